@@ -1,0 +1,57 @@
+"""Temporal knowledge graph completion: open dated facts, fit a model, judge it, ask it.
+
+Names are imported when first used, so that `import targcn` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from targcn.checkpoint import Run, load_run, save_run
+    from targcn.errors import InputError
+    from targcn.evaluation import Report, evaluate
+    from targcn.facts.dataset import Dataset, Facts
+    from targcn.facts.graph import TemporalGraph
+    from targcn.facts.opening import open_dataset
+    from targcn.facts.reading import Reading
+    from targcn.prediction import predict
+    from targcn.training import fit
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Dataset": "facts.dataset",
+    "Facts": "facts.dataset",
+    "InputError": "errors",
+    "Reading": "facts.reading",
+    "Report": "evaluation",
+    "Run": "checkpoint",
+    "TemporalGraph": "facts.graph",
+    "evaluate": "evaluation",
+    "fit": "training",
+    "load_run": "checkpoint",
+    "open_dataset": "facts.opening",
+    "predict": "prediction",
+    "save_run": "checkpoint",
+}
+__all__ = [
+    "Dataset",
+    "Facts",
+    "InputError",
+    "Reading",
+    "Report",
+    "Run",
+    "TemporalGraph",
+    "evaluate",
+    "fit",
+    "load_run",
+    "open_dataset",
+    "predict",
+    "save_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"targcn.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'targcn' has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""`python -m targcn` is `targcn`."""
+
+from targcn.cli import main
+
+main()

@@ -1,0 +1,69 @@
+"""Settings are frozen dataclasses; this builds one from text or numbers, checking every field.
+
+Used for flags on the command line and for what a run folder or a TOML file says. Plain Python, so
+that a machine with torch and numpy alone can read a run.
+"""
+
+import types
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from targcn.errors import InputError
+
+Settings = TypeVar("Settings")
+
+
+def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Settings:
+    """Make settings of `cls`; the error names the path of the field that is wrong.
+
+    >>> from targcn.models.floors import DecayedCopySettings
+    >>> build(DecayedCopySettings, {"scale": "7"}, "decayed-copy").scale
+    7.0
+    >>> build(DecayedCopySettings, {"scal": "7"}, "decayed-copy")
+    Traceback (most recent call last):
+    targcn.errors.InputError: decayed-copy.scal is unknown; did you mean 'scale'?
+    """
+    kinds = get_type_hints(cls)
+    known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    checked = {}
+    for written, value in values.items():
+        name = written.replace("-", "_")
+        if name not in known:
+            nearest = get_close_matches(name, known, n=1)
+            hint = f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(known)}"
+            raise InputError(f"{where}.{written} is unknown; {hint}")
+        checked[name] = _convert(value, kinds[name], f"{where}.{written}")
+    return cls(**checked)
+
+
+def _convert(value: Any, kind: Any, path: str) -> Any:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        if value is None or value == "none":
+            return None
+        kind = next(one for one in get_args(kind) if one is not type(None))
+        return _convert(value, kind, path)
+    if origin is Literal:
+        if value in get_args(kind):
+            return value
+        raise InputError(f"{path} is {value!r}; choose one of {', '.join(get_args(kind))}")
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        if str(value).lower() in ("true", "yes", "1", "false", "no", "0"):
+            return str(value).lower() in ("true", "yes", "1")
+    elif kind in (int, float) and not isinstance(value, bool):
+        try:
+            if kind is int and isinstance(value, float) and value != int(value):
+                raise ValueError
+            return kind(value)
+        except (TypeError, ValueError):
+            pass
+    elif kind is str and isinstance(value, str):
+        return value
+    raise InputError(f"{path} is {value!r}; {_NAMES.get(kind, kind)} was expected")
+
+
+_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}

@@ -1,0 +1,50 @@
+"""Where to compute, and how much memory may still be taken there."""
+
+import os
+from pathlib import Path
+
+import torch
+
+from targcn.errors import InputError
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """The device of this name; "auto" takes a GPU where there is one.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        raise InputError(
+            f"device {name!r} is not to be had here; choose auto, cpu, or cuda on a machine with "
+            "an NVIDIA GPU and a torch built for it"
+        ) from None
+    return device
+
+
+def available_bytes(device: torch.device) -> int:
+    """Memory free for this process on a device; on a CPU within its control group's limit."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    free = 1 << 30
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
+        if limit.isdigit():
+            free = min(free, int(limit) - int(used))
+    except (OSError, ValueError, AttributeError):
+        pass  # not Linux, or no control group: what is known so far has to do
+    return max(free, 0)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, on whatever device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return "not enough memory" in str(error) or "can't allocate memory" in str(error)

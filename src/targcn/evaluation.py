@@ -1,0 +1,227 @@
+"""Scores, ranks, figures: the one judge of every model.
+
+Takes a model, a data set, the split to judge and the context to judge it with; gives ranks under
+the raw, static and time-aware filters side by side, and their figures. Nothing here knows what
+kind of model it judges.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import torch
+from torch import Tensor
+
+from targcn.checkpoint import Run
+from targcn.devices import available_bytes, choose_device, is_out_of_memory
+from targcn.errors import InputError
+from targcn.facts.dataset import Context, Dataset, Split
+from targcn.facts.graph import TemporalGraph
+from targcn.filtering import FILTERS, Filter, KnownAnswers
+from targcn.models.contract import Model, Queries, queries_of
+
+Ties = Literal["optimistic", "mean", "pessimistic"]
+Side = Literal["both", "object", "subject"]
+TIES: Final[tuple[Ties, ...]] = ("optimistic", "mean", "pessimistic")
+HITS: Final = (1, 3, 10)
+# A batch of scores larger than this is no faster, only hungrier.
+MOST_BATCH_BYTES: Final = 256 << 20
+
+Figures = dict[str, float]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Figures of one model on one split, under every filter."""
+
+    dataset: str
+    model: str
+    split: str
+    context: str
+    ties: str
+    num_queries: int
+    metrics: Mapping[Filter, Mapping[Side, Figures]]
+    # 95 % of the MRR over repeated draws of as many facts: mean ± 1.96 standard errors.
+    mrr_interval: Mapping[Filter, Mapping[Side, tuple[float, float]]]
+    # Figures of both sides together, by relation, with the number of queries behind them.
+    by_relation: Mapping[str, Mapping[Filter, Figures]]
+
+    def to_json(self, by_relation: bool = False) -> dict[str, Any]:
+        """The report as plain data for json.dumps."""
+        content = {
+            "dataset": self.dataset,
+            "model": self.model,
+            "split": self.split,
+            "context": self.context,
+            "ties": self.ties,
+            "num_queries": self.num_queries,
+            "metrics": self.metrics,
+            "mrr_interval_95": self.mrr_interval,
+        }
+        return content | ({"by_relation": self.by_relation} if by_relation else {})
+
+
+def evaluate(
+    run: Run,
+    *,
+    split: Split = "test",
+    context: Context = "train+valid",
+    ties: Ties = "mean",
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Report:
+    """Judge a run on a split, its model looking at the facts of the context alone.
+
+    >>> import targcn
+    >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
+    >>> report = evaluate(run, context="train")
+    >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
+    (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
+    """
+    dataset = run.dataset
+    if ties not in TIES:
+        raise InputError(f"ties {ties!r} is unknown; choose one of {', '.join(TIES)}")
+    facts = dataset.splits[split]
+    if len(facts) == 0:
+        raise InputError(f"{dataset.name} has no facts in its {split} split; nothing to evaluate")
+    where = choose_device(device)
+    sizes = len(dataset.entities), len(dataset.relations)
+    graph = TemporalGraph.of(dataset.context(context), *sizes).to(where)
+    known = known_answers(dataset, where)
+    queries, targets = queries_of(facts, len(dataset.relations))
+    model = run.model.to(where)
+    ranks = rank(model, queries.to(where), targets.to(where), graph, known, ties, progress)
+    sides: dict[Side, slice] = {
+        "both": slice(None),
+        "object": slice(0, len(facts)),
+        "subject": slice(len(facts), None),
+    }
+    relations = torch.from_numpy(facts.relations.astype("int64")).repeat(2)
+    return Report(
+        dataset=dataset.name,
+        model=run.model_name,
+        split=split,
+        context=context,
+        ties=ties,
+        num_queries=len(queries),
+        metrics={
+            which: {side: figures(ranks[which][rows]) for side, rows in sides.items()}
+            for which in FILTERS
+        },
+        mrr_interval={
+            which: {
+                side: _interval(ranks[which][rows].view(2 if side == "both" else 1, -1))
+                for side, rows in sides.items()
+            }
+            for which in FILTERS
+        },
+        by_relation={
+            dataset.relations.names[relation]: {
+                which: figures(ranks[which][relations == relation])
+                | {"num_queries": float((relations == relation).sum())}
+                for which in FILTERS
+            }
+            for relation in sorted(set(facts.relations.tolist()))
+        },
+    )
+
+
+def known_answers(dataset: Dataset, device: torch.device | str) -> dict[Filter, KnownAnswers]:
+    """What is true in any split, indexed for every filter."""
+    everything = TemporalGraph.of(dataset.facts, len(dataset.entities), len(dataset.relations))
+    return {which: KnownAnswers.of(everything, which).to(device) for which in FILTERS}
+
+
+def rank(
+    model: Model,
+    queries: Queries,
+    targets: Tensor,
+    context: TemporalGraph,
+    known: Mapping[Filter, KnownAnswers],
+    ties: Ties,
+    progress: Progress | None = None,
+) -> dict[Filter, Tensor]:
+    """The rank of each target among all entities, under every filter; on the CPU, as doubles.
+
+    Batches are as large as memory comfortably holds; one that does not fit after all is halved.
+    """
+    batch_size = _batch_size(context)
+    parts: dict[Filter, list[Tensor]] = {which: [] for which in known}
+    model.eval()
+    start = 0
+    with torch.inference_mode():
+        while start < len(queries):
+            rows = slice(start, start + batch_size)
+            try:
+                scores = model(queries[rows], context)
+                ranks = _ranks(scores, targets[rows], queries[rows], known, ties)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error) or batch_size == 1:
+                    raise
+                batch_size //= 2
+                continue
+            for which, part in ranks.items():
+                parts[which].append(part.cpu())
+            start = min(rows.stop, len(queries))
+            if progress is not None:
+                progress(start, len(queries))
+    return {which: torch.cat(part) for which, part in parts.items()}
+
+
+def _ranks(
+    scores: Tensor,
+    targets: Tensor,
+    queries: Queries,
+    known: Mapping[Filter, KnownAnswers],
+    ties: Ties,
+) -> dict[Filter, Tensor]:
+    """Count, for each row, the entities above its target and level with it.
+
+    The target's score is taken from the very row its rivals stand in. Filtering takes away the
+    counts of known answers, which is the same as taking away the answers, and needs no mask.
+    """
+    if scores.isnan().any():
+        raise ValueError("the model gave scores that are not numbers (NaN); they have no rank")
+    own = scores.gather(1, targets[:, None])
+    above = (scores > own).sum(1)
+    level = (scores == own).sum(1) - 1
+    ranks = {}
+    for which, answers in known.items():
+        rows, entities = answers.look_up(queries)
+        rival = entities != targets[rows]
+        rows, entities = rows[rival], entities[rival]
+        theirs, mine = scores[rows, entities], own[rows, 0]
+        above_left = above - torch.bincount(rows[theirs > mine], minlength=len(targets))
+        level_left = level - torch.bincount(rows[theirs == mine], minlength=len(targets))
+        share = {"optimistic": 0.0, "mean": 0.5, "pessimistic": 1.0}[ties]
+        ranks[which] = 1.0 + above_left.double() + share * level_left.double()
+    return ranks
+
+
+def figures(ranks: Tensor) -> Figures:
+    """MRR, Hits@1/3/10 and mean rank.
+
+    >>> figures(torch.tensor([1.0, 2.0, 4.0, 4.0]))
+    {'mrr': 0.5, 'hits@1': 0.25, 'hits@3': 0.5, 'hits@10': 1.0, 'mean_rank': 2.75}
+    """
+    result = {"mrr": float((1 / ranks).mean())}
+    result |= {f"hits@{most}": float((ranks <= most).double().mean()) for most in HITS}
+    return result | {"mean_rank": float(ranks.mean())}
+
+
+def _interval(ranks: Tensor) -> tuple[float, float]:
+    """The two queries of one fact succeed and fail together, so facts are what is drawn."""
+    per_fact = (1 / ranks).mean(0)
+    middle = float(per_fact.mean())
+    if len(per_fact) < 2:
+        return middle, middle
+    reach = 1.96 * float(per_fact.std()) / len(per_fact) ** 0.5
+    return middle - reach, middle + reach
+
+
+def _batch_size(context: TemporalGraph) -> int:
+    # Scores in double precision, two comparisons, and as much again for the model's own work.
+    bytes_per_query = 32 * context.num_entities
+    budget = min(MOST_BATCH_BYTES, available_bytes(context.device) // 4)
+    return int(min(max(budget // bytes_per_query, 1), 4096))

@@ -1,0 +1,1 @@
+"""Dated facts: read from any source, given ids and ticks, kept as columns."""

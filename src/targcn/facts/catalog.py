@@ -1,0 +1,262 @@
+"""The named benchmark sets: what each one is, where it is published, and how to get it.
+
+Takes a name; gives a folder holding train.txt, valid.txt and test.txt, found locally or
+downloaded and verified. Next room: opening, which reads that folder and checks its counts.
+"""
+
+import hashlib
+import itertools
+import os
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from targcn.errors import InputError
+from targcn.files import atomic_folder
+
+# File label, bytes so far, bytes in all if known; a file tried again starts over from zero.
+Progress = Callable[[str, int, int | None], None]
+
+FILE_NAMES = ("train.txt", "valid.txt", "test.txt")
+BLOCK_BYTES = 1 << 20
+PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One published file: its address and its git blob id."""
+
+    url: str
+    blob: str
+
+
+@dataclass(frozen=True)
+class NamedSet:
+    """A benchmark set: its published files, its licence note and the counts it must have."""
+
+    name: str
+    summary: str
+    licence: str
+    files: Mapping[str, RemoteFile]
+    num_facts: tuple[int, int, int]
+    num_entities: int
+    num_relations: int
+    num_times: int
+    unit: str
+    origin: str
+
+
+def _published(name: str, *blobs: str) -> Mapping[str, RemoteFile]:
+    base = f"https://raw.githubusercontent.com/BorealisAI/de-simple/master/datasets/{name}"
+    pairs = zip(FILE_NAMES, blobs, strict=True)
+    return MappingProxyType({file: RemoteFile(f"{base}/{file}", blob) for file, blob in pairs})
+
+
+_LICENCE = "the terms are the publisher's, not ours: downloaded for you, never redistributed"
+
+_SETS = (
+    NamedSet(
+        name="icews14",
+        summary="ICEWS political events of 2014, by day",
+        licence=_LICENCE,
+        files=_published(
+            "icews14",
+            "c11643a07a2dd70c26131a6c660f9c4115fb0f0b",
+            "73d385953f2d813ec19f43fe11341f6974e88a6e",
+            "31c99abed9094d6e9d486e4675aeacf3a665cad9",
+        ),
+        num_facts=(72826, 8941, 8963),
+        num_entities=7128,
+        num_relations=230,
+        num_times=365,
+        unit="day",
+        origin="2014-01-01",
+    ),
+    NamedSet(
+        name="icews05-15",
+        summary="ICEWS political events of 2005 to 2015, by day",
+        licence=_LICENCE,
+        files=_published(
+            "icews05-15",
+            "f340143afc2c442762a7994abd3fb85d8a09f517",
+            "2fba2999eb0f49ca35a24482664352687174ff99",
+            "3d9726df71149888fcb4b65f3b296ba7ac17d37d",
+        ),
+        num_facts=(368962, 46275, 46092),
+        num_entities=10488,
+        num_relations=251,
+        num_times=4017,
+        unit="day",
+        origin="2005-01-01",
+    ),
+    NamedSet(
+        name="gdelt",
+        summary="GDELT world events from April 2015 to March 2016, by day",
+        licence=_LICENCE,
+        files=_published(
+            "gdelt",
+            "61a664bfaa35fca8e32f549281ecdac40bee33b0",
+            "91c61c6874eb75ef5752acf49825a523124f273d",
+            "7cf6b2ddccc9f288a43dc9656bd063b08ae289b3",
+        ),
+        num_facts=(2735685, 341961, 341961),
+        num_entities=500,
+        num_relations=20,
+        num_times=366,
+        unit="day",
+        origin="2015-04-01",
+    ),
+)
+
+CATALOG: Mapping[str, NamedSet] = MappingProxyType({entry.name: entry for entry in _SETS})
+
+
+def cache_folder() -> Path:
+    """Give the folder downloads go to: TARGCN_CACHE, else targcn in the user's cache folder."""
+    if own := os.environ.get("TARGCN_CACHE"):
+        return _expand(own)
+    return _expand(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "targcn"
+
+
+def find_local(name: str) -> Path | None:
+    """Give the first folder holding the set, in TARGCN_DATA and then in the cache, or None."""
+    for text in os.environ.get("TARGCN_DATA", "").split(os.pathsep):
+        if text and _has_files(folder := _expand(text) / name):
+            return folder
+    folder = cache_folder() / name
+    return folder if _has_files(folder) else None
+
+
+def fetch(named_set: NamedSet, progress: Progress | None = None, timeout: float = 30.0) -> Path:
+    """Give a folder holding the set, downloading it into the cache if none is found locally."""
+    found = find_local(named_set.name)
+    return found or download(named_set, cache_folder() / named_set.name, progress, timeout)
+
+
+def download(
+    named_set: NamedSet,
+    target: Path,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+    tries: int = 3,
+) -> Path:
+    """Download and verify the files of a set; `target` appears whole or not at all.
+
+    A `target` that already holds exactly these files is given back as it is; anything else
+    already there is left alone and refused. `timeout` bounds each silence, in seconds.
+    """
+    if _is_complete(named_set, target):
+        return target
+    progress = progress or (lambda label, received, size: None)
+    try:
+        with atomic_folder(target) as draft:
+            for file_name, remote in named_set.files.items():
+                label = f"{named_set.name}/{file_name}"
+                _download_file(label, remote, draft / file_name, progress, timeout, tries)
+    except InputError:
+        # Another process may have finished the same download meanwhile.
+        if not _is_complete(named_set, target):
+            raise
+    return target
+
+
+def git_blob_id(content_path: Path) -> str:
+    """Give the id git has for a file: the SHA-1 of its size in a short header, then its bytes."""
+    with open(content_path, "rb") as content:
+        header = b"blob %d\0" % os.fstat(content.fileno()).st_size
+        digest = hashlib.sha1(header, usedforsecurity=False)
+        while block := content.read(BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+class _FailedTryError(Exception):
+    """One try that failed, in words; `final` if another one could not go better."""
+
+    def __init__(self, reason: str, final: bool = False) -> None:
+        super().__init__(reason)
+        self.final = final
+
+
+def _download_file(
+    label: str, remote: RemoteFile, path: Path, progress: Progress, timeout: float, tries: int
+) -> None:
+    for attempt in itertools.count(1):
+        try:
+            _try_once(label, remote, path, progress, timeout)
+            return
+        except _FailedTryError as failure:
+            if failure.final or attempt >= tries:
+                set_name = label.split("/")[0]
+                raise InputError(
+                    f"cannot download {label} from {remote.url} (tries: {attempt}): {failure}; "
+                    f"try again later, or put {', '.join(FILE_NAMES)} by hand into a folder named "
+                    f"{set_name} and set TARGCN_DATA to the folder that holds {set_name}"
+                ) from failure
+        time.sleep(PAUSE_SECONDS * attempt)
+
+
+def _try_once(
+    label: str, remote: RemoteFile, path: Path, progress: Progress, timeout: float
+) -> None:
+    # Always from byte zero: at about 150 MB at most, starting over is simpler than byte ranges.
+    received = 0
+    with open(path, "wb") as draft, closing(_blocks(remote.url, timeout)) as blocks:
+        for block, size in blocks:
+            draft.write(block)
+            received += len(block)
+            progress(label, received, size)
+    if (blob := git_blob_id(path)) != remote.blob:
+        raise _FailedTryError(f"its git blob id is {blob} where {remote.blob} was published")
+
+
+def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
+    """Yield each block with the size of the whole; only faults of the network are caught here."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    received = 0
+    try:
+        with urlopen(url, timeout=timeout) as response:
+            size: int | None = response.length
+            while block := response.read(BLOCK_BYTES):
+                received += len(block)
+                yield block, size
+    except HTTPError as error:
+        error.close()
+        reason = f"the server answered {error.code} {error.reason}"
+        raise _FailedTryError(reason, final=error.code < 500) from error
+    except (OSError, HTTPException) as error:
+        cause = getattr(error, "reason", error)
+        if isinstance(cause, TimeoutError):
+            raise _FailedTryError(f"nothing came for {timeout:g} seconds") from error
+        raise _FailedTryError(
+            getattr(cause, "strerror", None) or str(cause) or repr(cause)
+        ) from error
+    if size is not None and received < size:
+        raise _FailedTryError(f"the answer stopped after {received} of {size} bytes")
+
+
+def _has_files(folder: Path) -> bool:
+    return all(os.path.isfile(folder / file_name) for file_name in FILE_NAMES)
+
+
+def _is_complete(named_set: NamedSet, folder: Path) -> bool:
+    try:
+        files = named_set.files.items()
+        return all(git_blob_id(folder / file_name) == remote.blob for file_name, remote in files)
+    except OSError:
+        return False
+
+
+def _expand(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise InputError(
+            f"no home folder is known for {text}; set TARGCN_CACHE and TARGCN_DATA to full paths"
+        ) from error

@@ -1,0 +1,113 @@
+"""Harder sets made of a given one, as the paper makes them of ICEWS14.
+
+`unseen` asks about times of which training saw nothing; `irregular` leaves only some times, at
+uneven gaps. Both take any data set and give a new one over the names that are left.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset, Facts, Split
+from targcn.facts.timeline import CALENDAR_CODES, Timeline
+from targcn.facts.vocabulary import Vocabulary
+
+PAPER_DAYS = (5, 15, 25)
+
+
+def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER_DAYS) -> Dataset:
+    """Hold out whole times of the train split; the original valid and test facts are left out.
+
+    Where time is counted in days or finer, the facts of these days of each month are held out;
+    elsewhere every tenth distinct time is. Facts with an entity that training does not know are
+    dropped, the others halved at random into valid and test.
+    """
+    train = dataset.train
+    held_out = _chosen_times(dataset.timeline, train.times, days)
+    if not held_out.any() or held_out.all():
+        raise InputError(
+            f"{dataset.name}: holding out {'all' if held_out.all() else 'no'} times leaves nothing "
+            "to learn from or to ask about"
+        )
+    kept, asked = train.where(~held_out), train.where(held_out)
+    known_entities = np.isin(np.arange(len(dataset.entities)), [kept.subjects, kept.objects])
+    asked = asked.where(known_entities[asked.subjects] & known_entities[asked.objects])
+    order = np.random.default_rng(seed).permutation(len(asked))
+    valid, test = np.sort(order[: len(asked) // 2]), np.sort(order[len(asked) // 2 :])
+    return _renumbered(
+        dataset,
+        "unseen",
+        {"train": kept, "valid": asked.where(valid), "test": asked.where(test)},
+        f"unseen times of {dataset.name}: {len(np.unique(train.times[held_out]))} times of train "
+        f"held out, halved with seed {seed}",
+    )
+
+
+def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> Dataset:
+    """Keep the facts of some times only, each 1 to `largest_gap` ticks after the one before."""
+    random = np.random.default_rng(seed)
+    last = int(dataset.timeline.ticks[-1])
+    first = int(dataset.timeline.ticks[0])
+    gaps = random.integers(1, largest_gap, size=last - first + 1, endpoint=True)
+    kept_times = first + np.concatenate([[0], gaps.cumsum()])
+    kept_times = kept_times[kept_times <= last]
+    splits: dict[Split, Facts] = {
+        split: facts.where(np.isin(facts.times, kept_times))
+        for split, facts in dataset.splits.items()
+    }
+    if any(len(facts) == 0 for facts in splits.values()):
+        raise InputError(f"{dataset.name} has too few times to leave some out; a split is empty")
+    return _renumbered(
+        dataset,
+        "irregular",
+        splits,
+        f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} {dataset.timeline.unit}s "
+        f"drawn with seed {seed}",
+    )
+
+
+def _chosen_times(
+    timeline: Timeline, times: NDArray[np.integer], days: Collection[int]
+) -> NDArray[np.bool_]:
+    if timeline.dated and timeline.unit not in ("year", "month"):
+        code = CALENDAR_CODES[timeline.unit]
+        moments = (times.astype(np.int64) + timeline.start).astype(f"M8[{code}]")
+        day_of_month = (moments.astype("M8[D]") - moments.astype("M8[M]")).astype(np.int64) + 1
+        return np.isin(day_of_month, list(days))
+    return np.isin(times, np.unique(times)[5::10])
+
+
+def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: str) -> Dataset:
+    """Drop the names that no fact uses any more; ticks stay as they are."""
+    everything = np.concatenate([facts.columns for facts in splits.values()], axis=1)
+    entities, entity_ids = _left_over(dataset.entities, everything[[0, 2]])
+    relations, relation_ids = _left_over(dataset.relations, everything[1])
+    timeline = dataset.timeline
+    renumbered = {
+        split: Facts.of(
+            entity_ids[facts.subjects],
+            relation_ids[facts.relations],
+            entity_ids[facts.objects],
+            facts.times,
+        )
+        for split, facts in splits.items()
+    }
+    return Dataset(
+        f"{dataset.name}-{kind}",
+        entities,
+        relations,
+        Timeline.of(timeline.unit, timeline.start, timeline.dated, everything[3]),
+        renumbered,
+        (note,),
+    )
+
+
+def _left_over(
+    vocabulary: Vocabulary, used: NDArray[np.integer]
+) -> tuple[Vocabulary, NDArray[np.int64]]:
+    ids = np.unique(used)
+    new_ids = np.zeros(len(vocabulary), dtype=np.int64)
+    new_ids[ids] = np.arange(len(ids))
+    return Vocabulary(vocabulary.kind, [vocabulary.names[old] for old in ids]), new_ids

@@ -1,0 +1,101 @@
+"""Dates and ticks, both ways.
+
+A tick is the number of units (years … seconds, or bare steps) since the first time of the data
+set, so that ticks keep the true distance between irregular dates. Next room: dataset.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+
+# numpy's calendar codes; a step has none, it is a bare count.
+CALENDAR_CODES: Final = {
+    "year": "Y",
+    "month": "M",
+    "day": "D",
+    "hour": "h",
+    "minute": "m",
+    "second": "s",
+}
+UNITS: Final = (*CALENDAR_CODES, "step")
+
+
+def calendar_value(when: str, unit: str) -> int:
+    """A date or datetime in ISO form as a count of units since 1970, cut down to the unit.
+
+    >>> calendar_value("1970-02-11", "month"), calendar_value("1970-01-01T02:00+01:00", "hour")
+    (1, 1)
+    """
+    try:
+        if len(when) > len("2014-10-15"):
+            moment = datetime.fromisoformat(when)
+            if moment.tzinfo is not None:
+                moment = moment.astimezone(UTC).replace(tzinfo=None)
+            when = moment.isoformat()
+        parsed = np.datetime64(when)
+    except (ValueError, OverflowError):
+        parsed = np.datetime64("NaT")
+    if np.isnat(parsed):
+        raise InputError(f"{when!r} is not a date; write it like 2014-10-15 or 2014-10-15T08:30")
+    return int(parsed.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """The unit, the first time and the distinct ticks seen in a data set.
+
+    >>> days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0, 3, 364])
+    >>> days.tick("2014-01-04"), days.label(364), days.tick("2013-12-31"), days.label(400)
+    (3, '2014-12-31', -1, '2015-02-05')
+    >>> days.tick("soon")
+    Traceback (most recent call last):
+    targcn.errors.InputError: 'soon' is not a date; write it like 2014-10-15 or 2014-10-15T08:30
+    """
+
+    unit: str
+    # What tick 0 stands for: units since 1970 where `dated`, the first integer otherwise.
+    start: int
+    dated: bool
+    ticks: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, unit: str, start: int, dated: bool, ticks: object) -> "Timeline":
+        """A timeline over these ticks, in whatever order and however often they come."""
+        distinct = np.unique(np.asarray(ticks, dtype=np.int64))
+        distinct.setflags(write=False)
+        return cls(unit, start, dated, distinct)
+
+    def tick(self, when: str | int | date | datetime) -> int:
+        """The tick of any time, also one before, after or between those seen."""
+        if self.dated:
+            text = when.isoformat() if isinstance(when, date) else str(when).strip()
+            return calendar_value(text, self.unit) - self.start
+        try:
+            return int(str(when)) - self.start
+        except ValueError:
+            raise InputError(
+                f"{str(when)!r} is not a time of this graph, whose times are whole numbers "
+                f"from {self.label(0)} to {self.last}"
+            ) from None
+
+    def label(self, tick: int) -> str:
+        """The date of a tick in ISO form, or its number where the times are not dates."""
+        value = self.start + int(tick)
+        if not self.dated:
+            return str(value)
+        return str(np.datetime64(value, CALENDAR_CODES[self.unit]))  # type: ignore[call-overload]
+
+    @property
+    def first(self) -> str:
+        """The first time, as a label."""
+        return self.label(int(self.ticks[0]))
+
+    @property
+    def last(self) -> str:
+        """The last time, as a label."""
+        return self.label(int(self.ticks[-1]))

@@ -1,0 +1,81 @@
+"""Names and their ids, both ways.
+
+Takes the distinct names of a data set; ids are their positions in sorted order, so that the
+same facts get the same ids from whatever file they come. Next room: dataset.
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from targcn.errors import InputError
+
+
+def sort_names(names: Iterable[str]) -> list[str]:
+    """Sort by code point, or by value where every name is a whole number.
+
+    >>> sort_names(["10", "9"]), sort_names(["10", "9", "b"])
+    (['9', '10'], ['10', '9', 'b'])
+    """
+    names = list(names)
+    if all(name.isascii() and name.isdigit() for name in names):
+        return sorted(names, key=lambda name: (int(name), name))
+    return sorted(names)
+
+
+class Vocabulary:
+    """The names of one kind (entities or relations); immutable.
+
+    >>> relations = Vocabulary("relation", ["meets", "visits"])
+    >>> relations.id_of("visits"), relations.names[1]
+    (1, 'visits')
+    >>> relations.id_of("visit")
+    Traceback (most recent call last):
+    targcn.errors.InputError: relation 'visit' is not in this graph; did you mean 'visits'?
+    """
+
+    def __init__(self, kind: str, names: Sequence[str]) -> None:
+        self.kind = kind
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and list(self.names) == list(other.names)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def id_of(self, name: str) -> int:
+        """The id of `name`; an unknown one is an InputError that names the nearest known."""
+        found = self._ids.get(name)
+        if found is not None:
+            return found
+        nearest = suggest(name, self.names)
+        hint = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+        raise InputError(f"{self.kind} {name!r} is not in this graph{hint}")
+
+
+def suggest(name: str, known: Sequence[str], limit: int = 3) -> list[str]:
+    """The known names nearest to a mistyped one, best first.
+
+    >>> suggest("angela merkl", ["Angela Merkel", "Angola", "China"])
+    ['Angela Merkel']
+    """
+    folded = name.casefold()
+    # difflib takes about 20 µs a name; names that share no start of a word with the wanted one
+    # are passed over where there are too many to look at them all.
+    candidates = known
+    if len(known) > 20_000:
+        starts = [word[:3] for word in folded.split() if len(word) >= 3] or [folded]
+        candidates = [one for one in known if any(start in one.casefold() for start in starts)]
+        candidates = candidates[:20_000]
+    by_folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
+    nearest = difflib.get_close_matches(folded, by_folded, n=limit, cutoff=0.7)
+    containing = [one for one in by_folded if len(folded) >= 3 and folded in one]
+    best = dict.fromkeys(nearest + sorted(containing, key=len))
+    return [by_folded[one] for one in list(best)[:limit]]

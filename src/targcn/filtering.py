@@ -1,0 +1,71 @@
+"""Which answers are known to be true, so that they are not held against a model.
+
+Takes all facts of a data set; gives, for a batch of queries, the known answers of each as two
+flat tensors. `static` knows what was true at any time, `time-aware` what was true at the query's
+time, `raw` nothing: different tasks, never to share a column. Next room: evaluation.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from targcn.facts.graph import TemporalGraph
+from targcn.models.contract import Queries
+from targcn.ragged import expand_ranges
+
+Filter = Literal["raw", "static", "time-aware"]
+FILTERS: Final[tuple[Filter, ...]] = ("raw", "static", "time-aware")
+
+
+@dataclass(frozen=True, eq=False)
+class KnownAnswers:
+    """Every known answer once, sorted by the query it answers; a look-up is two searches."""
+
+    keys: Tensor
+    answers: Tensor
+    num_relations: int
+    # One tick past the last one known, or 0 where the time of a query does not matter.
+    end_of_time: int
+
+    @classmethod
+    def of(cls, graph: TemporalGraph, which: Filter) -> "KnownAnswers":
+        """Index the true answers among these facts."""
+        end_of_time = 0
+        if which == "time-aware":
+            end_of_time = int(graph.times.max()) + 1 if len(graph) else 1
+            largest = graph.num_entities * 2 * graph.num_relations * end_of_time
+            if largest >= 2**63:
+                raise OverflowError(f"{largest} different queries do not fit a 64-bit key")
+        known = cls(graph.offsets[:0], graph.subjects[:0], graph.num_relations, end_of_time)
+        if which == "raw":
+            return known
+        keys = known._keys(Queries(graph.subjects, graph.relations, graph.times))
+        order = torch.argsort(graph.objects, stable=True)
+        order = order[torch.argsort(keys[order], stable=True)]
+        keys, answers = keys[order], graph.objects[order]
+        first = torch.ones_like(keys, dtype=torch.bool)
+        first[1:] = (keys[1:] != keys[:-1]) | (answers[1:] != answers[:-1])
+        return cls(keys[first], answers[first], graph.num_relations, end_of_time)
+
+    def _keys(self, queries: Queries) -> Tensor:
+        keys = queries.subjects.long() * (2 * self.num_relations) + queries.relations
+        if self.end_of_time == 0:
+            return keys
+        times = queries.times.long()
+        seen = (times >= 0) & (times < self.end_of_time)
+        return torch.where(seen, keys * self.end_of_time + times, -1)
+
+    def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
+        """The known answers of a batch: the row of the query each belongs to, and the entity."""
+        keys = self._keys(queries)
+        starts = torch.searchsorted(self.keys, keys)
+        ends = torch.searchsorted(self.keys, keys, right=True)
+        rows, positions = expand_ranges(starts, ends)
+        return rows, self.answers[positions].long()
+
+    def to(self, device: torch.device | str) -> "KnownAnswers":
+        return KnownAnswers(
+            self.keys.to(device), self.answers.to(device), self.num_relations, self.end_of_time
+        )

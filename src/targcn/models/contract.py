@@ -1,0 +1,57 @@
+"""What a model is, to everything that trains, judges or asks one.
+
+Given queries (subject, relation, time) and a context graph, a model gives one score per entity;
+higher is better. A query for a missing subject is a query under the reciprocal relation.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import Tensor
+
+from targcn.facts.dataset import Facts
+from targcn.facts.graph import TemporalGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Queries for a missing object, one a row."""
+
+    subjects: Tensor
+    relations: Tensor
+    times: Tensor
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def __getitem__(self, rows: slice) -> "Queries":
+        return Queries(self.subjects[rows], self.relations[rows], self.times[rows])
+
+    def to(self, device: torch.device | str) -> "Queries":
+        return Queries(self.subjects.to(device), self.relations.to(device), self.times.to(device))
+
+
+def queries_of(facts: Facts, num_relations: int) -> tuple[Queries, Tensor]:
+    """Both queries of every fact, those for objects first, with the entity each asks for."""
+    subjects, relations, objects, times = torch.from_numpy(facts.columns.astype("int64"))
+    queries = Queries(
+        torch.cat([subjects, objects]),
+        torch.cat([relations, relations + num_relations]),
+        times.repeat(2),
+    )
+    return queries, torch.cat([objects, subjects])
+
+
+class Model(Protocol):
+    """A torch module that scores every entity as the answer to each query."""
+
+    Settings: ClassVar[type[Any]]
+
+    def __call__(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        """One row per query, one column per entity."""
+        ...
+
+    def to(self, device: Any) -> Any: ...
+
+    def eval(self) -> Any: ...

@@ -1,0 +1,212 @@
+"""Two rules that learn nothing: the floor every learned model has to be shown above.
+
+`seen` asks whether the answer was true before, at any time; `decayed-copy` adds up the subject's
+facts with each candidate, near ones counting more. Both read the context alone.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.facts.graph import TemporalGraph
+from targcn.models.contract import Queries
+from targcn.ragged import expand_ranges
+
+
+@dataclass(frozen=True)
+class SeenSettings:
+    """How much each sign counts."""
+
+    seen: float = 1e6
+    """Score of an answer that the context holds for this subject and relation, at any time."""
+
+    together: float = 1e2
+    """Score of each fact between subject and answer, whatever its relation."""
+
+
+class Seen(nn.Module):
+    """Seen before? then how often together, then how common under the relation."""
+
+    Settings: ClassVar[type[Any]] = SeenSettings
+
+    def __init__(self, settings: SeenSettings, dataset: Dataset) -> None:
+        super().__init__()
+        self.settings = settings
+        self._index = _ContextIndex(_SeenIndex)
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        index: _SeenIndex = self._index.of(context)
+        scores = _zeros(queries, context)
+        index.shares.add_to(scores, queries.relations, index.share)
+        counts = index.together.counts * self.settings.together
+        index.together.add_to(scores, queries.subjects, counts)
+        seen = torch.full_like(index.same_relation.counts, self.settings.seen)
+        index.same_relation.add_to(scores, _subject_relation(queries, context), seen)
+        return scores
+
+
+@dataclass(frozen=True)
+class DecayedCopySettings:
+    """How the weight of a fact falls with its distance in time."""
+
+    scale: float = 30.0
+    """Ticks after which a fact counts 1/e as much."""
+
+    lasting: float = 1e-3
+    """What every fact counts, however far away."""
+
+    same_relation: float = 10.0
+    """How much more a fact of the query's own relation counts."""
+
+    def __post_init__(self) -> None:
+        if not self.scale > 0:
+            raise InputError(f"decayed-copy.scale is {self.scale}; a number above 0 was expected")
+
+
+class DecayedCopy(nn.Module):
+    """The sum over the subject's facts with o of (10 if same relation)·(exp(−|Δ|/30) + 0.001)."""
+
+    Settings: ClassVar[type[Any]] = DecayedCopySettings
+
+    def __init__(self, settings: DecayedCopySettings, dataset: Dataset) -> None:
+        super().__init__()
+        self.settings = settings
+        self._index = _ContextIndex(lambda context: _DecayIndex(context, settings.scale))
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        index: _DecayIndex = self._index.of(context)
+        scores = _zeros(queries, context)
+        bonus = self.settings.same_relation - 1
+        for groups, sums, keys, weight in (
+            (index.together, index.sums, queries.subjects, 1.0),
+            (index.same_relation, index.same_sums, _subject_relation(queries, context), bonus),
+        ):
+            rows, found = groups.look_up(keys)
+            decayed = sums.at(found, queries.times[rows])
+            votes = weight * (decayed + self.settings.lasting * groups.counts[found])
+            scores[rows, groups.answers[found]] += votes
+        return scores
+
+
+class _Groups:
+    """The distinct answers under each key, and the facts behind each, sorted by time."""
+
+    def __init__(self, keys: Tensor, answers: Tensor, times: Tensor, num_entities: int) -> None:
+        # The facts come sorted by time within a key, so stable sorts leave them so in a group.
+        pairs = keys.long() * num_entities + answers
+        order = torch.argsort(times, stable=True)
+        order = order[torch.argsort(pairs[order], stable=True)]
+        distinct, counts = torch.unique_consecutive(pairs[order], return_counts=True)
+        self.keys = torch.div(distinct, num_entities, rounding_mode="floor")
+        self.answers = distinct % num_entities
+        self.counts = counts.double()
+        self.ends = counts.cumsum(0)
+        self.starts = self.ends - counts
+        self.times = times[order].long()
+        self.of_fact = torch.repeat_interleave(counts)
+
+    def look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """The row and the group of every answer under these keys."""
+        keys = keys.long()
+        starts = torch.searchsorted(self.keys, keys)
+        ends = torch.searchsorted(self.keys, keys, right=True)
+        return expand_ranges(starts, ends)
+
+    def add_to(self, scores: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Add a value per group to the cells of the queries that have these keys."""
+        rows, found = self.look_up(keys)
+        scores[rows, self.answers[found]] += values[found]
+
+
+class _DecayedSums:
+    """Σ exp(−|t − t'| / scale) over the facts t' of a group, at any t, without visiting them.
+
+    Seen from one fact, everything before it decays together, and so does everything after it:
+    two running sums per fact, made once, answer for every time.
+    """
+
+    def __init__(self, groups: _Groups, scale: float) -> None:
+        self.groups, self.scale = groups, scale
+        self.span = int(groups.times.max()) + 1 if len(groups.times) else 1
+        self.keys = groups.of_fact * self.span + groups.times
+        self.before = self._running_sums(groups.times, groups.of_fact)
+        self.after = self._running_sums(-groups.times.flip(0), groups.of_fact.flip(0)).flip(0)
+
+    def _running_sums(self, times: Tensor, groups: Tensor) -> Tensor:
+        """Each fact's decayed sum over itself and those before it, by doubling the reach."""
+        sums = torch.ones(len(times), dtype=torch.float64, device=times.device)
+        reach = 1
+        while reach < len(times):
+            together = groups[reach:] == groups[:-reach]
+            if not together.any():
+                break
+            decay = self._decay(times[reach:] - times[:-reach])
+            sums[reach:] += torch.where(together, decay * sums[:-reach], 0.0)
+            reach *= 2
+        return sums
+
+    def _decay(self, distances: Tensor) -> Tensor:
+        return torch.exp(distances.double().clamp(min=0) / -self.scale)
+
+    def at(self, found: Tensor, times: Tensor) -> Tensor:
+        """The sums of these groups seen from these times."""
+        keys = found * self.span + times.clamp(min=-1, max=self.span - 1)
+        after = torch.searchsorted(self.keys, keys, right=True)
+        has_before, has_after = after > self.groups.starts[found], after < self.groups.ends[found]
+        last = (after - 1).clamp(min=0)
+        first = after.clamp(max=len(self.keys) - 1)
+        before_sums = self.before[last] * self._decay(times - self.groups.times[last])
+        after_sums = self.after[first] * self._decay(self.groups.times[first] - times)
+        return torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
+
+
+class _SeenIndex:
+    def __init__(self, context: TemporalGraph) -> None:
+        self.together, self.same_relation = _group_facts(context)
+        self.shares = _Groups(
+            context.relations, context.objects, context.times, context.num_entities
+        )
+        per_relation = torch.bincount(context.relations, minlength=2 * context.num_relations)
+        self.share = self.shares.counts / per_relation[self.shares.keys]
+
+
+class _DecayIndex:
+    def __init__(self, context: TemporalGraph, scale: float) -> None:
+        self.together, self.same_relation = _group_facts(context)
+        self.sums = _DecayedSums(self.together, scale)
+        self.same_sums = _DecayedSums(self.same_relation, scale)
+
+
+def _group_facts(context: TemporalGraph) -> tuple[_Groups, _Groups]:
+    """The context's facts by subject, and by subject and relation."""
+    by_subject = _Groups(context.subjects, context.objects, context.times, context.num_entities)
+    keys = _subject_relation(Queries(context.subjects, context.relations, context.times), context)
+    return by_subject, _Groups(keys, context.objects, context.times, context.num_entities)
+
+
+def _subject_relation(queries: Queries, context: TemporalGraph) -> Tensor:
+    return queries.subjects.long() * (2 * context.num_relations) + queries.relations
+
+
+def _zeros(queries: Queries, context: TemporalGraph) -> Tensor:
+    # Double precision: the terms of `seen` lie ten powers of ten apart.
+    shape = (len(queries), context.num_entities)
+    return torch.zeros(shape, dtype=torch.float64, device=context.device)
+
+
+class _ContextIndex:
+    """What a rule needs to know of a context, made again only when the context is another."""
+
+    def __init__(self, make: Any) -> None:
+        self.make = make
+        self.context: TemporalGraph | None = None
+        self.index: Any = None
+
+    def of(self, context: TemporalGraph) -> Any:
+        if self.context is not context:
+            self.context, self.index = context, self.make(context)
+        return self.index

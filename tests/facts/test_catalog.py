@@ -1,0 +1,340 @@
+"""The benchmark catalogue, downloading from a real HTTP server on loopback."""
+
+import hashlib
+import http.server
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from targcn.errors import InputError
+from targcn.facts import catalog
+from targcn.facts.catalog import CATALOG, NamedSet, RemoteFile
+
+CONTENT = {
+    "train.txt": "Zoë\tvisit\tBob\t2014-01-01\n".encode() * 60_000,
+    "valid.txt": b"Ann\tvisit\tBob\t2014-01-02\n",
+    "test.txt": b"Bob\tvisit\tAnn\t2014-01-03\n",
+}
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers with CONTENT, unless `faults` has one waiting for that file."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.faults = {}
+        self.requests = []
+        self.closing = threading.Event()
+
+    def handle_error(self, request, client_address):
+        pass  # a client that gave up waiting is part of the tests
+
+    def always(self, file_name, fault):
+        self.faults[file_name] = [fault] * 9
+
+    def once(self, file_name, fault):
+        self.faults[file_name] = [fault]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        file_name = self.path.strip("/")
+        self.server.requests.append(file_name)
+        waiting = self.server.faults.get(file_name)
+        fault = waiting.pop(0) if waiting else None
+        body = CONTENT[file_name]
+        if isinstance(fault, int):
+            self.send_error(fault)
+            return
+        if fault == "slow":
+            self.server.closing.wait(2)
+        if fault == "drop":
+            return
+        if fault == "corrupt":
+            body = body[:-2] + b"9\n"
+        self.send_response(200)
+        if fault != "no length":
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if fault == "stall":
+            self.wfile.write(body[:10])
+            self.server.closing.wait(2)
+        self.wfile.write(body[: len(body) // 2] if fault == "truncate" else body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    monkeypatch.setattr(catalog, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("TARGCN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("TARGCN_DATA", raising=False)
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield server
+    server.closing.set()
+    server.shutdown()
+    server.server_close()
+    thread.join(5)
+
+
+def set_at(port):
+    files = {
+        file_name: RemoteFile(
+            f"http://127.0.0.1:{port}/{file_name}",
+            hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest(),
+        )
+        for file_name, body in CONTENT.items()
+    }
+    return NamedSet("tiny", "a set", "none", files, (60_000, 1, 1), 3, 1, 3, "day", "2014-01-01")
+
+
+@pytest.fixture
+def tiny(server):
+    return set_at(server.server_port)
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "données à moi" / "tiny"
+
+
+def python(program, *arguments):
+    """Start another Python that finds the same modules as this one."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def refusal(tiny, target, **options):
+    """The sentence a failing download gives, once it is sure that nothing was left behind."""
+    with pytest.raises(InputError) as caught:
+        catalog.download(tiny, target, **options)
+    assert not target.parent.exists() or list(target.parent.iterdir()) == []
+    sentence = str(caught.value)
+    assert "TARGCN_DATA" in sentence
+    assert "\n" not in sentence
+    return sentence
+
+
+def test_good_download_is_whole_and_reports_progress(server, tiny, target):
+    calls = []
+
+    def progress(label, received, size):
+        assert not target.exists()
+        calls.append((label, received, size))
+
+    assert catalog.download(tiny, target, progress) == target
+    assert contents(target) == CONTENT
+    assert [path.name for path in target.parent.iterdir()] == ["tiny"]
+    assert calls == [
+        ("tiny/train.txt", 1 << 20, 1_560_000),
+        ("tiny/train.txt", 1_560_000, 1_560_000),
+        ("tiny/valid.txt", 25, 25),
+        ("tiny/test.txt", 25, 25),
+    ]
+
+
+@pytest.mark.parametrize("fault", ["truncate", "drop", "corrupt", "stall", 500, 503])
+def test_one_fault_is_tried_again(server, tiny, target, fault):
+    server.once("train.txt", fault)
+    catalog.download(tiny, target, timeout=0.3)
+    assert contents(target) == CONTENT
+    assert server.requests == ["train.txt", "train.txt", "valid.txt", "test.txt"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("truncate", "stopped after 12 of 25 bytes"),
+        ("drop", "closed connection"),
+        ("slow", "nothing came for 0.3 seconds"),
+        ("stall", "nothing came for 0.3 seconds"),
+        (500, "answered 500"),
+    ],
+)
+def test_lasting_fault_is_one_clear_sentence(server, tiny, target, fault, words):
+    server.always("valid.txt", fault)
+    sentence = refusal(tiny, target, timeout=0.3)
+    assert words in sentence
+    assert "tiny/valid.txt" in sentence
+    assert tiny.files["valid.txt"].url in sentence
+    assert server.requests == ["train.txt", "valid.txt", "valid.txt", "valid.txt"]
+
+
+def test_corrupted_bytes_name_the_file_and_both_ids(server, tiny, target):
+    server.always("test.txt", "corrupt")
+    sentence = refusal(tiny, target)
+    assert "tiny/test.txt" in sentence
+    assert tiny.files["test.txt"].blob in sentence
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_missing_file_is_not_tried_again(server, tiny, target, code):
+    server.always("train.txt", code)
+    assert f"answered {code}" in refusal(tiny, target)
+    assert server.requests == ["train.txt"]
+
+
+def test_refused_connection(target):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        assert "refused" in refusal(set_at(port), target)
+
+
+def test_zero_tries_still_means_one(server, tiny, target):
+    server.always("train.txt", 500)
+    refusal(tiny, target, tries=0)
+    assert server.requests == ["train.txt"]
+
+
+def test_answer_without_length(server, tiny, target):
+    server.once("train.txt", "no length")
+    sizes = []
+    catalog.download(tiny, target, lambda label, received, size: sizes.append(size))
+    assert contents(target) == CONTENT
+    assert sizes == [None, None, 25, 25]
+
+
+def test_full_disk_is_not_taken_for_a_network_fault(server, tiny, target):
+    def progress(label, received, size):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(InputError, match="no space left"):
+        catalog.download(tiny, target, progress)
+    assert server.requests == ["train.txt"]
+    assert list(target.parent.iterdir()) == []
+
+
+def test_other_folder_in_the_way_is_untouched(server, tiny, target):
+    target.mkdir(parents=True)
+    (target / "train.txt").write_text("mine")
+    with pytest.raises(InputError, match="already exists"):
+        catalog.download(tiny, target)
+    assert contents(target) == {"train.txt": b"mine"}
+    assert server.requests == []
+
+
+def test_complete_target_is_used_as_it_is(server, tiny, target):
+    catalog.download(tiny, target)
+    server.requests.clear()
+    assert catalog.download(tiny, target) == target
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_target_that_appears_meanwhile(server, tiny, target, whole):
+    body = CONTENT["train.txt"] if whole else b"other"
+
+    def another_process(label, received, size):
+        if label == "tiny/test.txt":
+            target.mkdir()
+            for file_name, content in {**CONTENT, "train.txt": body}.items():
+                (target / file_name).write_bytes(content)
+
+    if whole:
+        assert catalog.download(tiny, target, another_process) == target
+    else:
+        with pytest.raises(InputError, match="already exists"):
+            catalog.download(tiny, target, another_process)
+    assert contents(target) == {**CONTENT, "train.txt": body}
+    assert [path.name for path in target.parent.iterdir()] == ["tiny"]
+
+
+def test_two_processes_at_once(server, tiny, target):
+    server.faults["train.txt"] = ["truncate", "no length"]
+    program = (
+        "import sys, pathlib; from targcn.facts import catalog as c;"
+        "files = {row.split()[0]: c.RemoteFile(*row.split()[1:]) for row in sys.argv[2:]};"
+        "tiny = c.NamedSet('tiny', '', '', files, (1, 1, 1), 1, 1, 1, 'day', '2014-01-01');"
+        "c.download(tiny, pathlib.Path(sys.argv[1]))"
+    )
+    rows = [f"{name} {remote.url} {remote.blob}" for name, remote in tiny.files.items()]
+    processes = [python(program, str(target), *rows) for _ in range(2)]
+    assert [process.communicate(timeout=20)[0] for process in processes] == ["", ""]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert contents(target) == CONTENT
+    assert [path.name for path in target.parent.iterdir()] == ["tiny"]
+
+
+def place(folder):
+    folder.mkdir(parents=True)
+    for file_name in CONTENT:
+        (folder / file_name).write_text("placed")
+
+
+def test_data_folders_come_before_cache_before_download(server, tiny, tmp_path, monkeypatch):
+    cached, second = tmp_path / "cache" / "tiny", tmp_path / "second é" / "tiny"
+    monkeypatch.setenv(
+        "TARGCN_DATA", os.pathsep.join(["", str(tmp_path / "first"), str(second.parent)])
+    )
+    (tmp_path / "first" / "tiny").mkdir(parents=True)
+    assert catalog.find_local("tiny") is None
+    assert catalog.fetch(tiny) == cached
+    assert len(server.requests) == 3
+    assert catalog.fetch(tiny) == catalog.find_local("tiny") == cached
+    place(second)
+    assert catalog.fetch(tiny) == catalog.find_local("tiny") == second
+    assert len(server.requests) == 3
+
+
+def test_cache_folder_follows_the_environment(tmp_path, monkeypatch):
+    assert catalog.cache_folder() == tmp_path / "cache"
+    monkeypatch.setenv("TARGCN_CACHE", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert catalog.cache_folder() == tmp_path / "xdg" / "targcn"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert catalog.cache_folder() == tmp_path / ".cache" / "targcn"
+
+
+def test_git_blob_id(tmp_path):
+    (tmp_path / "hello").write_bytes(b"hello\n")
+    assert catalog.git_blob_id(tmp_path / "hello") == "ce013625030ba8dba906f756967f9e9ca394464a"
+
+
+def test_catalogue():
+    assert list(CATALOG) == ["icews14", "icews05-15", "gdelt"]
+    for name, entry in CATALOG.items():
+        assert entry.name == name
+        assert entry.unit == "day"
+        assert "\n" not in entry.summary
+        assert list(entry.files) == ["train.txt", "valid.txt", "test.txt"]
+        for file_name, remote in entry.files.items():
+            assert remote.url.startswith("https://")
+            assert remote.url.endswith(f"{name}/{file_name}")
+            assert re.fullmatch("[0-9a-f]{40}", remote.blob)
+    assert CATALOG["icews14"].num_facts == (72826, 8941, 8963)
+    assert CATALOG["icews05-15"].num_facts == (368962, 46275, 46092)
+    assert CATALOG["gdelt"].num_facts == (2735685, 341961, 341961)
+    assert CATALOG["gdelt"].origin == "2015-04-01"
+
+
+def test_import_is_light():
+    program = (
+        "import sys, targcn.facts.catalog;"
+        "print({'torch', 'numpy', 'polars', 'urllib.request', 'http.client'} & set(sys.modules))"
+    )
+    assert python(program).communicate(timeout=20)[0] == "set()\n"
