@@ -1,27 +1,34 @@
 """A run: a model, how it was made, and the data it belongs to, kept in one folder.
 
-    run.json      model, settings, seed, versions
-    data/         the data set, prepared (dataset.py), so that a run can be moved and still answers
-    metrics.json  the figures taken when it was made
-    README.md     the same for people
+    run.json             model, settings, training, seed, versions
+    data/                the data set, prepared (dataset.py): a run can be moved and still answers
+    weights.safetensors  the best weights so far, where the model has any
+    state.safetensors    where its training stands: weights, optimiser, position
+    metrics.json         the figures taken so far, and how long training took
+    trace.jsonl          one line per epoch and per look at the valid split
+    README.md            the same for people
 
-The folder appears whole or not at all. Next room: evaluation, prediction.
+The folder appears whole, and each file in it is replaced whole. Next room: evaluation.
 """
 
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from torch import Tensor
 
 from targcn import __version__
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.files import atomic_folder
+from targcn.files import atomic_file, atomic_folder
 from targcn.models import create
 
 MANIFEST: Final = "run.json"
+WEIGHTS: Final = "weights.safetensors"
+STATE: Final = "state.safetensors"
 FORMAT: Final = 1
 
 
@@ -34,6 +41,9 @@ class Run:
     seed: int
     dataset: Dataset
     model: Any
+    # The run file it was made from, and how it was trained (training.Training as a mapping).
+    run_name: str = "default"
+    training: Mapping[str, Any] = field(default_factory=dict)
 
 
 def save_run(run: Run, folder: Path | str, reports: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -42,16 +52,34 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Mapping[str, Any]] 
         "format": FORMAT,
         "targcn": __version__,
         "model": run.model_name,
+        "run": run.run_name,
         "settings": asdict(run.settings),
+        "training": dict(run.training),
         "seed": run.seed,
         "python": platform.python_version(),
     }
     with atomic_folder(Path(folder)) as draft:
         (draft / "data").mkdir()
         run.dataset.write_into(draft / "data")
-        for name, content in ((MANIFEST, manifest), ("metrics.json", list(reports))):
-            (draft / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        (draft / "README.md").write_text(_card(run, manifest, reports), encoding="utf-8")
+        (draft / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        write_result(run, draft, {}, reports)
+
+
+def write_result(
+    run: Run, folder: Path, trained: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]
+) -> None:
+    """Put the present weights and figures of a run into its folder."""
+    weights = run.model.state_dict()
+    if weights:
+        from safetensors.torch import save_file
+
+        with atomic_file(folder / WEIGHTS) as draft:
+            save_file({name: value.cpu().contiguous() for name, value in weights.items()}, draft)
+    result = {"trained": dict(trained), "reports": list(reports)}
+    with atomic_file(folder / "metrics.json") as draft:
+        draft.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    with atomic_file(folder / "README.md") as draft:
+        draft.write_text(_card(run, trained, reports), encoding="utf-8")
 
 
 def load_run(folder: Path | str) -> Run:
@@ -61,8 +89,9 @@ def load_run(folder: Path | str) -> Run:
         raise InputError(f"{folder} is not a run: it has no {MANIFEST}; 'targcn train' makes one")
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        stored_format, name = manifest["format"], manifest["model"]
-        settings, seed = manifest["settings"], int(manifest["seed"])
+        stored_format, name = manifest["format"], str(manifest["model"])
+        settings, seed = dict(manifest["settings"]), int(manifest["seed"])
+        run_name, training = str(manifest["run"]), dict(manifest["training"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder / MANIFEST} is damaged ({error}); train the run again") from None
     if stored_format != FORMAT:
@@ -72,15 +101,62 @@ def load_run(folder: Path | str) -> Run:
         )
     dataset = Dataset.load(folder / "data")
     model = create(name, dataset, settings)
-    return Run(name, model.settings, seed, dataset, model)
+    if model.state_dict():
+        _load_weights(model, folder / WEIGHTS)
+    return Run(name, model.settings, seed, dataset, model, run_name, training)
 
 
-def _card(run: Run, manifest: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> str:
+def _load_weights(model: Any, path: Path) -> None:
+    weights, _ = _read_tensors(path)
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    found = {name: tuple(value.shape) for name, value in weights.items()}
+    if wanted != found:
+        wrong = next(name for name in wanted | found if wanted.get(name) != found.get(name))
+        raise InputError(
+            f"{path} does not fit its run: {wrong} is {found.get(wrong, 'missing')} where "
+            f"{wanted.get(wrong, 'nothing')} was expected; train the run again"
+        )
+    model.load_state_dict(weights)
+
+
+def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[str, Any]) -> None:
+    """Keep where a training stands, in one file, replaced in one step."""
+    from safetensors.torch import save_file
+
+    contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with atomic_file(folder / STATE) as draft:
+        save_file(contents, draft, metadata={"position": json.dumps(position)})
+
+
+def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the position of a saved state; both empty where none was saved yet."""
+    if not (folder / STATE).exists():
+        return {}, {}
+    tensors, metadata = _read_tensors(folder / STATE)
+    return tensors, json.loads(metadata.get("position", "{}"))
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as stored:
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+            return tensors, stored.metadata() or {}
+    except (OSError, SafetensorError) as error:
+        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short or damaged"
+        raise InputError(f"{path} is {reason}; train the run again") from None
+
+
+def _card(run: Run, trained: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> str:
     dataset = run.dataset
+    num_parameters = sum(weight.numel() for weight in run.model.parameters())
     lines = [
         f"# {run.model_name} on {dataset.name}",
         "",
-        f"Made by targcn {manifest['targcn']} (Python {manifest['python']}), seed {run.seed}.",
+        f"Made by targcn {__version__} (Python {platform.python_version()}), run {run.run_name}, "
+        f"seed {run.seed}; {num_parameters:,} parameters.",
+        *_how_trained(trained, run.training),
         "",
         f"Data: {len(dataset.train):,} / {len(dataset.valid):,} / {len(dataset.test):,} facts "
         f"(train / valid / test), {len(dataset.entities):,} entities, "
@@ -88,8 +164,7 @@ def _card(run: Run, manifest: Mapping[str, Any], reports: Sequence[Mapping[str, 
         f"{dataset.timeline.first} to {dataset.timeline.last} by {dataset.timeline.unit}.",
         *(f"Note: {note}." for note in dataset.notes),
         "",
-        "Settings: "
-        + (", ".join(f"{name} {value}" for name, value in manifest["settings"].items()) or "none"),
+        f"Settings: {_listed(asdict(run.settings))}",
         "",
     ]
     for report in reports:
@@ -111,3 +186,17 @@ def _card(run: Run, manifest: Mapping[str, Any], reports: Sequence[Mapping[str, 
         "",
     ]
     return "\n".join(lines)
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "none"
+
+
+def _how_trained(trained: Mapping[str, Any], training: Mapping[str, Any]) -> list[str]:
+    if not trained:
+        return []
+    return [
+        f"Trained {trained['epochs']} epochs in {trained['seconds']:,.0f} s on "
+        f"{trained['device']}; the best, kept here, was epoch {trained['best_epoch']}.",
+        f"Training: {_listed(training)}.",
+    ]

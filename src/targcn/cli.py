@@ -4,10 +4,8 @@ Nothing heavy is imported before a command needs it. An InputError, or a flag th
 prints one sentence and exits with 2.
 """
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,11 +14,18 @@ from cyclopts import App, CycloptsError, Parameter
 from targcn import __version__
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
+from targcn.terminal import (
+    counting,
+    receiving,
+    shape_of,
+    show,
+    show_json,
+    show_report,
+    table_of,
+    training_bar,
+)
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from targcn.evaluation import Report
     from targcn.facts.dataset import Dataset
 
 app = App(
@@ -43,16 +48,16 @@ def list_data() -> None:
     from targcn.facts.catalog import CATALOG, find_local
     from targcn.facts.opening import EMBEDDED
 
-    table = _table("name", "train / valid / test", "entities", "relations", "times", "where")
+    table = table_of("name", "train / valid / test", "entities", "relations", "times", "where")
     embedded = _open(EMBEDDED, Reading())
-    table.add_row(*_shape(embedded), "embedded")
+    table.add_row(*shape_of(embedded), "embedded")
     for named in CATALOG.values():
         facts = " / ".join(f"{count:,}" for count in named.num_facts)
         counts = (named.num_entities, named.num_relations, named.num_times)
         place = "here" if find_local(named.name) else "downloaded on first use"
         table.add_row(named.name, facts, *(f"{count:,}" for count in counts), place)
-    _print(table)
-    _print(
+    show(table)
+    show(
         f"{EMBEDDED}: the US Congress since 1945, from the CC0 data of congress-legislators\n"
         + "\n".join(f"{one.name}: {one.summary}; {one.licence}" for one in CATALOG.values())
         + "\nA set in a folder named by TARGCN_DATA comes first, then TARGCN_CACHE, then the web."
@@ -75,19 +80,19 @@ def describe_data(
     dataset = _open(source, read)
     description = _describe(dataset)
     if json:
-        _print_json(description)
+        show_json(description)
         return
     time = description["time"]
-    table = _table("name", "train / valid / test", "entities", "relations", "times", "by")
-    table.add_row(*_shape(dataset), time["unit"])
-    _print(table)
-    _print(
+    table = table_of("name", "train / valid / test", "entities", "relations", "times", "by")
+    table.add_row(*shape_of(dataset), time["unit"])
+    show(table)
+    show(
         f"from {time['first']} to {time['last']}; {description['num_unseen']:,} test facts name an "
         "entity that train does not"
     )
     for note in dataset.notes:
-        _print(f"note: {note}")
-    common = _table("most common relations", "facts", "for example")
+        show(f"note: {note}")
+    common = table_of("most common relations", "facts", "for example")
     for relation in description["relations"][:8]:
         example = relation["example"]
         common.add_row(
@@ -95,7 +100,7 @@ def describe_data(
             f"{relation['num_facts']:,}",
             f"{example[0]} — {example[2]}, {example[3]}",
         )
-    _print(common)
+    show(common)
 
 
 @data.command(name="prepare")
@@ -119,13 +124,13 @@ def prepare_data(source: str, *, out: Path, read: HowToRead | None = None) -> No
     dataset.save(out)
     seconds = perf_counter() - start
     num_facts = sum(len(facts) for facts in dataset.splits.values())
-    _print(
+    show(
         f"{out}: {num_facts:,} facts, {len(dataset.entities):,} entities, "
         f"{len(dataset.relations):,} relations, {len(dataset.timeline.ticks):,} times by "
         f"{dataset.timeline.unit} ({seconds:.1f} s, {num_facts / seconds:,.0f} facts/s)"
     )
     for note in dataset.notes:
-        _print(f"note: {note}")
+        show(f"note: {note}")
 
 
 @data.command(name="derive")
@@ -157,10 +162,10 @@ def derive_data(
     derive = derive_unseen if kind == "unseen" else derive_irregular
     derived = derive(_open(source, read), seed)
     derived.save(out)
-    table = _table("name", "train / valid / test", "entities", "relations", "times")
-    table.add_row(*_shape(derived))
-    _print(table)
-    _print(f"{out}: {derived.notes[0]}")
+    table = table_of("name", "train / valid / test", "entities", "relations", "times")
+    table.add_row(*shape_of(derived))
+    show(table)
+    show(f"{out}: {derived.notes[0]}")
 
 
 @app.command(name="models")
@@ -175,29 +180,43 @@ def list_models(name: str | None = None, /) -> None:
     from targcn.models import MODELS, find_model
 
     if name is None:
-        table = _table("model", "what it does")
+        table = table_of("model", "what it does")
         for known, entry in MODELS.items():
             table.add_row(known, entry.summary)
-        _print(table)
+        show(table)
         return
     from docstring_parser import parse_from_object
 
-    settings = find_model(name).Settings
-    _print(MODELS[name].summary)
-    table = _table("setting", "default", "meaning")
-    for parameter in parse_from_object(settings).params:
-        flag = "--" + parameter.arg_name.replace("_", "-")
-        default = getattr(settings(), parameter.arg_name)
-        table.add_row(flag, str(default), parameter.description or "")
-    _print(table)
+    from targcn.runs import FOLDER, list_runs, read_run
+    from targcn.training import Training
+
+    model = find_model(name)
+    show(MODELS[name].summary)
+    table = table_of("setting", "default", "meaning")
+    learns = hasattr(model, "loss")
+    for settings in (*reversed(model.Settings.__mro__[:-1]), *([Training] if learns else [])):
+        for parameter in parse_from_object(settings).params:
+            flag = "--" + parameter.arg_name.replace("_", "-")
+            default = getattr(model.Settings(), parameter.arg_name, None)
+            default = getattr(settings(), parameter.arg_name) if settings is Training else default
+            table.add_row(flag, str(default), parameter.description or "")
+    show(table)
+    if list_runs(name):
+        runs = table_of("run", "data set", "what it is")
+        for run, of in list_runs(name):
+            path = FOLDER / name / f"{run}-{of}.toml" if of else FOLDER / name / f"{run}.toml"
+            runs.add_row(run, of or "any", read_run(path, run).about)
+        show(runs)
 
 
 @app.command(name="train")
 def train(
     source: str = "congress",
     *,
-    model: str = "decayed-copy",
+    model: str = "targcn",
+    run: str = "default",
     out: Path | None = None,
+    resume: Path | None = None,
     seed: int = 0,
     device: str = "auto",
     read: HowToRead | None = None,
@@ -211,33 +230,60 @@ def train(
         A name, a folder, or a file.
     model
         What to train (see `models`).
+    run
+        The published run whose settings to take (see `models NAME`).
     out
         The run folder to write; it must not exist. Left out: a new one under runs/.
+    resume
+        A run folder to go on with, as if it had never been stopped.
     seed
         Seed of everything that is drawn.
     device
         auto, cpu or cuda.
     settings
-        Any setting of the model (see `models NAME`).
+        Any setting of the model or its training (see `models NAME`).
     """
     from targcn.models import find_model
 
     _check_settings(model, find_model(model).Settings, settings)
-    from targcn.checkpoint import save_run
+    from targcn.checkpoint import write_result
     from targcn.evaluation import evaluate
     from targcn.files import require_absent
-    from targcn.training import fit
+    from targcn.training import TrainingStopped, fit, module_learns
+    from targcn.training import resume as go_on
 
-    if out is not None:
-        require_absent(out)
-    dataset = _open(source, read)
-    out = out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
-    run = fit(dataset, model, seed=seed, **settings)
-    with _progress("judging valid", "queries") as progress:
-        report = evaluate(run, split="valid", context="train", device=device, progress=progress)
-    save_run(run, out, [report.to_json()])
-    _print_report(report)
-    _print(f"kept in {out}; judge it with: targcn evaluate {out}")
+    if resume is None:
+        if out is not None:
+            require_absent(out)
+        dataset = _open(source, read)
+        out = out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
+    else:
+        out = resume
+    try:
+        with training_bar() as watch:
+            if resume is not None:
+                trained = go_on(resume, device=device, watch=watch)
+            else:
+                options: dict[str, Any] = dict(settings)
+                trained = fit(
+                    dataset,
+                    model,
+                    run=run,
+                    seed=seed,
+                    out=out,
+                    device=device,
+                    watch=watch,
+                    **options,
+                )
+    except TrainingStopped as stopped:
+        print(f"targcn: {stopped}; go on with: targcn train --resume {out}", file=sys.stderr)
+        sys.exit(130)
+    with counting("judging valid", "queries") as progress:
+        report = evaluate(trained, split="valid", context="train", device=device, progress=progress)
+    if not module_learns(trained.model):
+        write_result(trained, out, {}, [report.to_json()])
+    show_report(report)
+    show(f"kept in {out}; judge it on test with: targcn evaluate {out}")
 
 
 @app.command(name="evaluate")
@@ -276,23 +322,23 @@ def evaluate_run(
     from targcn.evaluation import evaluate
 
     loaded = load_run(run)
-    with _progress(f"judging {split}", "queries") as progress:
+    with counting(f"judging {split}", "queries") as progress:
         report = evaluate(
             loaded, split=split, context=context, ties=ties, device=device, progress=progress
         )
     if json:
-        _print_json(report.to_json(by_relation))
+        show_json(report.to_json(by_relation))
         return
-    _print_report(report)
+    show_report(report)
     if by_relation:
-        table = _table("relation", "queries", "raw MRR", "static MRR", "time-aware MRR")
+        table = table_of("relation", "queries", "raw MRR", "static MRR", "time-aware MRR")
         ordered = sorted(
             report.by_relation.items(), key=lambda item: -item[1]["raw"]["num_queries"]
         )
         for name, filters in ordered:
             figures = (f"{filters[which]['mrr']:.3f}" for which in filters)
             table.add_row(name, f"{filters['raw']['num_queries']:,.0f}", *figures)
-        _print(table)
+        show(table)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -318,7 +364,7 @@ def _complain(sentence: str) -> None:
 def _open(source: str, read: Reading | None) -> "Dataset":
     from targcn.facts.opening import open_dataset
 
-    with _byte_progress() as progress:
+    with receiving() as progress:
         return open_dataset(source, read, progress)
 
 
@@ -327,15 +373,18 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     from dataclasses import fields
 
     from targcn.facts.vocabulary import suggest
+    from targcn.training import Training
 
-    settings = [field.name for field in fields(known)]
-    for name in given:
+    settings = [field.name for field in (*fields(known), *fields(Training))]
+    for written in given:
+        name = written.replace("-", "_")
         if name not in settings:
-            flags = ["model", "out", "seed", "device", *(field.name for field in fields(Reading))]
+            own = ("model", "run", "out", "resume", "seed", "device")
+            flags = [*own, *(field.name for field in fields(Reading))]
             nearest = suggest(name, settings + flags, limit=1)
             flag = nearest[0].replace("_", "-") if nearest else ""
             hint = f"did you mean --{flag}?" if nearest else f"see 'targcn models {model}'"
-            raise InputError(f"--{name.replace('_', '-')} is no option of {model}; {hint}")
+            raise InputError(f"--{written} is no option of {model}; {hint}")
 
 
 def _describe(dataset: "Dataset") -> dict[str, Any]:
@@ -372,109 +421,8 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
     }
 
 
-def _shape(dataset: "Dataset") -> list[str]:
-    facts = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
-    counts = (dataset.entities, dataset.relations, dataset.timeline.ticks)
-    return [dataset.name, facts, *(f"{len(counted):,}" for counted in counts)]
-
-
 def _free_folder(parent: Path, name: str) -> Path:
     numbered = (
         parent / (name if number == 1 else f"{name}-{number}") for number in range(1, 10**6)
     )
     return next(folder for folder in numbered if not folder.exists())
-
-
-def _print_report(report: "Report") -> None:
-    _print(
-        f"{report.model} on {report.dataset}, {report.split} split: "
-        f"{report.num_queries:,} queries, context {report.context}, {report.ties} rank on ties"
-    )
-    table = _table("filter", "side", "MRR", "±95%", "Hits@1", "Hits@3", "Hits@10", "mean rank")
-    for which, sides in report.metrics.items():
-        for side, figures in sides.items():
-            low, high = report.mrr_interval[which][side]
-            table.add_row(
-                which if side == "both" else "",
-                side,
-                f"{figures['mrr']:.3f}",
-                f"{(high - low) / 2:.3f}",
-                *(f"{figures[f'hits@{most}']:.3f}" for most in (1, 3, 10)),
-                f"{figures['mean_rank']:,.1f}",
-            )
-    _print(table)
-
-
-def _table(*columns: str) -> "Table":
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def _print(content: Any) -> None:
-    from rich.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
-    console.print(content, soft_wrap=isinstance(content, str))
-
-
-def _print_json(content: object) -> None:
-    print(json.dumps(content, ensure_ascii=False, indent=2))
-
-
-@contextmanager
-def _progress(label: str, what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with a rate and the time left on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    rate = TextColumn("{task.fields[rate]}")
-    console = Console(stderr=True)
-    with Progress(*columns, rate, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(label, rate="")
-
-        def show(done: int, total: int) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f"{done / elapsed:,.0f} {what}/s" if elapsed else ""
-            bar.update(task, completed=done, total=total, rate=rate)
-
-        yield show
-
-
-@contextmanager
-def _byte_progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """A bar per downloaded file on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(label: str, received: int, size: int | None) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label)
-            bar.update(tasks[label], completed=received, total=size)
-
-        yield show

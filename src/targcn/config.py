@@ -4,6 +4,8 @@ Used for flags on the command line and for what a run folder or a TOML file says
 that a machine with torch and numpy alone can read a run.
 """
 
+import collections.abc
+import math
 import types
 from collections.abc import Mapping
 from dataclasses import fields
@@ -45,10 +47,17 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             return None
         kind = next(one for one in get_args(kind) if one is not type(None))
         return _convert(value, kind, path)
-    if origin is Literal:
-        if value in get_args(kind):
+    if origin is collections.abc.Mapping:
+        if isinstance(value, Mapping):
             return value
-        raise InputError(f"{path} is {value!r}; choose one of {', '.join(get_args(kind))}")
+        raise InputError(f"{path} is {value!r}; a table was expected")
+    if origin is Literal:
+        for choice in get_args(kind):
+            if str(value) == str(choice):
+                return choice
+        raise InputError(
+            f"{path} is {value!r}; choose one of {', '.join(map(str, get_args(kind)))}"
+        )
     if kind is bool:
         if isinstance(value, bool):
             return value
@@ -56,10 +65,12 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             return str(value).lower() in ("true", "yes", "1")
     elif kind in (int, float) and not isinstance(value, bool):
         try:
+            if not math.isfinite(float(value)):
+                raise ValueError
             if kind is int and isinstance(value, float) and value != int(value):
                 raise ValueError
             return kind(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
     elif kind is str and isinstance(value, str):
         return value

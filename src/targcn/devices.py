@@ -18,13 +18,20 @@ def choose_device(name: str = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, ImportError):
         raise InputError(
             f"device {name!r} is not to be had here; choose auto, cpu, or cuda on a machine with "
             "an NVIDIA GPU and a torch built for it"
         ) from None
     return device
+
+
+def describe_device(device: torch.device) -> str:
+    """The device in words, for people who compare times."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} with {torch.get_num_threads()} threads"
 
 
 def available_bytes(device: torch.device) -> int:

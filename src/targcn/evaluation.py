@@ -15,7 +15,7 @@ from torch import Tensor
 from targcn.checkpoint import Run
 from targcn.devices import available_bytes, choose_device, is_out_of_memory
 from targcn.errors import InputError
-from targcn.facts.dataset import Context, Dataset, Split
+from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.facts.graph import TemporalGraph
 from targcn.filtering import FILTERS, Filter, KnownAnswers
 from targcn.models.contract import Model, Queries, queries_of
@@ -79,52 +79,69 @@ def evaluate(
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    dataset = run.dataset
-    if ties not in TIES:
-        raise InputError(f"ties {ties!r} is unknown; choose one of {', '.join(TIES)}")
-    facts = dataset.splits[split]
-    if len(facts) == 0:
-        raise InputError(f"{dataset.name} has no facts in its {split} split; nothing to evaluate")
-    where = choose_device(device)
-    sizes = len(dataset.entities), len(dataset.relations)
-    graph = TemporalGraph.of(dataset.context(context), *sizes).to(where)
-    known = known_answers(dataset, where)
-    queries, targets = queries_of(facts, len(dataset.relations))
-    model = run.model.to(where)
-    ranks = rank(model, queries.to(where), targets.to(where), graph, known, ties, progress)
-    sides: dict[Side, slice] = {
-        "both": slice(None),
-        "object": slice(0, len(facts)),
-        "subject": slice(len(facts), None),
-    }
-    relations = torch.from_numpy(facts.relations.astype("int64")).repeat(2)
-    return Report(
-        dataset=dataset.name,
-        model=run.model_name,
-        split=split,
-        context=context,
-        ties=ties,
-        num_queries=len(queries),
-        metrics={
-            which: {side: figures(ranks[which][rows]) for side, rows in sides.items()}
-            for which in FILTERS
-        },
-        mrr_interval={
-            which: {
-                side: _interval(ranks[which][rows].view(2 if side == "both" else 1, -1))
-                for side, rows in sides.items()
-            }
-            for which in FILTERS
-        },
-        by_relation={
-            dataset.relations.names[relation]: {
-                which: figures(ranks[which][relations == relation])
-                | {"num_queries": float((relations == relation).sum())}
+    judge = Judge(run.dataset, split, context, choose_device(device))
+    return judge.report(run, ties, progress)
+
+
+class Judge:
+    """Everything about a split that does not depend on the model, made once for many looks."""
+
+    def __init__(
+        self, dataset: Dataset, split: Split, context: Context, device: torch.device
+    ) -> None:
+        if split not in SPLITS:
+            raise InputError(f"split {split!r} is unknown; choose one of {', '.join(SPLITS)}")
+        facts = dataset.splits[split]
+        if len(facts) == 0:
+            raise InputError(f"{dataset.name} has no facts in its {split} split; nothing to judge")
+        self.dataset, self.split, self.context, self.device = dataset, split, context, device
+        self.facts = facts
+        sizes = len(dataset.entities), len(dataset.relations)
+        self.graph = TemporalGraph.of(dataset.context(context), *sizes).to(device)
+        self.known = known_answers(dataset, device)
+        queries, targets = queries_of(facts, len(dataset.relations))
+        self.queries, self.targets = queries.to(device), targets.to(device)
+
+    def report(self, run: Run, ties: Ties = "mean", progress: Progress | None = None) -> Report:
+        """The figures of a run."""
+        if ties not in TIES:
+            raise InputError(f"ties {ties!r} is unknown; choose one of {', '.join(TIES)}")
+        model = run.model.to(self.device)
+        ranks = rank(model, self.queries, self.targets, self.graph, self.known, ties, progress)
+        num_facts = len(self.facts)
+        sides: dict[Side, slice] = {
+            "both": slice(None),
+            "object": slice(0, num_facts),
+            "subject": slice(num_facts, None),
+        }
+        relations = torch.from_numpy(self.facts.relations.astype("int64")).repeat(2)
+        return Report(
+            dataset=self.dataset.name,
+            model=run.model_name,
+            split=self.split,
+            context=self.context,
+            ties=ties,
+            num_queries=len(self.queries),
+            metrics={
+                which: {side: figures(ranks[which][rows]) for side, rows in sides.items()}
                 for which in FILTERS
-            }
-            for relation in sorted(set(facts.relations.tolist()))
-        },
-    )
+            },
+            mrr_interval={
+                which: {
+                    side: _interval(ranks[which][rows].view(2 if side == "both" else 1, -1))
+                    for side, rows in sides.items()
+                }
+                for which in FILTERS
+            },
+            by_relation={
+                self.dataset.relations.names[relation]: {
+                    which: figures(ranks[which][relations == relation])
+                    | {"num_queries": float((relations == relation).sum())}
+                    for which in FILTERS
+                }
+                for relation in sorted(set(self.facts.relations.tolist()))
+            },
+        )
 
 
 def known_answers(dataset: Dataset, device: torch.device | str) -> dict[Filter, KnownAnswers]:

@@ -4,6 +4,7 @@ Used by everything that leaves something on disk (prepared data, downloads, runs
 """
 
 import errno
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from targcn.errors import InputError
 
 def require_absent(path: Path) -> None:
     """Refuse, before any work is done, to write where something already is."""
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise InputError(f"{path} already exists; choose another --out or remove it first")
 
 
@@ -44,6 +45,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
         try:
             yield folder / path.name
+            (folder / path.name).chmod(0o644)
             (folder / path.name).replace(path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -54,8 +56,11 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        # numpy reports a write cut short by its size alone, without an errno.
+        if error.errno == errno.ENOSPC or " requested and " in str(error):
             reason = "no space left on the disk"
+        elif error.errno == errno.EEXIST:
+            reason = "a file stands where a folder is needed"
         else:
             reason = error.strerror or str(error)
         raise InputError(f"cannot write {path}: {reason}; nothing was written there") from error

@@ -54,6 +54,8 @@ def predict(
     dataset = run.dataset
     if (subject is None) == (object is None):
         raise InputError("leave exactly one of subject and object open")
+    if top < 1:
+        raise InputError(f"top is {top}; ask for at least 1 answer")
     asked_relation = dataset.relations.id_of(relation)
     if subject is None:
         asked_relation += len(dataset.relations)
@@ -66,7 +68,7 @@ def predict(
     sizes = len(dataset.entities), len(dataset.relations)
     graph = TemporalGraph.of(dataset.context(context), *sizes)
     with torch.inference_mode():
-        scores = run.model.eval()(query, graph)[0]
+        scores = run.model.to("cpu").eval()(query, graph)[0]
     best = torch.topk(scores, min(top, len(scores)))
     known = known_answers(dataset, "cpu")
     then, ever = (

@@ -1,20 +1,125 @@
-"""From a data set to a run.
+"""The loop: from a data set to a trained run.
 
-Takes a data set, the name of a model and its settings; gives a Run. The rules that learn nothing
-pass straight through. Next room: checkpoint, evaluation.
+Takes a data set, the name of a model, and settings from a run file or from arguments; gives a
+Run, kept in a folder where one is given. The rules that learn nothing pass straight through.
+Everything drawn is a function of the seed and the step, so a run stopped at any step goes on as if
+it had not been. Next room: prediction, cli.
 """
 
-from typing import Any
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
-from targcn.checkpoint import Run
+from targcn.checkpoint import Run, load_run, read_state, save_run, write_result, write_state
+from targcn.config import build
+from targcn.devices import choose_device, describe_device, is_out_of_memory
+from targcn.errors import InputError
+from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
-from targcn.models import DEFAULT, create
+from targcn.facts.graph import TemporalGraph
+from targcn.filtering import Filter
+from targcn.models import DEFAULT, create, find_model
+from targcn.models.contract import Queries, queries_of
+from targcn.runs import RunFile, find_run
+
+SECONDS_BETWEEN_SAVES = 60.0
+SECONDS_BETWEEN_SIGNS = 0.5
 
 
-def fit(dataset: Dataset, model: str = DEFAULT, *, seed: int = 0, **settings: Any) -> Run:
-    """Make a model of this name for a data set.
+@dataclass(frozen=True)
+class Training:
+    """How a model is trained; what it is, its own settings say."""
+
+    epochs: int = 100
+    """How often every training query is asked, at most."""
+
+    batch_size: int = 1024
+    """Queries per step."""
+
+    learning_rate: float = 1e-3
+    """Learning rate of the first step."""
+
+    schedule: Literal["constant", "cosine"] = "cosine"
+    """How the learning rate goes on: as it is, or down to 0 along half a cosine."""
+
+    optimizer: Literal["adam", "adagrad"] = "adam"
+    """The rule of the steps."""
+
+    validate_every: int = 5
+    """Epochs between two looks at the valid split."""
+
+    patience: int = 0
+    """Looks without a better one before training stops; 0: never."""
+
+    select_by: Filter = "time-aware"
+    """Filter of the valid MRR by which the best weights are kept."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "validate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
+        if not self.learning_rate > 0:
+            raise InputError(f"learning_rate is {self.learning_rate}; it must be above 0")
+
+
+@dataclass
+class Position:
+    """Where a training stands."""
+
+    epoch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    best_mrr: float = -1.0
+    best_epoch: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sign:
+    """What a training says of itself as it goes."""
+
+    epoch: int
+    num_epochs: int
+    step: int
+    num_steps: int
+    loss: float
+    queries_per_second: float
+    seconds_left: float
+    # The latest look at the valid split, context train.
+    report: Report | None
+
+
+Watch = Callable[[Sign], None]
+
+
+class TrainingStopped(KeyboardInterrupt):
+    """Training was asked to stop; the step was finished and everything saved."""
+
+
+def fit(
+    dataset: Dataset,
+    model: str = DEFAULT,
+    *,
+    seed: int = 0,
+    run: str = "default",
+    out: Path | str | None = None,
+    device: str = "auto",
+    watch: Watch | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a model of this name; keep it in the folder `out` if one is given.
+
+    Settings of the model and of the training come from the run file, then from the arguments.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=10)
@@ -24,6 +129,346 @@ def fit(dataset: Dataset, model: str = DEFAULT, *, seed: int = 0, **settings: An
     >>> targcn.predict(run, "Barack Obama", "succeeded", None, 2005, top=1)["answer"].to_list()
     ['Peter G. Fitzgerald']
     """
-    torch.manual_seed(seed)
-    module = create(model, dataset, settings)
-    return Run(model, module.settings, seed, dataset, module)
+    file = find_run(model, run, dataset.name)
+    for_model, training = choose_settings(model, file, settings)
+    where = choose_device(device)
+    # Weights are drawn on the CPU, the same for every device, and nobody else's are disturbed.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = create(model, dataset, for_model)
+    made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        save_run(made, folder)
+    if module_learns(module):
+        Trainer(made, training, folder, where, watch).train()
+    return made
+
+
+def resume(folder: Path | str, *, device: str = "auto", watch: Watch | None = None) -> Run:
+    """Go on with a run that was stopped, as if it had not been."""
+    folder = Path(folder)
+    run = load_run(folder)
+    if not module_learns(run.model):
+        return run
+    training = build(Training, run.training, "training")
+    trainer = Trainer(run, training, folder, choose_device(device), watch)
+    tensors, position = read_state(folder)
+    if tensors:
+        trainer.restore(tensors, build(Position, position, "state"))
+    trainer.train()
+    return run
+
+
+def choose_settings(
+    model: str, file: RunFile, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], Training]:
+    """Sort what is given into settings of the model and of the training, over the run file's."""
+    of_training = {field.name for field in fields(Training)}
+    given = {name.replace("-", "_"): value for name, value in given.items()}
+    for_model = {name: given[name] for name in given if name not in of_training}
+    for_training = {name: given[name] for name in given if name in of_training}
+    settings = dict(file.settings) | for_model
+    build(find_model(model).Settings, settings, model)
+    return settings, build(Training, dict(file.training) | for_training, "training")
+
+
+def module_learns(module: torch.nn.Module) -> bool:
+    return any(parameter.requires_grad for parameter in module.parameters())
+
+
+class Trainer:
+    """One training, from where it stands to its end."""
+
+    def __init__(
+        self,
+        run: Run,
+        training: Training,
+        folder: Path | None,
+        device: torch.device,
+        watch: Watch | None,
+    ) -> None:
+        self.run, self.training, self.folder, self.device = run, training, folder, device
+        self.watch = watch
+        self.model = run.model.to(device)
+        self.optimizer = _optimizer(self.model, training)
+        dataset = run.dataset
+        sizes = len(dataset.entities), len(dataset.relations)
+        self.context = TemporalGraph.of(dataset.context("train"), *sizes).to(device)
+        queries, answers = queries_of(dataset.train, len(dataset.relations))
+        self.queries, self.answers = queries.to(device), answers.to(device)
+        self.num_steps = math.ceil(len(queries) / training.batch_size)
+        self.judge = Judge(dataset, "valid", "train", device) if len(dataset.valid) else None
+        self.position = Position()
+        self.best = _copy(self.model.state_dict())
+        self.report: Report | None = None
+        self.best_report: Report | None = None
+        # Out of memory, a step is taken in more parts: the same gradient in less space.
+        self.parts = 1
+        self.seed = torch.zeros((), dtype=torch.int64, device=device)
+        recordable = device.type == "cuda" and getattr(self.model, "recordable", False)
+        self.replay: _Replay | None = None
+        if recordable:
+            self.replay = _Replay(self._descend, training.batch_size, device)
+
+    def restore(self, tensors: Mapping[str, Tensor], position: Position) -> None:
+        """Go back to a saved state; the best weights are those the run was loaded with."""
+        self.position = position
+        self.model.load_state_dict(_below("model/", tensors))
+        groups = self.optimizer.state_dict()["param_groups"]
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in _below("optimizer/", tensors).items():
+            number, key = name.split("/")
+            state.setdefault(int(number), {})[key] = value
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def train(self) -> None:
+        """Epochs until the end, the best weights kept."""
+        self.began = self.saved = self.signed = time.monotonic()
+        self.seconds_before, self.steps_taken = self.position.seconds, 0
+        self._cut_trace()
+        with _stop_on_signal() as self.stop:
+            while self.position.epoch < self.training.epochs and not self._is_tired():
+                self._run_epoch()
+                if self._is_due():
+                    self._look()
+        self.model.load_state_dict(self.best)
+        if self.judge is not None and self.best_report is None:
+            self.best_report = self.judge.report(self.run)
+        self._write_result()
+
+    def _run_epoch(self) -> None:
+        position, batch_size = self.position, self.training.batch_size
+        started = time.monotonic()
+        order = self._order()
+        loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
+        self.model.train()
+        while position.step < self.num_steps:
+            rows = order[position.step * batch_size : (position.step + 1) * batch_size]
+            loss_sum += self._take_step(rows)
+            position.step += 1
+            self.steps_taken += 1
+            now = time.monotonic()
+            stopping = self.stop.is_set()
+            if stopping or now - self.saved > SECONDS_BETWEEN_SAVES:
+                position.loss_sum = float(loss_sum)
+                self._save()
+            if stopping:
+                raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
+            if self.watch is not None and now - self.signed > SECONDS_BETWEEN_SIGNS:
+                self._sign(float(loss_sum) / position.step)
+        loss = float(loss_sum) / self.num_steps
+        position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
+        seconds = time.monotonic() - started
+        self._trace(loss=loss, seconds=seconds, queries_per_second=len(self.queries) / seconds)
+        self._sign(loss)
+
+    def _take_step(self, rows: Tensor) -> Tensor:
+        step = self.position.epoch * self.num_steps + self.position.step
+        _set_rate(self.optimizer, self._learning_rate(step))
+        # A step's seed: far from its neighbours' and from those of other runs.
+        self.seed.fill_((self.run.seed * 1_000_003 + step) % 2**31)
+        while True:
+            try:
+                if self.replay is not None and len(rows) == self.training.batch_size:
+                    return self.replay.take(rows)
+                return self._descend(rows)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error) or self.parts >= len(rows):
+                    raise
+                self.parts, self.replay = self.parts * 2, None
+                self._trace(out_of_memory=True, parts_per_step=self.parts)
+
+    def _descend(self, rows: Tensor) -> Tensor:
+        """One step of the optimiser on the loss of these queries, which is given back."""
+        self.optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros((), device=self.device)
+        for part in rows.chunk(self.parts):
+            queries = Queries(
+                self.queries.subjects[part], self.queries.relations[part], self.queries.times[part]
+            )
+            loss = self.model.loss(queries, self.answers[part], self.context, self.seed)
+            loss = loss * (len(part) / len(rows))
+            loss.backward()
+            total += loss.detach()
+        self.optimizer.step()
+        return total
+
+    def _learning_rate(self, step: int) -> float:
+        rate = self.training.learning_rate
+        if self.training.schedule == "constant":
+            return rate
+        return rate * 0.5 * (1 + math.cos(math.pi * step / (self.training.epochs * self.num_steps)))
+
+    def _order(self) -> Tensor:
+        """The order of an epoch's queries."""
+        generator = torch.Generator(self.device)
+        generator.manual_seed(self.run.seed * 1_000_003 + self.position.epoch)
+        return torch.randperm(len(self.queries), generator=generator, device=self.device)
+
+    def _is_due(self) -> bool:
+        epoch = self.position.epoch
+        return epoch % self.training.validate_every == 0 or epoch == self.training.epochs
+
+    def _is_tired(self) -> bool:
+        waited = self.position.epoch - self.position.best_epoch
+        patience = self.training.patience * self.training.validate_every
+        return 0 < patience <= waited and self.position.best_mrr >= 0
+
+    def _look(self) -> None:
+        """Judge the weights of now, and keep them if they are the best so far."""
+        position = self.position
+        mrr = float(position.epoch)
+        if self.judge is not None:
+            self.report = self.judge.report(self.run)
+            mrr = self.report.metrics[self.training.select_by]["both"]["mrr"]
+            self._trace(valid=self.report.metrics, context="train")
+        if mrr > position.best_mrr:
+            position.best_mrr, position.best_epoch = mrr, position.epoch
+            self.best, self.best_report = _copy(self.model.state_dict()), self.report
+            self._write_result()
+        self._save()
+        self._sign(math.nan)
+
+    def _write_result(self) -> None:
+        if self.folder is not None:
+            trained = {
+                "epochs": self.position.epoch,
+                "best_epoch": self.position.best_epoch,
+                "seconds": round(self._seconds(), 1),
+                "device": describe_device(self.device),
+            }
+            reports = [self.best_report.to_json()] if self.best_report else []
+            write_result(self.run, self.folder, trained, reports)
+
+    def _save(self) -> None:
+        self.saved = time.monotonic()
+        self.position.seconds = self._seconds()
+        if self.folder is not None:
+            tensors = {f"model/{name}": value for name, value in self.model.state_dict().items()}
+            for number, state in self.optimizer.state_dict()["state"].items():
+                tensors |= {f"optimizer/{number}/{key}": value for key, value in state.items()}
+            write_state(self.folder, tensors, asdict(self.position))
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.monotonic() - self.began
+
+    def _sign(self, loss: float) -> None:
+        self.signed = time.monotonic()
+        if self.watch is None:
+            return
+        rate = self.steps_taken / max(self.signed - self.began, 1e-9)
+        done = self.position.epoch * self.num_steps + self.position.step
+        self.watch(
+            Sign(
+                epoch=self.position.epoch,
+                num_epochs=self.training.epochs,
+                step=self.position.step,
+                num_steps=self.num_steps,
+                loss=loss,
+                queries_per_second=rate * len(self.queries) / self.num_steps,
+                seconds_left=(self.training.epochs * self.num_steps - done) / max(rate, 1e-9),
+                report=self.report,
+            )
+        )
+
+    def _trace(self, **content: Any) -> None:
+        if self.folder is not None:
+            with (self.folder / "trace.jsonl").open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps({"epoch": self.position.epoch} | content) + "\n")
+
+    def _cut_trace(self) -> None:
+        """Forget what was traced after the state that this training goes on from."""
+        if self.folder is None or not (self.folder / "trace.jsonl").exists():
+            return
+        path = self.folder / "trace.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if line.endswith("\n")]
+        kept = [line for line in kept if json.loads(line)["epoch"] <= self.position.epoch]
+        path.write_text("".join(kept), encoding="utf-8")
+
+
+class _Replay:
+    """A step recorded once on a GPU and replayed, so that small batches are not launch-bound."""
+
+    NUM_WARM_UP = 3
+
+    def __init__(
+        self, step: Callable[[Tensor], Tensor], batch_size: int, device: torch.device
+    ) -> None:
+        self.step = step
+        self.rows = torch.zeros(batch_size, dtype=torch.int64, device=device)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.loss = torch.zeros((), device=device)
+        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self.num_taken = 0
+
+    def take(self, rows: Tensor) -> Tensor:
+        self.rows.copy_(rows)
+        self.num_taken += 1
+        if self.num_taken <= self.NUM_WARM_UP:
+            self.stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self.stream):
+                loss = self.step(self.rows)
+            torch.cuda.current_stream().wait_stream(self.stream)
+            return loss
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.loss = self.step(self.rows)
+        self.graph.replay()
+        return self.loss
+
+
+@contextmanager
+def _stop_on_signal() -> Iterator[threading.Event]:
+    """Let Ctrl-C and a polite kill finish the step; a second one stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, frame: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _optimizer(model: torch.nn.Module, training: Training) -> torch.optim.Optimizer:
+    parameters = list(model.parameters())
+    on_gpu = parameters[0].device.type == "cuda"
+    if training.optimizer == "adagrad":
+        return torch.optim.Adagrad(parameters, lr=training.learning_rate)
+    # On a GPU the rate is a tensor, so that a recorded step reads the rate of the day.
+    rate = torch.tensor(training.learning_rate, device=parameters[0].device)
+    return torch.optim.Adam(
+        parameters,
+        lr=rate if on_gpu else training.learning_rate,
+        fused=True,
+        capturable=on_gpu,
+    )
+
+
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in weights.items()}
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)
+    }

@@ -165,12 +165,12 @@ class Dataset:
             unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
             name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
             expected = {split: int(counts[split]) for split in SPLITS}
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise _damaged(folder / MANIFEST, f"field {error} is missing or wrong") from None
-        if unit not in UNITS:
-            raise _damaged(folder / MANIFEST, f"unit {unit!r} is unknown")
-        entities = Vocabulary("entity", _read_json(folder / "entities.json", list))
-        relations = Vocabulary("relation", _read_json(folder / "relations.json", list))
+        if unit not in UNITS or (dated and unit == "step"):
+            raise _damaged(folder / MANIFEST, f"unit {unit!r} is unknown or no date")
+        entities = Vocabulary("entity", _read_names(folder / "entities.json"))
+        relations = Vocabulary("relation", _read_names(folder / "relations.json"))
         if (len(entities), len(relations)) != (num_entities, num_relations):
             raise _damaged(folder, "its vocabularies do not have the length dataset.json states")
         ticks = _read_array(folder / "times.npy", (None,))
@@ -178,6 +178,8 @@ class Dataset:
             split: Facts(_read_array(folder / f"{split}.npy", (4, expected[split])))
             for split in SPLITS
         }
+        for split, facts in splits.items():
+            _check_ids(folder / f"{split}.npy", facts, len(entities), len(relations))
         return cls(name, entities, relations, Timeline(unit, start, dated, ticks), splits, notes)
 
 
@@ -193,19 +195,37 @@ def _write_json(path: Path, content: object) -> None:
 def _read_json(path: Path, kind: type) -> Any:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _damaged(path, getattr(error, "strerror", None) or "not readable as JSON") from None
     if not isinstance(content, kind):
         raise _damaged(path, "not of the expected form")
     return content
 
 
+def _read_names(path: Path) -> list[str]:
+    names: list[str] = _read_json(path, list)
+    if not all(isinstance(name, str) for name in names):
+        raise _damaged(path, "not a list of names")
+    return names
+
+
+def _check_ids(path: Path, facts: Facts, num_entities: int, num_relations: int) -> None:
+    """Refuse ids without a name, before they become an index out of range far from here."""
+    columns = (facts.subjects, num_entities), (facts.relations, num_relations)
+    for ids, count in (*columns, (facts.objects, num_entities)):
+        if len(ids) and not (ids.min() >= 0 and ids.max() < count):
+            raise _damaged(path, "it has ids that no name belongs to")
+
+
 def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
     try:
-        # numpy cannot map an array of no length, and need not.
-        mode: Literal["r"] | None = None if 0 in shape else "r"
-        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        array: NDArray[Any]
+        if 0 in shape:  # numpy cannot map an array of no length, and need not
+            with path.open("rb") as stream:
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+        else:
+            array = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # a mangled header fails in many ways
         reason = getattr(error, "strerror", None) or "cut short or not an array"
         raise _damaged(path, reason) from None
     fits = array.ndim == len(shape) and all(

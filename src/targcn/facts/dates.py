@@ -23,6 +23,9 @@ FORMS = {
         r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|z|[+-]\d{2}:?\d{2})$"
     ),
 }
+MOST = 10**18  # beyond it, the distance of two times might not fit 64 bits
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
+TICKS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
 
@@ -48,13 +51,21 @@ def read_times(column: pl.Series, where: str, reading: Reading) -> Times:
         values = column.replace_strict(distinct, times.values, return_dtype=pl.Int64)
         return Times(times.unit, times.dated, values)
     if column.dtype.is_integer():
-        return _read_integers(column.cast(pl.Int64), where, reading)
+        whole = column.cast(pl.Int64, strict=False)
+        beyond = column.filter(~whole.is_between(-MOST, MOST).fill_null(False))
+        if len(beyond):
+            raise _unreadable(column, beyond.unique(), where, "too large")
+        return _read_integers(whole, whole, where, reading)
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
-        wrong = column.filter((whole.cast(pl.Float64) != column).fill_null(True))
+        wrong = column.filter(
+            ((whole.cast(pl.Float64) != column) | ~whole.is_between(-MOST, MOST)).fill_null(True)
+        )
         if len(wrong):
             raise _unreadable(column, wrong.unique(), where, "not whole numbers")
-        return _read_integers(whole, where, reading)
+        return _read_integers(whole, whole, where, reading)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        _check_years(column, where)
     if column.dtype == pl.Date:
         return _read_moments(column.cast(pl.Datetime("us")), where, reading)
     if isinstance(column.dtype, pl.Datetime):
@@ -66,7 +77,8 @@ def read_times(column: pl.Series, where: str, reading: Reading) -> Times:
 
 def _read_text(distinct: pl.Series, column: pl.Series, where: str, reading: Reading) -> Times:
     text = distinct.str.strip_chars()
-    matches = {form: text.str.contains(pattern) for form, pattern in FORMS.items()}
+    # Digits of ASCII only: others are not understood by the casts below.
+    matches = {form: text.str.contains(f"(?-u){pattern}") for form, pattern in FORMS.items()}
     known = pl.DataFrame(matches).select(pl.any_horizontal(pl.all())).to_series()
     if not known.all():
         raise _unreadable(column, distinct.filter(~known), where, "neither dates nor whole numbers")
@@ -81,7 +93,7 @@ def _read_text(distinct: pl.Series, column: pl.Series, where: str, reading: Read
         )
     (form,) = present
     if form == "a whole number":
-        return _read_integers(text.cast(pl.Int64), where, reading)
+        return _read_integers(text.cast(pl.Int64), column, where, reading)
     if form == "a month":
         text, dates = text + "-01", "%Y-%m-%d"
     elif form == "a date":
@@ -92,11 +104,11 @@ def _read_text(distinct: pl.Series, column: pl.Series, where: str, reading: Read
         text = text.str.replace(r"(T\d{2}:\d{2})($|[+-])", "${1}:00${2}")
         dates = "%Y-%m-%dT%H:%M:%S%.f" + ("%#z" if "zone" in form else "")
     moments = text.str.to_datetime(dates, time_unit="us", strict=False)
-    if moments.null_count():
-        bad = distinct.filter(moments.is_null())
-        raise _unreadable(column, bad, where, "no dates of the calendar")
     if "zone" in form:
         moments = moments.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    known = moments.dt.year().is_between(1, 9999).fill_null(False)
+    if not known.all():
+        raise _unreadable(column, distinct.filter(~known), where, "no dates of the calendar")
     return _read_moments(moments, where, reading, finest="month" if form == "a month" else None)
 
 
@@ -117,6 +129,19 @@ def _read_moments(
     return Times(unit, True, values)
 
 
+def _check_years(column: pl.Series, where: str) -> None:
+    """Refuse years that four digits cannot write; polars cannot even print some of them."""
+    days = column.to_physical().cast(pl.Int64)
+    if isinstance(column.dtype, pl.Datetime):
+        days = days // TICKS_PER_DAY[column.dtype.time_unit]
+    first, last = (calendar_value(day, "day") for day in (FIRST_DAY, LAST_DAY))
+    beyond = (~days.is_between(first, last)).arg_true()
+    if len(beyond):
+        rows = ", ".join(f"row {row + 1}" for row in beyond.head(3))
+        more = f" and {len(beyond) - 3:,} more" if len(beyond) > 3 else ""
+        raise InputError(f"{where}: times outside the years 1 to 9999 in {rows}{more}; mend those")
+
+
 def _finest_unit(moments: pl.Series) -> str:
     """The coarsest unit, from day down, that keeps every moment apart from its neighbours."""
     if (moments.dt.second() != 0).any() or (moments.dt.microsecond() != 0).any():
@@ -126,7 +151,8 @@ def _finest_unit(moments: pl.Series) -> str:
     return "hour" if (moments.dt.hour() != 0).any() else "day"
 
 
-def _read_integers(numbers: pl.Series, where: str, reading: Reading) -> Times:
+def _read_integers(numbers: pl.Series, column: pl.Series, where: str, reading: Reading) -> Times:
+    """Numbers may be the distinct ones only; the column says in which rows they stand."""
     if len(numbers) == 0:
         return Times(reading.unit or "step", False, numbers)
     low, high = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
@@ -134,7 +160,14 @@ def _read_integers(numbers: pl.Series, where: str, reading: Reading) -> Times:
         unit = reading.unit or "day"
         if unit not in CALENDAR_CODES:
             raise InputError(f"{where}: --origin needs a unit of the calendar, not {unit}")
-        return Times(unit, True, numbers + calendar_value(reading.origin, unit))
+        origin = calendar_value(reading.origin, unit)
+        first, last = (calendar_value(day, unit) for day in (FIRST_DAY, LAST_DAY))
+        if not first <= origin + low <= origin + high <= last:
+            raise InputError(
+                f"{where}: times from {low} to {high}, counted in {unit}s from {reading.origin}, "
+                "leave the years 1 to 9999; give --unit"
+            )
+        return Times(unit, True, numbers + origin)
     if reading.unit in (None, "year") and low >= 1000 and high <= 2999:
         return Times("year", True, numbers - 1970)
     if reading.unit in (None, "day") and low >= 1000_01_01 and high <= 2999_12_31:
@@ -143,7 +176,7 @@ def _read_integers(numbers: pl.Series, where: str, reading: Reading) -> Times:
         if dates.null_count() == 0:
             return Times("day", True, dates.cast(pl.Int64))
         if dates.null_count() < len(dates) / 2:
-            found = _rows_with(numbers, numbers.filter(dates.is_null()))
+            found = _rows_with(column.cast(pl.Int64), numbers.filter(dates.is_null()))
             raise InputError(
                 f"{where}: most times are days like 20150401, but not {found}; mend those, or "
                 "give --unit step if they are bare numbers"
@@ -154,7 +187,7 @@ def _read_integers(numbers: pl.Series, where: str, reading: Reading) -> Times:
 def _rows_with(column: pl.Series, values: pl.Series, most: int = 3) -> str:
     """Where the first of these values stand: "row 3 ('x'), row 7 ('y') and 12 more"."""
     rows = column.is_in(values.implode()).arg_true()
-    shown = [f"row {row + 1} ({str(column[row])!r})" for row in rows.head(most)]
+    shown = [f"row {row + 1} ({str(column[row])[:40]!r})" for row in rows.head(most)]
     more = f" and {len(rows) - most:,} more" if len(rows) > most else ""
     return ", ".join(shown) + more
 

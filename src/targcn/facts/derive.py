@@ -34,6 +34,11 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
     kept, asked = train.where(~held_out), train.where(held_out)
     known_entities = np.isin(np.arange(len(dataset.entities)), [kept.subjects, kept.objects])
     asked = asked.where(known_entities[asked.subjects] & known_entities[asked.objects])
+    if len(asked) < 2:
+        raise InputError(
+            f"{dataset.name}: {len(asked)} facts of the held-out times have entities that training "
+            "knows; too few to ask about"
+        )
     order = np.random.default_rng(seed).permutation(len(asked))
     valid, test = np.sort(order[: len(asked) // 2]), np.sort(order[len(asked) // 2 :])
     return _renumbered(
@@ -46,13 +51,15 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
 
 
 def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> Dataset:
-    """Keep the facts of some times only, each 1 to `largest_gap` ticks after the one before."""
+    """Keep the facts of some times only, each 1 to `largest_gap` times after the one before.
+
+    Only times that have facts are counted; where every day has some, the gaps are days.
+    """
+    ticks = dataset.timeline.ticks
     random = np.random.default_rng(seed)
-    last = int(dataset.timeline.ticks[-1])
-    first = int(dataset.timeline.ticks[0])
-    gaps = random.integers(1, largest_gap, size=last - first + 1, endpoint=True)
-    kept_times = first + np.concatenate([[0], gaps.cumsum()])
-    kept_times = kept_times[kept_times <= last]
+    gaps = random.integers(1, largest_gap, size=len(ticks), endpoint=True)
+    positions = np.concatenate([[0], gaps.cumsum()])
+    kept_times = ticks[positions[positions < len(ticks)]]
     splits: dict[Split, Facts] = {
         split: facts.where(np.isin(facts.times, kept_times))
         for split, facts in dataset.splits.items()
@@ -63,8 +70,8 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
         dataset,
         "irregular",
         splits,
-        f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} {dataset.timeline.unit}s "
-        f"drawn with seed {seed}",
+        f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times drawn with "
+        f"seed {seed}",
     )
 
 

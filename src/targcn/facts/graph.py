@@ -15,18 +15,21 @@ from targcn.facts.dataset import Facts
 
 @dataclass(frozen=True, eq=False)
 class TemporalGraph:
-    """Four columns, reciprocal facts included, sorted by object, time, relation and subject.
+    """Columns of facts, reciprocal ones included, sorted by object, time, relation and subject.
 
-    The facts that come in to entity e stand at offsets[e] up to offsets[e + 1]. Relation r of
+    The facts that come in to entity e stand at offsets[e] up to offsets[e + 1]; `keys`, which is
+    object · span + time, finds a moment among them by one binary search. Relation r of
     `num_relations` has r + num_relations as its reciprocal. Immutable by convention.
     """
 
     num_entities: int
     num_relations: int
+    # One tick past the last; ticks count from the first time, so none is below 0.
+    span: int
     subjects: Tensor
     relations: Tensor
-    objects: Tensor
     times: Tensor
+    keys: Tensor
     offsets: Tensor
 
     @classmethod
@@ -38,35 +41,36 @@ class TemporalGraph:
         >>> graph.subjects[first:last].tolist(), graph.relations[first:last].tolist()
         ([2, 1], [1, 1])
         """
-        columns = torch.from_numpy(facts.columns.copy())
-        subjects, relations, objects, times = columns
-        there_and_back = (
-            torch.cat([subjects, objects]),
-            torch.cat([relations, relations + num_relations]),
-            torch.cat([objects, subjects]),
-            times.repeat(2),
-        )
-        subjects, relations, objects, times = there_and_back
+        there = torch.from_numpy(facts.columns.copy())
+        subjects = torch.cat([there[0], there[2]])
+        relations = torch.cat([there[1], there[1] + num_relations])
+        objects = torch.cat([there[2], there[0]])
+        times = there[3].repeat(2)
+        span = int(times.max()) + 1 if len(times) else 1
         # Two stable sorts, least significant first: one key of all four could pass 64 bits.
         order = torch.argsort(relations.long() * num_entities + subjects, stable=True)
-        earliest = int(times.min()) if len(times) else 0
-        span = int(times.max()) - earliest + 1 if len(times) else 1
-        by_object = objects[order].long() * span + (times[order].long() - earliest)
-        order = order[torch.argsort(by_object, stable=True)]
-        offsets = torch.zeros(num_entities + 1, dtype=torch.long)
-        offsets[1:] = torch.bincount(objects, minlength=num_entities).cumsum(0)
+        keys = objects[order].long() * span + times[order]
+        order = order[torch.argsort(keys, stable=True)]
+        keys = objects[order].long() * span + times[order]
+        offsets = torch.searchsorted(keys, torch.arange(num_entities + 1) * span)
         return cls(
             num_entities,
             num_relations,
+            span,
             subjects[order],
             relations[order],
-            objects[order],
             times[order],
+            keys,
             offsets,
         )
 
     def __len__(self) -> int:
         return len(self.subjects)
+
+    @property
+    def objects(self) -> Tensor:
+        """The objects, read off the keys."""
+        return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
 
     @property
     def device(self) -> torch.device:
@@ -75,17 +79,13 @@ class TemporalGraph:
     @property
     def num_bytes(self) -> int:
         """Memory of the columns and the index."""
-        columns = (self.subjects, self.relations, self.objects, self.times, self.offsets)
-        return sum(column.numel() * column.element_size() for column in columns)
+        return sum(column.numel() * column.element_size() for column in self._columns)
+
+    @property
+    def _columns(self) -> tuple[Tensor, ...]:
+        return self.subjects, self.relations, self.times, self.keys, self.offsets
 
     def to(self, device: torch.device | str) -> "TemporalGraph":
         """The same graph on another device."""
-        return TemporalGraph(
-            self.num_entities,
-            self.num_relations,
-            self.subjects.to(device),
-            self.relations.to(device),
-            self.objects.to(device),
-            self.times.to(device),
-            self.offsets.to(device),
-        )
+        columns = (column.to(device) for column in self._columns)
+        return TemporalGraph(self.num_entities, self.num_relations, self.span, *columns)

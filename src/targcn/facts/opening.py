@@ -7,6 +7,9 @@ needs numpy alone: polars is imported only for what must be parsed. Next room: d
 
 from __future__ import annotations
 
+import os
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -53,10 +56,11 @@ def open_dataset(
         return _open_named(CATALOG[source], reading, progress)
     if not isinstance(source, str | Path):
         return _from_table("frame", source, reading)
-    path = Path(source).expanduser()
-    if path.is_dir():
+    # os.path, unlike Path, answers False where a name is too long or a home is not known.
+    path = Path(os.path.expanduser(source))
+    if os.path.isdir(path):
         return _open_folder(path, path.resolve().name, reading)
-    if path.exists():
+    if os.path.exists(path):
         return _from_table(path.name.split(".")[0], path, reading)
     nearest = suggest(str(source), [EMBEDDED, *CATALOG], limit=1)
     hint = f"did you mean {nearest[0]!r}?" if nearest else "'targcn data list' shows the named sets"
@@ -83,7 +87,10 @@ def _open_folder(folder: Path, name: str, reading: Reading) -> Dataset:
     from targcn.facts.tables import is_table, read_table
 
     files: dict[Split, Path] = {}
-    tables = sorted(path for path in folder.iterdir() if path.is_file() and is_table(path))
+    try:
+        tables = sorted(path for path in folder.iterdir() if path.is_file() and is_table(path))
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {error.strerror}") from None
     for split, stems in STEMS.items():
         matching = [path for path in tables if path.name.split(".")[0].lower() in stems]
         if len(matching) != 1:
@@ -119,7 +126,13 @@ def _from_splits(
             f"{frame['time'].dtype} in {files[s].name}" for s, frame in frames.items()
         )
         raise InputError(f"{folder}: the times differ in kind: {kinds}") from None
-    times = read_times(frame["time"], where, reading)
+    try:
+        times = read_times(frame["time"], where, reading)
+    except InputError:
+        # Say it of the one file that has the rows, where one file alone is at fault.
+        for split, one in frames.items():
+            read_times(one["time"], files[split].name, reading)
+        raise
     if listed_entities or listed_relations:
         _check_ranges(frames, files, listed_entities, listed_relations)
     entities, (subjects, objects) = _encode(
@@ -238,7 +251,8 @@ def _read_listing(folder: Path, stem: str) -> list[str] | None:
         return None
     by_id: dict[int, str] = {}
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        # Not splitlines: names may hold the rarer line ends of Unicode.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from None
     for number, line in enumerate(lines, 1):
@@ -246,15 +260,17 @@ def _read_listing(folder: Path, stem: str) -> list[str] | None:
         if not line.strip() or (number == 1 and "\t" not in line and line.strip().isdigit()):
             continue
         name, tab, written = line.rpartition("\t")
-        if not tab or not written.strip().isdigit():
+        if not tab or not re.fullmatch("[0-9]{1,9}", written.strip()):
             raise InputError(f"{path.name}, line {number}: a name, a tab and an id were expected")
         if by_id.setdefault(int(written), name.strip()) != name.strip():
             raise InputError(f"{path.name}, line {number}: id {int(written)} was given before")
+    if not by_id:
+        raise InputError(f"{path.name} lists no names; fill it or remove it")
     if sorted(by_id) != list(range(len(by_id))):
         raise InputError(f"{path.name}: the ids do not run from 0 to {len(by_id) - 1}")
     names = [by_id[position] for position in range(len(by_id))]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"{path.name}: the name {twice!r} stands for two ids")
     return names
 

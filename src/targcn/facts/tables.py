@@ -6,7 +6,11 @@ dates, which understands the times, and opening, which gives out ids.
 """
 
 import csv
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 import polars as pl
@@ -25,6 +29,9 @@ USUAL_NAMES = {
 ALIASES = {alias: role for role, names in USUAL_NAMES.items() for alias in names.split()}
 TEXT, JSON_LINES, PARQUET = (".csv", ".tsv", ".tab", ".txt"), (".jsonl", ".ndjson"), (".parquet",)
 COMPRESSIONS = (".gz", ".zst")
+PREVIEW_ROWS = 100
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+STDERR_LOCK = Lock()
 FORMATS = "CSV, TSV, JSON lines (.jsonl) and Parquet are read, text also as .gz or .zst"
 
 
@@ -46,11 +53,11 @@ def read_table(source: object, reading: Reading) -> pl.DataFrame:
             raise InputError(f"cannot read {path}: {reason}") from None
         except pl.exceptions.PolarsError as error:
             raise _explain(path, error) from None
-        except pl.exceptions.PanicException as error:  # polars gave up on a mangled file
-            raise _explain(path, error) from None
+        except pl.exceptions.PanicException:  # polars gave up on a mangled file
+            raise InputError(f"{path} is damaged; write or fetch it again") from None
     else:
         where = "the frame"
-        frame = _choose_columns(_polars_frame(source), where, reading)
+        frame = _read_frame(source, where, reading)
     return _without_holes(frame, where)
 
 
@@ -71,20 +78,40 @@ def _read_file(path: Path, reading: Reading) -> pl.DataFrame:
     if kind in TEXT:
         return _read_text(path, reading)
     if kind in JSON_LINES:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path.name} is empty; a table of dated facts was expected")
-        frame = pl.read_ndjson(path, infer_schema_length=None)
+        with path.open("rb") as stream:
+            marked = stream.read(len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK
+        # polars passes over the mark in CSV only.
+        content = path.read_bytes()[len(BYTE_ORDER_MARK) :] if marked else path
+        frame = pl.read_ndjson(content, infer_schema_length=None)
     elif kind in PARQUET and path.suffix.lower() in PARQUET:
-        columns = pl.read_parquet_schema(path)
-        chosen = _find_columns(list(columns), path.name, reading)
-        frame = pl.read_parquet(path, columns=list(chosen.values()))
+        with _panics_unprinted():
+            columns = pl.read_parquet_schema(path)
+            chosen = _find_columns(list(columns), path.name, reading)
+            frame = pl.read_parquet(path, columns=list(chosen.values()))
     else:
         raise InputError(f"{path} has an ending that is not known here; {FORMATS}")
     return _choose_columns(frame, path.name, reading)
 
 
+@contextmanager
+def _panics_unprinted() -> Iterator[None]:
+    """Keep off stderr what polars' threads print when they give up on a mangled Parquet file."""
+    with STDERR_LOCK:
+        kept = os.dup(2)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, 2)
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            os.close(nowhere)
+
+
 def _read_text(path: Path, reading: Reading) -> pl.DataFrame:
-    first_line = _first_line(path)
+    num_blank, first_line = _first_line(path)
+    if "\ufffd" in first_line and "line" in _first_bad_line(path):
+        raise _not_utf8(path)
     separator = _separator(first_line)
     header = [cell.strip() for cell in _cells(first_line, separator)]
     # Benchmarks come without a header: four columns (a fifth is ignored), the last a time.
@@ -104,34 +131,33 @@ def _read_text(path: Path, reading: Reading) -> pl.DataFrame:
         has_header=False,
         schema={f"column {position}": pl.String for position in range(len(header))},
         separator=separator,
+        skip_lines=num_blank,
         raise_if_empty=False,
     )
     if not headless:
-        filled = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
-        frame = frame.slice(filled.arg_max() + 1)  # type: ignore[operator]
+        frame = frame.slice(1)
     return frame.select(
         **{role: pl.col(f"column {position}") for role, position in positions.items()}
     )
 
 
-def _first_line(path: Path) -> str:
-    """The first line that is not blank, unpacked by polars where it is compressed."""
+def _first_line(path: Path) -> tuple[int, str]:
+    """The first line that is not blank, and how many blank ones stand above it."""
     lines = pl.read_csv(
         path,
         has_header=False,
         separator="\x1f",
         quote_char=None,
-        n_rows=100,
+        n_rows=PREVIEW_ROWS,
         infer_schema=False,
         encoding="utf8-lossy",
         truncate_ragged_lines=True,
         raise_if_empty=False,
     )
-    filled = lines.to_series().drop_nulls() if lines.width else pl.Series([], dtype=pl.String)
-    filled = filled.filter(filled.str.strip_chars() != "")
-    if len(filled) == 0:
-        raise InputError(f"{path.name} is empty; a table of dated facts was expected")
-    return str(filled[0])
+    for number, line in enumerate(lines.to_series() if lines.width else ()):
+        if line is not None and line.strip():
+            return number, line
+    raise _empty(path)
 
 
 def _separator(line: str) -> str:
@@ -145,8 +171,8 @@ def _separator(line: str) -> str:
 def _cells(line: str, separator: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=separator), [])
-    except csv.Error:
-        return []
+    except csv.Error:  # too long a cell, or a lone carriage return
+        return line.split(separator)
 
 
 def _folded(name: str) -> str:
@@ -189,16 +215,21 @@ def _choose_columns(frame: pl.DataFrame, where: str, reading: Reading) -> pl.Dat
     return frame.select(**{role: pl.col(name) for role, name in chosen.items()})
 
 
-def _polars_frame(source: object) -> pl.DataFrame:
+def _read_frame(source: object, where: str, reading: Reading) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
-        return source.collect()
+        return _choose_columns(source.collect(), where, reading)
     if isinstance(source, pl.DataFrame):
-        return source
-    if type(source).__module__.startswith("pandas"):
+        return _choose_columns(source, where, reading)
+    if type(source).__module__.startswith("pandas") and hasattr(source, "columns"):
+        # Column by column, so that pyarrow is not needed; by position, as names may stand twice.
         pandas_frame = cast(Any, source)
-        # Column by column, so that pyarrow is not needed.
+        names = [str(name) for name in pandas_frame.columns]
+        chosen = _find_columns(names, where, reading)
         return pl.DataFrame(
-            [_polars_series(str(name), pandas_frame[name]) for name in pandas_frame.columns]
+            {
+                role: _polars_series(pandas_frame.iloc[:, names.index(name)])
+                for role, name in chosen.items()
+            }
         )
     raise InputError(
         f"a data set cannot be made of {type(source).__name__}; give a name, a folder, a file "
@@ -206,21 +237,30 @@ def _polars_frame(source: object) -> pl.DataFrame:
     )
 
 
-def _polars_series(name: str, column: Any) -> pl.Series:
-    if column.dtype.kind in "iufM":
-        return pl.Series(name, column.to_numpy())
+def _polars_series(column: Any) -> pl.Series:
+    if column.dtype.kind == "M":
+        if getattr(column.dtype, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return pl.Series(column.to_numpy("datetime64[us]"))
+    if column.dtype.kind in "iuf" and column.notna().all():
+        return pl.Series(column.to_numpy())
     values = column.astype(object).where(column.notna(), None).tolist()
-    return pl.Series(name, values, strict=False)
+    return pl.Series(values, strict=False)
 
 
 def _without_holes(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     """Names as text without blanks around them; every cell filled, or the first holes named."""
     for role in ROLES[:3]:
-        if frame[role].dtype.is_nested() or frame[role].dtype == pl.Binary:
-            raise InputError(f"{where}: the {role} column holds {frame[role].dtype}, not names")
-    frame = frame.with_columns(pl.col(ROLES[:3]).cast(pl.String).str.strip_chars())
-    if frame["time"].dtype == pl.String:
-        frame = frame.with_columns(pl.col("time").str.strip_chars())
+        try:
+            if frame[role].dtype.is_nested() or frame[role].dtype == pl.Binary:
+                raise pl.exceptions.InvalidOperationError
+            names = frame[role].cast(pl.String).str.strip_chars()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            kind = frame[role].dtype
+            raise InputError(f"{where}: the {role} column holds {kind}, not names") from None
+        frame = frame.with_columns(names.alias(role))
+    if frame["time"].dtype in (pl.String, pl.Categorical, pl.Enum):
+        frame = frame.with_columns(pl.col("time").cast(pl.String).str.strip_chars())
     text = [role for role in ROLES if frame[role].dtype == pl.String]
     frame = frame.with_columns(pl.when(pl.col(text) != "").then(pl.col(text)).name.keep())
     if frame.null_count().sum_horizontal().item() == 0:
@@ -244,18 +284,32 @@ def _not_empty(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     return frame
 
 
-def _explain(path: Path, error: BaseException) -> InputError:
+def _explain(path: Path, error: Exception) -> InputError:
     message = str(error)
-    if "utf-8" in message.lower() or "utf8" in message.lower():
-        return InputError(
-            f"{path.name} is not UTF-8 text ({_first_bad_line(path)}); save it again as UTF-8"
-        )
+    is_text = _kind(path) not in PARQUET
+    if is_text and ("utf-8" in message.lower() or "utf8" in message.lower()):
+        return _not_utf8(path)
     if "more fields" in message:
         return InputError(f"{path.name}: {_first_ragged_row(path)}; quote cells that hold one")
-    if "could not parse" in message and '"' in message:
-        return InputError(f"{path.name}: a quotation mark is opened and never closed")
+    if ("could not parse" in message and '"' in message) or "CSV malformed" in message:
+        return InputError(
+            f"{path.name}: a quotation mark is opened and never closed; quote the cells that hold "
+            "one and double it there"
+        )
+    if "could not infer" in message or "empty reader" in message:  # JSON lines, none of them
+        return _empty(path)
     first = message.strip().splitlines()[0] if message.strip() else type(error).__name__
     return InputError(f"{path.name} cannot be read as {_kind(path)[1:].upper()}: {first}")
+
+
+def _empty(path: Path) -> InputError:
+    return InputError(f"{path.name} is empty; a table of dated facts was expected")
+
+
+def _not_utf8(path: Path) -> InputError:
+    return InputError(
+        f"{path.name} is not UTF-8 text ({_first_bad_line(path)}); save it again as UTF-8"
+    )
 
 
 def _first_bad_line(path: Path) -> str:
@@ -271,15 +325,19 @@ def _first_bad_line(path: Path) -> str:
 
 
 def _first_ragged_row(path: Path) -> str:
-    separator = _separator(_first_line(path))
+    _, first_line = _first_line(path)
+    separator = _separator(first_line)
     if path.suffix.lower() not in COMPRESSIONS:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
             rows = csv.reader(stream, delimiter=separator)
-            width = len(next(rows))
-            for row in rows:
-                if len(row) > width:
-                    return (
-                        f"line {rows.line_num} has {len(row)} cells separated by {separator!r}, "
-                        f"the first line {width}"
-                    )
+            width = 0
+            # A field too long for csv stops the search: the row is then not named.
+            with suppress(csv.Error):
+                for row in rows:
+                    width = width or len(row)
+                    if len(row) > width:
+                        return (
+                            f"line {rows.line_num} has {len(row)} cells separated by "
+                            f"{separator!r}, the first line {width}"
+                        )
     return f"a line has more cells separated by {separator!r} than the first"

@@ -4,6 +4,7 @@ A tick is the number of units (years … seconds, or bare steps) since the first
 set, so that ticks keep the true distance between irregular dates. Next room: dataset.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Final
@@ -32,16 +33,18 @@ def calendar_value(when: str, unit: str) -> int:
     (1, 1)
     """
     try:
-        if len(when) > len("2014-10-15"):
-            moment = datetime.fromisoformat(when)
+        if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", when):
+            parsed = np.datetime64(when)
+        else:
+            # Not numpy: it takes "now" for a date, and 20141015 for a year.
+            moment = datetime.fromisoformat(when.replace("/", "-"))
             if moment.tzinfo is not None:
                 moment = moment.astimezone(UTC).replace(tzinfo=None)
-            when = moment.isoformat()
-        parsed = np.datetime64(when)
+            parsed = np.datetime64(moment)
     except (ValueError, OverflowError):
-        parsed = np.datetime64("NaT")
-    if np.isnat(parsed):
-        raise InputError(f"{when!r} is not a date; write it like 2014-10-15 or 2014-10-15T08:30")
+        raise InputError(
+            f"{when!r} is not a date; write it like 2014-10-15 or 2014-10-15T08:30"
+        ) from None
     return int(parsed.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
 
 

@@ -19,7 +19,8 @@ def sort_names(names: Iterable[str]) -> list[str]:
     """
     names = list(names)
     if all(name.isascii() and name.isdigit() for name in names):
-        return sorted(names, key=lambda name: (int(name), name))
+        # By length, then by digit: the order of the values, which int() refuses for long ones.
+        return sorted(names, key=lambda name: (len(name.lstrip("0")), name.lstrip("0"), name))
     return sorted(names)
 
 

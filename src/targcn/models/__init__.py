@@ -24,6 +24,9 @@ class ModelEntry:
 
 
 MODELS: Final = {
+    "targcn": ModelEntry(
+        "targcn", "TARGCN", "a subject is the mean of its facts around the query's time"
+    ),
     "seen": ModelEntry(
         "floors", "Seen", "no training: seen before, then often together, then common"
     ),
@@ -31,7 +34,7 @@ MODELS: Final = {
         "floors", "DecayedCopy", "no training: the subject's facts, near ones counting more"
     ),
 }
-DEFAULT: Final = "decayed-copy"
+DEFAULT: Final = "targcn"
 
 
 def find_model(name: str) -> Any:

@@ -44,7 +44,11 @@ def queries_of(facts: Facts, num_relations: int) -> tuple[Queries, Tensor]:
 
 
 class Model(Protocol):
-    """A torch module that scores every entity as the answer to each query."""
+    """A torch module that scores every entity as the answer to each query.
+
+    Built from its Settings and a data set. One that learns also has
+    `loss(queries, answers, context, seed)`, and may say that it is `recordable`.
+    """
 
     Settings: ClassVar[type[Any]]
 

@@ -96,10 +96,9 @@ class _Groups:
     """The distinct answers under each key, and the facts behind each, sorted by time."""
 
     def __init__(self, keys: Tensor, answers: Tensor, times: Tensor, num_entities: int) -> None:
-        # The facts come sorted by time within a key, so stable sorts leave them so in a group.
+        # A graph's facts come sorted by object and time, and a stable sort leaves a group's so.
         pairs = keys.long() * num_entities + answers
-        order = torch.argsort(times, stable=True)
-        order = order[torch.argsort(pairs[order], stable=True)]
+        order = torch.argsort(pairs, stable=True)
         distinct, counts = torch.unique_consecutive(pairs[order], return_counts=True)
         self.keys = torch.div(distinct, num_entities, rounding_mode="floor")
         self.answers = distinct % num_entities
@@ -161,7 +160,9 @@ class _DecayedSums:
         first = after.clamp(max=len(self.keys) - 1)
         before_sums = self.before[last] * self._decay(times - self.groups.times[last])
         after_sums = self.after[first] * self._decay(self.groups.times[first] - times)
-        return torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
+        sums = torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
+        # Seven digits are kept: facts as far away must tie, in whatever order they were added.
+        return sums.float().double()
 
 
 class _SeenIndex:

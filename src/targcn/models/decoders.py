@@ -1,0 +1,57 @@
+"""Score functions that are linear in the candidate: score = decode(query, relation) · candidate.
+
+Each takes query vectors and relation vectors, one row per query, and gives the vector whose inner
+product with a candidate's is the score; all candidates are then one matrix product.
+"""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+Decoder = Literal["distmult", "complex", "bique"]
+
+
+def distmult(query: Tensor, relation: Tensor) -> Tensor:
+    """(q ⊙ r) · o"""
+    return query * relation
+
+
+def complex_(query: Tensor, relation: Tensor) -> Tensor:
+    """Re ⟨q, r, conj(o)⟩, the first half of each vector real, the second imaginary."""
+    query_real, query_imaginary = query.chunk(2, dim=-1)
+    relation_real, relation_imaginary = relation.chunk(2, dim=-1)
+    real = query_real * relation_real - query_imaginary * relation_imaginary
+    imaginary = query_real * relation_imaginary + query_imaginary * relation_real
+    return torch.cat([real, imaginary], dim=-1)
+
+
+def bique(query: Tensor, relation: Tensor) -> Tensor:
+    """(q ⊗ r) · o, ⊗ the Hamilton product of biquaternions: w + xi + yj + zk, all four complex.
+
+    A vector holds w, x, y, z one after the other, each its real half before its imaginary one.
+    """
+    w, x, y, z = _complex_parts(query)
+    a, b, c, d = _complex_parts(relation)
+    product = (
+        w * a - x * b - y * c - z * d,
+        w * b + x * a + y * d - z * c,
+        w * c - x * d + y * a + z * b,
+        w * d + x * c - y * b + z * a,
+    )
+    return torch.cat([half for part in product for half in (part.real, part.imag)], dim=-1)
+
+
+def _complex_parts(vectors: Tensor) -> list[Tensor]:
+    halves = vectors.chunk(8, dim=-1)
+    return [torch.complex(halves[i], halves[i + 1]) for i in range(0, 8, 2)]
+
+
+DECODERS: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
+    "distmult": distmult,
+    "complex": complex_,
+    "bique": bique,
+}
+# What the size of the vectors must be a multiple of.
+MULTIPLES: Final = {"distmult": 1, "complex": 2, "bique": 8}

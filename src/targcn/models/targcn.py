@@ -1,0 +1,263 @@
+"""TARGCN: a subject is what its facts around the query's time say of it.
+
+"A Simple But Powerful Graph Encoder for Temporal Knowledge Graph Completion" (Ding et al., 2022).
+A query's subject gets its vector from a drawn neighbourhood (sampling.py): each neighbour's
+vector and time difference through f, beside the relation, averaged. Candidates go through f too.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.facts.graph import TemporalGraph
+from targcn.models.contract import Queries
+from targcn.models.decoders import DECODERS, MULTIPLES, Decoder
+from targcn.noise import combine, uniform
+from targcn.sampling import Hidden, Neighborhood, Sampling, sample
+
+# The largest table of time codes worth making; beyond it each code is computed where it stands.
+MOST_TIME_CODES = 65_536
+
+
+@dataclass(frozen=True)
+class TARGCNSettings(Sampling):
+    """The architecture, and how neighbourhoods are drawn."""
+
+    size: int = 200
+    """Size of every vector."""
+
+    steps: Literal[1, 2] = 1
+    """Aggregation steps: with 2, each neighbour is first described by its own neighbourhood."""
+
+    decoder: Decoder = "distmult"
+    """Score function: distmult, complex or bique."""
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """Applied after the mean over the neighbourhood."""
+
+    activation_inside: bool = False
+    """Apply it inside f as well, to each neighbour and candidate."""
+
+    time_encoding: Literal["difference", "absolute"] = "difference"
+    """What Φ encodes: the distance to the query's time, or the time itself (ablation)."""
+
+    time_factor: float = 1.0
+    """What one tick counts in Φ; the published code feeds hours (24) for days."""
+
+    time_scaled: bool = False
+    """Multiply Φ by 1/√size, as the paper says and its code does not."""
+
+    own_vector: bool = False
+    """Add the subject's own vector before the activation."""
+
+    own_fact: Literal["hidden", "kept"] = "hidden"
+    """A training query's own fact in its neighbourhood; kept repeats the published code."""
+
+    dropout: float = 0.0
+    """Share of each query vector dropped in training."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size < 1:
+            raise InputError(f"targcn.size is {self.size}; at least 1 was expected")
+        multiple = MULTIPLES[self.decoder]
+        if self.size % multiple:
+            below = self.size // multiple * multiple
+            sizes = " or ".join(str(size) for size in (below, below + multiple) if size)
+            raise InputError(
+                f"targcn.size is {self.size}, but {self.decoder} needs a multiple of {multiple}; "
+                f"{sizes} would do"
+            )
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"targcn.dropout is {self.dropout}; 0 up to below 1 was expected")
+
+
+class TARGCN(nn.Module):
+    """The encoder of the paper before a decoder that is linear in its candidates."""
+
+    Settings: ClassVar[type[Any]] = TARGCNSettings
+
+    def __init__(self, settings: TARGCNSettings, dataset: Dataset) -> None:
+        super().__init__()
+        self.settings = settings
+        size = settings.size
+        self.num_relations = len(dataset.relations)
+        self.span = int(dataset.timeline.ticks[-1]) + 1
+        self.entities = nn.Parameter(torch.randn(len(dataset.entities), size))
+        self.relations = nn.Parameter(torch.randn(2 * self.num_relations, size))
+        self.frequencies = nn.Parameter(10 ** -torch.linspace(0, 9, size))
+        self.phases = nn.Parameter(torch.zeros(size))
+        self.first = AggregationStep(size)
+        self.second = AggregationStep(size) if settings.steps == 2 else None
+        self.activation = torch.tanh if settings.activation == "tanh" else torch.relu
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        """One row per query, one column per entity; the same query always draws the same."""
+        return self.score(queries, self.neighborhoods(queries, context, seed=0))
+
+    @property
+    def recordable(self) -> bool:
+        """Whether every step has the same shapes, so that a GPU can record one and replay it."""
+        return self.settings.strategy == "near" and self.settings.window > 0
+
+    def loss(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor | int
+    ) -> Tensor:
+        """Cross-entropy of the answers against all entities (the paper's equation 3)."""
+        neighborhoods = self.neighborhoods(queries, context, seed, answers)
+        return functional.cross_entropy(self.score(queries, neighborhoods, seed), answers)
+
+    def neighborhoods(
+        self,
+        queries: Queries,
+        context: TemporalGraph,
+        seed: Tensor | int,
+        answers: Tensor | None = None,
+    ) -> list[Neighborhood]:
+        """What each query sees, and with two steps what each of its neighbours sees.
+
+        The answers of training queries are given so that their own facts can be hidden.
+        """
+        hide = answers is not None and self.settings.own_fact == "hidden"
+        reciprocal = (queries.relations + self.num_relations) % (2 * self.num_relations)
+        hidden = Hidden(answers, reciprocal) if hide and answers is not None else None
+        near = sample(context, queries.subjects, queries.times, self.settings, seed, hidden)
+        if self.second is None:
+            return [near]
+        times = (near.deltas + queries.times[:, None]).flatten()
+        entities = near.entities.flatten()
+        if hide and answers is not None:
+            # Seen from the answer, the own fact comes in from the subject under its own relation.
+            at_answer = (near.entities == answers[:, None]) & (near.deltas == 0)
+            subjects = torch.where(at_answer, queries.subjects[:, None], -1).flatten()
+            relations = queries.relations[:, None].expand_as(at_answer).flatten()
+            hidden = Hidden(subjects, relations)
+        return [near, sample(context, entities, times, self.settings, seed, hidden)]
+
+    def score(
+        self, queries: Queries, neighborhoods: list[Neighborhood], seed: Tensor | int = 0
+    ) -> Tensor:
+        """Score every entity by what the queries see of their subjects."""
+        vectors = self._drop(self.encode(queries, neighborhoods), seed)
+        decode = DECODERS[self.settings.decoder]
+        wanted = decode(vectors, self.relations[queries.relations])
+        first = self.first
+        now = queries.times if self.settings.time_encoding == "absolute" else queries.times * 0
+        if self.settings.activation_inside:
+            # Candidates differ by time only through Φ(t_q), which is Φ(0) unless time is absolute.
+            codes = first.of_time(self.time_codes(now[:1]))
+            return wanted @ self.activation(first.of_entity(self.entities) + codes).T
+        # A candidate is W1 h_o + c, so W1 moves into the query: no product with every entity.
+        constants = (wanted * first.of_time(self.time_codes(now))).sum(1, keepdim=True)
+        return (wanted @ first.entity_weight) @ self.entities.T + constants
+
+    def encode(self, queries: Queries, neighborhoods: list[Neighborhood]) -> Tensor:
+        """The vectors h_(s,t) of the queries' subjects (equations 1 and 2)."""
+        near = neighborhoods[0]
+        if self.second is None:
+            return self._aggregate(self.first, queries.subjects, queries.times, near, None)
+        entities = near.entities.flatten()
+        times = (near.deltas + queries.times[:, None]).flatten()
+        inner = self._aggregate(self.first, entities, times, neighborhoods[1], None)
+        vectors = inner.view(*near.entities.shape, -1)
+        return self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
+
+    def _aggregate(
+        self,
+        step: "AggregationStep",
+        subjects: Tensor,
+        times: Tensor,
+        near: Neighborhood,
+        vectors: Tensor | None,
+    ) -> Tensor:
+        """One step: the mean over each neighbourhood, or the subject alone where it is empty."""
+        counts = near.filled.sum(1, keepdim=True)
+        weights = near.filled / counts.clamp(min=1)
+        moments = near.deltas
+        if self.settings.time_encoding == "absolute":
+            moments = moments + times[:, None]
+        if self.settings.activation_inside:
+            of_entity = (
+                step.of_entity(self.entities)[near.entities]
+                if vectors is None
+                else step.of_entity(vectors)
+            )
+            codes, index = self._code_table(moments)
+            neighbors = self.activation(of_entity + step.of_time(codes)[index])
+            inside = torch.einsum("bk,bkd->bd", weights, neighbors)
+        else:
+            # f is linear, so the mean goes first: no matrix product per neighbour.
+            if vectors is None:
+                mean = _weighted_sum(self.entities, near.entities, weights)
+            else:
+                mean = torch.einsum("bk,bkd->bd", weights, vectors)
+            codes, index = self._code_table(moments)
+            inside = step.of_entity(mean) + step.of_time(_weighted_sum(codes, index, weights))
+        around = step.mix(inside, _weighted_sum(self.relations, near.relations, weights))
+        own = self.entities[subjects]
+        if self.settings.own_vector:
+            around = around + own
+        now = times[:, None] * (self.settings.time_encoding == "absolute")
+        alone = step.of_entity(own) + step.of_time(self.time_codes(now[:, 0]))
+        return self.activation(torch.where(counts > 0, around, alone))
+
+    def time_codes(self, moments: Tensor) -> Tensor:
+        """Φ: one cosine per coordinate, its frequency and phase learned."""
+        angles = moments[..., None] * (self.frequencies * self.settings.time_factor) + self.phases
+        codes = torch.cos(angles)
+        return codes / self.settings.size**0.5 if self.settings.time_scaled else codes
+
+    def _code_table(self, moments: Tensor) -> tuple[Tensor, Tensor]:
+        """Codes and where each moment finds its own: every difference of the timeline at once."""
+        fits = 2 * self.span - 1 <= min(MOST_TIME_CODES, moments.numel())
+        if fits and (self.training or bool((moments.abs() < self.span).all())):
+            table = torch.arange(1 - self.span, self.span, device=moments.device)
+            return self.time_codes(table), moments + (self.span - 1)
+        distinct, index = torch.unique(moments, return_inverse=True)
+        return self.time_codes(distinct), index
+
+    def _drop(self, vectors: Tensor, seed: Tensor | int) -> Tensor:
+        rate = self.settings.dropout
+        if not self.training or rate == 0:
+            return vectors
+        rows = torch.arange(vectors.shape[0], device=vectors.device)
+        columns = torch.arange(vectors.shape[1], device=vectors.device)
+        kept = uniform(combine(seed, rows)[:, None], columns) >= rate
+        return vectors * kept / (1 - rate)
+
+
+class AggregationStep(nn.Module):
+    """f(h_e ‖ Φ) = W1 h_e + W2 Φ + a, then W(· ‖ h_r) + b, each part where it is needed."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(2 * size, size)
+        self.outer = nn.Linear(2 * size, size)
+        nn.init.xavier_normal_(self.outer.weight)
+        self.size = size
+
+    @property
+    def entity_weight(self) -> Tensor:
+        return self.inner.weight.narrow(1, 0, self.size)
+
+    def of_entity(self, vectors: Tensor) -> Tensor:
+        return functional.linear(vectors, self.entity_weight)
+
+    def of_time(self, codes: Tensor) -> Tensor:
+        return functional.linear(codes, self.inner.weight[:, self.size :], self.inner.bias)
+
+    def mix(self, inside: Tensor, relations: Tensor) -> Tensor:
+        mixed: Tensor = self.outer(torch.cat([inside, relations], dim=-1))
+        return mixed
+
+
+def _weighted_sum(table: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+    """Rows of a table, summed by weight, without laying them out."""
+    return functional.embedding_bag(
+        index, table, mode="sum", per_sample_weights=weights.to(table.dtype)
+    )

@@ -1,0 +1,259 @@
+"""Columns of times in every form, turned into whole numbers of one unit."""
+
+from datetime import date, datetime, time
+
+import polars as pl
+import pytest
+
+from targcn.errors import InputError
+from targcn.facts.dates import read_times
+from targcn.facts.reading import Reading
+from targcn.facts.timeline import Timeline
+
+
+def understand(times, **choices) -> tuple[str, list[str]]:
+    """The unit found, and each time as the timeline writes it."""
+    found = read_times(pl.Series(times), "x.csv", Reading(**choices))
+    timeline = Timeline.of(found.unit, 0, found.dated, found.values.to_list())
+    return found.unit, [timeline.label(value) for value in found.values]
+
+
+def complaint(times, **choices) -> str:
+    with pytest.raises(InputError) as caught:
+        read_times(pl.Series(times), "x.csv", Reading(**choices))
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "labels"),
+    [
+        (["2014-10-15", "1969-12-31"], "day", ["2014-10-15", "1969-12-31"]),
+        (["2014/10/15", "1969/12/31"], "day", ["2014-10-15", "1969-12-31"]),
+        (["0001-01-01", "9999-12-31"], "day", ["0001-01-01", "9999-12-31"]),
+        (["2014-10", "1969-12"], "month", ["2014-10", "1969-12"]),
+        (["2014", "1969"], "year", ["2014", "1969"]),
+        ([2014, 1969], "year", ["2014", "1969"]),
+        ([2014.0, 1969.0], "year", ["2014", "1969"]),
+        (["20150401", "20160331"], "day", ["2015-04-01", "2016-03-31"]),
+        ([20150401, 20160331], "day", ["2015-04-01", "2016-03-31"]),
+        (["0", "17", "-3", "+4"], "step", ["0", "17", "-3", "4"]),
+        ([0.0, 17.0], "step", ["0", "17"]),
+        ([999, 2014], "step", ["999", "2014"]),
+        ([2014, 3000], "step", ["2014", "3000"]),
+        ([20159901, 20159902], "step", ["20159901", "20159902"]),
+        ([-(10**18), 10**18], "step", [f"-{10**18}", f"{10**18}"]),
+        (["2014-10-15T00:00", "2014-10-16 00:00:00"], "day", ["2014-10-15", "2014-10-16"]),
+        (["2014-10-15T08:00", "2014-10-15 00:00"], "hour", ["2014-10-15T08", "2014-10-15T00"]),
+        (["2014-10-15T08:30"], "minute", ["2014-10-15T08:30"]),
+        (["2014-10-15T08:30:01"], "second", ["2014-10-15T08:30:01"]),
+        ([date(2014, 10, 15)], "day", ["2014-10-15"]),
+        ([datetime(2014, 10, 15, 8)], "hour", ["2014-10-15T08"]),
+    ],
+)
+def test_forms_and_the_unit_found(times, unit, labels):
+    assert understand(times) == (unit, labels)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2014-10-15T08:30Z",
+        "2014-10-15T08:30z",
+        "2014-10-15T10:30+02:00",
+        "2014-10-15T10:30+0200",
+        "2014-10-15 03:00:00-05:30",
+        "2014-10-14T20:30:00.0-12:00",
+    ],
+)
+def test_zones_are_converted_to_utc(written):
+    assert understand([written]) == ("minute", ["2014-10-15T08:30"])
+
+
+def test_different_zones_may_stand_in_one_column():
+    times = ["2014-10-15T08:00Z", "2014-10-15T10:00+02:00"]
+    assert understand(times) == ("hour", ["2014-10-15T08"] * 2)
+
+
+def test_a_zone_of_the_column_is_converted():
+    times = pl.Series([datetime(2014, 10, 15, 9)]).dt.replace_time_zone("Asia/Tokyo")
+    assert understand(times) == ("day", ["2014-10-15"])
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_the_precision_of_a_column_does_not_matter(unit):
+    times = pl.Series([datetime(2014, 10, 15, 8, 30)], dtype=pl.Datetime(unit))
+    assert understand(times) == ("minute", ["2014-10-15T08:30"])
+
+
+@pytest.mark.parametrize(
+    ("written", "label"),
+    [
+        ("2014-10-15T08:30:01.999999", "2014-10-15T08:30:01"),
+        ("1969-12-31T23:59:58.000001", "1969-12-31T23:59:58"),
+        ("2014-10-15T08:30:01.123456789Z", "2014-10-15T08:30:01"),
+    ],
+)
+def test_parts_of_a_second_are_cut_down(written, label):
+    assert understand([written]) == ("second", [label])
+
+
+@pytest.mark.parametrize(
+    ("unit", "label"),
+    [
+        ("year", "1969"),
+        ("month", "1969-12"),
+        ("day", "1969-12-31"),
+        ("hour", "1969-12-31T23"),
+        ("minute", "1969-12-31T23:58"),
+        ("second", "1969-12-31T23:58:57"),
+    ],
+)
+def test_a_unit_that_is_set_cuts_times_down(unit, label):
+    assert understand(["1969-12-31T23:58:57"], unit=unit) == (unit, [label])
+
+
+@pytest.mark.parametrize("unit", ["year", "month", "day", "hour", "minute", "second", "step"])
+def test_a_unit_may_be_set_for_bare_numbers(unit):
+    assert understand([3, 1, 17], unit=unit) == (unit, ["3", "1", "17"])
+
+
+def test_unit_step_keeps_years_as_numbers():
+    assert not read_times(pl.Series([2014]), "x.csv", Reading(unit="step")).dated
+
+
+@pytest.mark.parametrize(
+    ("choices", "labels"),
+    [
+        ({"origin": "2014-01-01"}, ["2014-01-01", "2015-01-01"]),
+        ({"origin": "2014-01-01", "unit": "hour"}, ["2014-01-01T00", "2014-01-16T05"]),
+        ({"origin": "2014", "unit": "year"}, ["2014", "2379"]),
+        ({"origin": "2014-02", "unit": "month"}, ["2014-02", "2044-07"]),
+    ],
+)
+def test_an_origin_dates_the_numbers(choices, labels):
+    assert understand(["0", "365"], **choices)[1] == labels
+
+
+def test_an_origin_leaves_written_dates_alone():
+    assert understand(["2014-10-15"], origin="1999-01-01") == ("day", ["2014-10-15"])
+
+
+def test_distances_of_irregular_dates_are_true():
+    values = read_times(
+        pl.Series(["2016-02-28", "2016-03-01", "2017-03-01"]), "x.csv", Reading()
+    ).values
+    assert values.diff().drop_nulls().to_list() == [2, 365]
+
+
+@pytest.mark.parametrize(
+    "bad", ["soon", "2014-1-5", "15.10.2014", "2014-10-15T25", "9" * 19, "1.5", "NaN", "٢٠١٤"]
+)
+def test_an_unparsable_time(bad):
+    sentence = complaint(["2014-10-15", bad, "2014-10-16"])
+    assert sentence.startswith(
+        f"x.csv: times that are neither dates nor whole numbers: row 2 ({bad!r}); write them like"
+    )
+
+
+@pytest.mark.parametrize("bad", ["2014-02-30", "2014-13-01", "2014/02/29", "0000-01-01"])
+def test_a_date_that_the_calendar_does_not_have(bad):
+    good = "2014/10/15" if "/" in bad else "2014-10-15"
+    assert f"no dates of the calendar: row 3 ({bad!r})" in complaint([good, good, bad])
+
+
+@pytest.mark.parametrize("bad", ["2014-10-15T24:00", "2014-10-15T10:60", "9999-12-31T23:59-02:00"])
+def test_a_moment_that_the_calendar_does_not_have(bad):
+    good = "2014-10-15T08:30" + ("Z" if bad.count("-") > 2 else "")
+    assert f"row 2 ({bad!r})" in complaint([good, bad])
+
+
+def test_only_the_first_unparsable_times_are_listed():
+    times = ["2014-10-15", "x", "y", "x", "z", "w"]
+    assert "row 2 ('x'), row 3 ('y'), row 4 ('x') and 2 more;" in complaint(times)
+
+
+def test_a_long_cell_is_shown_in_part():
+    assert len(complaint(["x" * 5000])) < 250
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (
+            ["2014-10-15", "2014-10-16", "2014"],
+            "a whole number in row 3 ('2014'), elsewhere a date",
+        ),
+        (["2014-10-15", "2014-10-16", "2014-10"], "a month in row 3 ('2014-10'), elsewhere a date"),
+        (["2014", "2014-10-15T08:30", "2015"], "a datetime in row 2"),
+    ],
+)
+def test_mixed_forms(times, expected):
+    sentence = complaint(times)
+    assert f"x.csv: times of different forms: {expected}" in sentence
+    assert sentence.endswith("write them all alike")
+
+
+def test_mixed_zones():
+    times = ["2014-10-15T08:30", "2014-10-15T08:31", "2014-10-15T08:30Z"]
+    assert "a datetime with zone in row 3 ('2014-10-15T08:30Z'), elsewhere a datetime" in (
+        complaint(times)
+    )
+
+
+@pytest.mark.parametrize("as_text", [str, int])
+def test_a_number_that_is_almost_a_day(as_text):
+    times = [as_text(number) for number in (20150401, 20150402, 20150230, 20150404)]
+    assert "days like 20150401, but not row 3 ('20150230')" in complaint(times)
+
+
+@pytest.mark.parametrize("bad", [1.5, float("inf"), float("nan"), 9.3e18])
+def test_a_float_that_is_not_whole(bad):
+    assert f"not whole numbers: row 2 ('{bad}')" in complaint([1.0, bad])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pl.Series([1, 2**64 - 1], dtype=pl.UInt64),
+        pl.Series([1, -(2**63)], dtype=pl.Int64),
+        pl.Series([1, 2**100], dtype=pl.Int128),
+    ],
+)
+def test_numbers_too_large_to_tell_their_distance(times):
+    assert f"too large: row 2 ('{times[1]}')" in complaint(times)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pl.Series([0, 2**31 - 1], dtype=pl.Int32).cast(pl.Date),
+        pl.Series([0, 2**63 - 1]).cast(pl.Datetime("ms")),
+        pl.Series([0, -(2**63) + 1]).cast(pl.Datetime("us")),
+    ],
+)
+def test_dates_beyond_four_digits(times):
+    assert complaint(times) == "x.csv: times outside the years 1 to 9999 in row 2; mend those"
+
+
+def test_numbers_that_an_origin_carries_out_of_the_calendar():
+    assert "counted in days from 1970-01-01, leave the years 1 to 9999; give --unit" in complaint(
+        [1_400_000_000], origin="1970-01-01"
+    )
+
+
+def test_unit_step_is_not_for_dates():
+    assert "unit step is for times that are integers" in complaint(["2014-10-15"], unit="step")
+
+
+def test_an_origin_needs_a_unit_of_the_calendar():
+    assert "--origin needs a unit of the calendar" in complaint([1], origin="2014", unit="step")
+
+
+def test_an_origin_that_is_no_date():
+    assert "'soon' is not a date" in complaint([1], origin="soon")
+
+
+@pytest.mark.parametrize("times", [[True], [time(8)], [b"2014"], [["2014"]]])
+def test_columns_that_hold_no_times(times):
+    assert "x.csv: times of type" in complaint(times)

@@ -1,0 +1,186 @@
+"""The two harder sets of the paper, made of any set."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS, Dataset
+from targcn.facts.derive import derive_irregular, derive_unseen
+from targcn.facts.opening import open_dataset
+
+DATA = Path(os.environ.get("TARGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
+
+
+def made(times) -> Dataset:
+    """Forty people who meet at these times, each often enough to be in every split."""
+    rng = np.random.default_rng(0)
+    subjects, objects = rng.integers(40, size=(2, 2000))
+    chosen = rng.choice(np.array(times), size=2000).tolist()
+    return open_dataset(pl.DataFrame({"s": subjects, "r": 0, "o": objects, "t": chosen}))
+
+
+HOURS = [f"2014-{month:02}-{day:02}T{hour:02}:00" for month in (1, 2) for day in (5, 6, 25, 26)
+         for hour in (0, 7, 23)]  # fmt: skip
+SETS = {
+    "congress": open_dataset,
+    "hours": lambda: made(HOURS),
+    "steps": lambda: made(range(0, 300, 3)),
+    "seconds": lambda: made([f"{year}-03-05T00:00:01" for year in range(1900, 2020)]
+                            + [f"{year}-03-06T00:00:01" for year in range(1900, 2020)]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=SETS)
+def dataset(request) -> Dataset:
+    return SETS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def icews14() -> Dataset:
+    if not (DATA / "icews14" / "train.txt").exists():
+        pytest.skip("the benchmark files are not here")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TARGCN_DATA", str(DATA))
+        return open_dataset("icews14")
+
+
+def in_words(dataset: Dataset) -> dict[str, set]:
+    return {
+        split: {dataset.named(split, position) for position in range(len(facts))}
+        for split, facts in dataset.splits.items()
+    }
+
+
+def columns(dataset: Dataset) -> list:
+    return [dataset.splits[split].columns.tolist() for split in SPLITS]
+
+
+def test_unseen_of_icews14_is_the_papers(icews14):
+    derived = derive_unseen(icews14)
+    assert [len(derived.splits[split]) for split in SPLITS] == [65_679, 3_420, 3_420]
+    assert len(derived.entities) == 6_601
+
+
+def test_unseen_of_icews14_asks_about_three_days_of_each_month(icews14):
+    derived = derive_unseen(icews14)
+    days = {derived.timeline.label(tick)[-2:] for tick in derived.test.times}
+    assert days == {"05", "15", "25"}
+
+
+def test_irregular_of_icews14_has_gaps_of_one_to_four_days(icews14):
+    derived = derive_irregular(icews14)
+    assert set(np.diff(derived.timeline.ticks).tolist()) == {1, 2, 3, 4}
+    assert derived.timeline.unit == "day"
+
+
+def test_irregular_keeps_every_fact_of_the_times_it_keeps(icews14):
+    derived = derive_irregular(icews14)
+    for split in SPLITS:
+        kept = np.isin(icews14.splits[split].times, derived.timeline.ticks)
+        assert np.array_equal(derived.splits[split].times, icews14.splits[split].times[kept])
+
+
+def test_no_held_out_time_is_in_train(dataset):
+    derived = derive_unseen(dataset)
+    asked = np.concatenate([derived.valid.times, derived.test.times])
+    assert not np.isin(asked, derived.train.times).any()
+
+
+def test_every_entity_asked_about_is_in_train(dataset):
+    derived = derive_unseen(dataset)
+    known = np.unique([derived.train.subjects, derived.train.objects])
+    for facts in (derived.valid, derived.test):
+        assert np.isin([facts.subjects, facts.objects], known).all()
+
+
+def test_unseen_is_halved_into_valid_and_test(dataset):
+    derived = derive_unseen(dataset)
+    assert 0 <= len(derived.test) - len(derived.valid) <= 1
+
+
+def test_unseen_facts_are_facts_of_train(dataset):
+    derived, train = in_words(derive_unseen(dataset)), in_words(dataset)["train"]
+    assert set.union(*derived.values()) <= train
+    assert not derived["valid"] & derived["test"]
+
+
+def test_irregular_facts_stay_in_their_split(dataset):
+    derived, before = in_words(derive_irregular(dataset)), in_words(dataset)
+    assert all(derived[split] < before[split] for split in SPLITS)
+
+
+def test_irregular_keeps_one_of_one_to_four_times(dataset):
+    kept = np.searchsorted(dataset.timeline.ticks, derive_irregular(dataset).timeline.ticks)
+    assert kept[0] == 0
+    assert set(np.diff(kept).tolist()) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
+def test_the_seed_decides(dataset, derive):
+    first, again, other = (columns(derive(dataset, seed)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
+def test_no_name_and_no_time_is_left_without_a_fact(dataset, derive):
+    derived = derive(dataset)
+    facts = derived.facts
+    assert np.unique([facts.subjects, facts.objects]).tolist() == list(range(len(derived.entities)))
+    assert np.unique(facts.relations).tolist() == list(range(len(derived.relations)))
+    assert np.unique(facts.times).tolist() == derived.timeline.ticks.tolist()
+
+
+@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
+def test_a_derived_set_says_what_it_is(dataset, derive):
+    derived = derive(dataset, 5)
+    kind = derive.__name__.removeprefix("derive_")
+    assert derived.name == f"{dataset.name}-{kind}"
+    assert f"{kind} times of {dataset.name}" in derived.notes[0]
+    assert "seed 5" in derived.notes[0]
+
+
+@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
+def test_a_derived_set_is_saved_and_loaded(tmp_path, dataset, derive):
+    derived = derive(dataset)
+    derived.save(tmp_path / "set")
+    assert columns(Dataset.load(tmp_path / "set")) == columns(derived)
+
+
+def test_other_days_and_gaps_may_be_chosen():
+    dataset = made([f"2014-01-{day:02}" for day in range(1, 31)])
+    asked = derive_unseen(dataset, days=[7])
+    assert {asked.timeline.label(tick) for tick in asked.test.times} == {"2014-01-07"}
+    assert np.diff(derive_irregular(dataset, largest_gap=1).timeline.ticks).max() == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (["2014-01-01", "2014-01-02"], "holding out no times"),
+        (["2014-01-05", "2014-01-15"], "holding out all times"),
+        (range(5), "holding out no times"),
+    ],
+)
+def test_nothing_or_everything_held_out(times, expected):
+    with pytest.raises(InputError, match=expected):
+        derive_unseen(made(times))
+
+
+def test_too_few_facts_to_ask_about():
+    days = [f"2014-01-{day:02}" for day in (1, 2, 3, 4, 5, 6)]
+    rows = [(f"{day}{twin}", "r", "o", day) for day in days for twin in "ab"]
+    dataset = open_dataset(pl.DataFrame(rows, schema=["s", "r", "o", "t"], orient="row"))
+    with pytest.raises(InputError, match="0 facts of the held-out times have entities"):
+        derive_unseen(dataset)
+
+
+def test_too_few_times_to_leave_some_out():
+    rows = [(f"{n}", "r", "o", n) for n in range(3)]
+    dataset = open_dataset(pl.DataFrame(rows, schema=["s", "r", "o", "t"], orient="row"))
+    with pytest.raises(InputError, match="too few times"):
+        derive_irregular(dataset)

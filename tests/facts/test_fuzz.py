@@ -1,0 +1,214 @@
+"""Thousands of mangled tables: each one loads, or is explained in one sentence."""
+
+import gzip
+import io
+import json
+import random
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from targcn.errors import InputError
+from targcn.facts.opening import open_dataset
+from targcn.facts.reading import Reading
+
+TABLES_PER_FORMAT = 300
+HEADER = ["subject", "relation", "object", "time"]
+NAMES = ["Zoë", "Bob, Jr.", '"Q"', "Chi\tna", "Ann", "O'Neil; Bob|"]
+ROWS = [
+    (NAMES[row % 6], "meets" if row % 2 else "visits", NAMES[row * row % 5], f"2014-01-{row:02}")
+    for row in range(10, 29)
+]
+FRAME = pl.DataFrame(ROWS, schema=HEADER, orient="row")
+DATED = FRAME.with_columns(pl.col("time").str.to_date(), number=pl.int_range(19))
+
+
+def as_bytes(write, **options) -> bytes:
+    stream = io.BytesIO()
+    write(stream, **options)
+    return stream.getvalue()
+
+
+GOOD = {
+    "csv": FRAME.write_csv().encode(),
+    "tsv": FRAME.write_csv(separator="\t").encode(),
+    "txt": FRAME.write_csv(separator="\t", include_header=False).encode(),
+    "jsonl": FRAME.write_ndjson().encode(),
+    "parquet": as_bytes(DATED.write_parquet, compression="uncompressed"),
+    "PARQUET": as_bytes(FRAME.write_parquet),
+    "csv.gz": gzip.compress(FRAME.write_csv().encode()),
+    "jsonl.gz": gzip.compress(FRAME.write_ndjson().encode()),
+    "csv.zst": as_bytes(FRAME.write_csv, compression="zstd"),
+    "jsonl.zst": as_bytes(FRAME.write_ndjson, compression="zstd"),
+}
+MARKS = [b'"', b"'", b"\t", b",", b";", b"|", b"\n", b"\r\n", b"\r", b" ", b":", b"{", b"}"]
+JUNK = [
+    *(b"\x00", b"\x1f", b"\x80", b"\xff\xfe", b"\xef\xbb\xbf", "\u2028".encode(), "😀".encode()),
+    *(b"null", b"NaN", b"true", b"1.5", b"1e400", b"-", b"0", b"2014-13-45", b"9" * 20),
+    *(b",,,,,", b'""', b"\\", b"\\u0000", b"[]", b"A" * 200_000, b"9" * 5000, b'{"x": ' * 500),
+]
+
+
+def mangle(content: bytes, rng: random.Random) -> bytes:
+    """Flip, cut, remove, repeat, insert, overwrite or exchange bytes, once or several times."""
+    mangled = bytearray(content)
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
+        if not mangled:
+            break
+        start = rng.randrange(len(mangled))
+        end = start + rng.choice([1, 2, 8, 40, 400])
+        match rng.randrange(8):
+            case 0:
+                mangled[start] ^= 1 << rng.randrange(8)
+            case 1:
+                del mangled[start:]
+            case 2:
+                del mangled[start:end]
+            case 3:
+                mangled[start:start] = mangled[start:end] * rng.choice([1, 2, 50])
+            case 4:
+                mangled[start:start] = rng.choice(MARKS + JUNK)
+            case 5:
+                mangled[start:end] = rng.choice(MARKS + JUNK)
+            case 6:
+                mangled[start:end] = rng.randbytes(end - start)
+            case 7:
+                mangled = mangled.replace(rng.choice(MARKS), rng.choice(MARKS + JUNK[:16]))
+    return bytes(mangled)
+
+
+def loads_or_explains(source: object, reading: Reading | None = None) -> str:
+    try:
+        dataset = open_dataset(source, reading)
+    except InputError as error:
+        sentence = str(error)
+        assert len(sentence.splitlines()) == 1, sentence
+        return "explained"
+    assert min(len(facts) for facts in dataset.splits.values()) > 0
+    assert dataset.timeline.tick(dataset.timeline.last) == dataset.timeline.ticks[-1]
+    return "loaded"
+
+
+@pytest.mark.parametrize("ending", GOOD)
+def test_mangled_files(tmp_path, capfd, ending):
+    path = tmp_path / f"x.{ending}"
+    path.write_bytes(GOOD[ending])
+    assert loads_or_explains(path) == "loaded"
+    outcomes = Counter()
+    for number in range(TABLES_PER_FORMAT):
+        path.write_bytes(mangle(GOOD[ending], random.Random(f"{ending} {number}")))
+        try:
+            outcomes[loads_or_explains(path)] += 1
+        except BaseException as error:
+            error.add_note(f"number {number} of {ending}")
+            raise
+    assert outcomes["explained"] > TABLES_PER_FORMAT / 4
+    assert capfd.readouterr() == ("", "")
+
+
+def test_mangled_listings(tmp_path):
+    for name in ("train", "valid", "test"):
+        (tmp_path / f"{name}.txt").write_text("0\t0\t1\t5\n1\t0\t2\t6\n")
+    (tmp_path / "relation2id.txt").write_text("meets\t0\n")
+    listing = "Zoë\t0\nBob\t1\nAnn\t2\n".encode()
+    outcomes = Counter()
+    for number in range(TABLES_PER_FORMAT):
+        mangled = mangle(listing, random.Random(number))
+        (tmp_path / "entity2id.txt").write_bytes(mangled)
+        outcomes[loads_or_explains(tmp_path)] += 1
+    assert outcomes["explained"] > TABLES_PER_FORMAT / 4
+
+
+PATHS = settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+WRITTEN_TIMES = [
+    *("2014", "2014-10", "2014-10-15", "2014/10/16", "2014-10-15T08:30", "2014-10-15 08:30:01.5"),
+    *("2014-10-15T08:30Z", "2014-10-15T08:30+0200", "17", "-3", "20150401", "1.0", "soon", ""),
+    *("2014-02-30", "0000-01-01", "9999-12-31T23:59-05:00", "9" * 18, "9" * 19, "٣"),
+]
+READINGS = st.builds(
+    Reading,
+    unit=st.sampled_from([None, "year", "month", "day", "hour", "minute", "second", "step"]),
+    origin=st.sampled_from([None, None, "2014-01-01", "9999-12-31", "soon"]),
+    split=st.sampled_from(["random", "time"]),
+)
+CELLS = st.one_of(st.sampled_from(["a", "b", "c", "10", "2"]), st.text(max_size=5))
+LINES = st.tuples(CELLS, CELLS, CELLS, st.sampled_from(WRITTEN_TIMES))
+TIMES = st.sampled_from(WRITTEN_TIMES).flatmap(
+    lambda one: st.lists(st.one_of(st.just(one), st.sampled_from(WRITTEN_TIMES)), max_size=8)
+)
+
+
+@PATHS
+@given(lines=st.lists(LINES, max_size=8), separator=st.sampled_from(",\t;|"), reading=READINGS)
+@pytest.mark.parametrize("header", [[], [HEADER], [["s", "r", "o", "t", "x"]]])
+def test_any_lines_without_quotes(tmp_path, header, lines, separator, reading):
+    text = "\n".join(separator.join(cells) for cells in [*header, *lines])
+    path = Path(tmp_path, "x.csv")
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    loads_or_explains(path, reading)
+
+
+JSON = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4), st.just("a")
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@PATHS
+@given(rows=st.lists(st.tuples(JSON, st.just("r"), JSON, JSON), max_size=5), reading=READINGS)
+def test_any_json_lines(tmp_path, rows, reading):
+    lines = [json.dumps(dict(zip(HEADER, row, strict=True))) for row in rows]
+    path = Path(tmp_path, "x.jsonl")
+    path.write_text("\n".join(lines))
+    loads_or_explains(path, reading)
+
+
+TEXTS = [pl.String, pl.Binary, pl.Categorical]
+DTYPES = [
+    *(pl.Int8, pl.Int32, pl.Int64, pl.Int128, pl.UInt64, pl.Float32, pl.Float64, pl.Boolean),
+    *(
+        pl.Date,
+        pl.Time,
+        pl.Duration,
+        pl.Datetime("ms"),
+        pl.Datetime("us"),
+        pl.Datetime("ns", "UTC"),
+    ),
+    *(pl.Decimal(10, 2), *TEXTS),
+]
+
+
+@PATHS
+@given(
+    numbers=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=6),
+    dtype=st.sampled_from(DTYPES),
+    reading=READINGS,
+)
+@pytest.mark.parametrize("role", ["subject", "time"])
+def test_columns_of_any_type(role, numbers, dtype, reading):
+    column = pl.Series(numbers, dtype=pl.Int64).cast(pl.String if dtype in TEXTS else pl.Int64)
+    count = range(len(numbers))
+    frame = pl.DataFrame({"subject": count, "relation": count, "object": count, "time": count})
+    frame = frame.with_columns(column.cast(dtype, strict=False).alias(role))
+    loads_or_explains(frame, reading)
+
+
+@PATHS
+@given(times=TIMES, reading=READINGS)
+def test_times_of_any_form(times, reading):
+    rows = [(str(row), "r", "o", time) for row, time in enumerate(times)]
+    loads_or_explains(pl.DataFrame(rows, schema=HEADER, orient="row"), reading)

@@ -1,0 +1,91 @@
+"""Names and their ids, both ways."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from targcn.errors import InputError
+from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
+
+NAMES = ["Angela Merkel", "Angola", "China", "Zoë"]
+ENTITIES = Vocabulary("entity", NAMES)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["b", "a", "C"], ["C", "a", "b"]),
+        (["10", "9", "007"], ["007", "9", "10"]),
+        (["0", "00", "1"], ["0", "00", "1"]),
+        (["10", "9", "x"], ["10", "9", "x"]),
+        (["10", "-9"], ["-9", "10"]),
+        (["2" * 5000, "3"], ["3", "2" * 5000]),
+        (["²", "1"], ["1", "²"]),
+        ([], []),
+    ],
+)
+def test_names_are_sorted_by_code_point_or_value(names, expected):
+    assert sort_names(names) == expected
+
+
+@given(st.lists(st.one_of(st.text(), st.integers(0).map(str)), unique=True), st.randoms())
+def test_the_order_of_the_names_changes_nothing(names, shuffler):
+    shuffled = list(names)
+    shuffler.shuffle(shuffled)
+    assert sort_names(shuffled) == sort_names(names)
+
+
+@given(st.lists(st.integers(0), unique=True))
+def test_whole_numbers_are_sorted_by_value(numbers):
+    assert sort_names(map(str, numbers)) == [str(number) for number in sorted(numbers)]
+
+
+def test_ids_are_positions():
+    assert [ENTITIES.id_of(name) for name in NAMES] == [0, 1, 2, 3]
+
+
+def test_length_and_equality():
+    assert len(ENTITIES) == 4
+    assert Vocabulary("entity", tuple(NAMES)) == ENTITIES
+    assert Vocabulary("entity", NAMES[:3]) != ENTITIES
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("Angela Merkl", "; did you mean 'Angela Merkel'?"),
+        ("angola", "; did you mean 'Angola'?"),
+        ("Merkel", "; did you mean 'Angela Merkel'?"),
+        ("Zoe", ""),
+        ("", ""),
+        ("x" * 200_000, ""),
+    ],
+)
+def test_an_unknown_name_is_explained(name, hint):
+    with pytest.raises(InputError) as caught:
+        ENTITIES.id_of(name)
+    assert str(caught.value) == f"entity {name!r} is not in this graph{hint}"
+
+
+def test_the_best_suggestion_comes_first():
+    assert suggest("visit", ["revisits", "visits", "visit", "vista"])[0] == "visit"
+
+
+def test_no_more_suggestions_than_asked_for():
+    assert len(suggest("name 1", [f"name {number}" for number in range(50)], limit=2)) == 2
+
+
+def test_a_suggestion_is_a_known_name_once():
+    assert suggest("china", ["CHINA", "China"]) in (["CHINA"], ["China"])
+
+
+def test_a_suggestion_among_many_names():
+    rng = random.Random(0)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    many = sorted(
+        " ".join("".join(rng.choices(letters, k=7)).title() for _ in range(2))
+        for _ in range(100_000)
+    )
+    assert suggest("angela merkl", [*many, "Angela Merkel"])[0] == "Angela Merkel"

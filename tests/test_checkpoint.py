@@ -1,0 +1,142 @@
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle import World
+from targcn.checkpoint import Run, load_run, save_run
+from targcn.errors import InputError
+from targcn.evaluation import evaluate
+from targcn.training import fit
+
+FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
+
+
+@pytest.fixture
+def run() -> Run:
+    return fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "decayed-copy", seed=3, scale=2)
+
+
+@pytest.fixture
+def folder(run: Run, tmp_path: Path) -> Path:
+    save_run(run, tmp_path / "run", [evaluate(run).to_json()])
+    return tmp_path / "run"
+
+
+def test_a_loaded_run_gives_the_same_report(run: Run, folder: Path) -> None:
+    loaded = load_run(folder)
+    for split in ("valid", "test"):
+        found, expected = (
+            evaluate(one, split=split, context="train").to_json(by_relation=True)
+            for one in (loaded, run)
+        )
+        assert found == expected
+    assert (loaded.model_name, loaded.settings, loaded.seed) == ("decayed-copy", run.settings, 3)
+
+
+def test_a_moved_run_still_loads(run: Run, folder: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere" / "renamed"
+    moved.parent.mkdir()
+    shutil.move(folder, moved)
+    assert evaluate(load_run(moved)).to_json() == evaluate(run).to_json()
+
+
+def test_metrics_are_kept(run: Run, folder: Path) -> None:
+    kept = json.loads((folder / "metrics.json").read_text())
+    assert kept["reports"] == [json.loads(json.dumps(evaluate(run).to_json()))]
+
+
+def test_the_card_tells_filter_context_and_figures(run: Run, folder: Path) -> None:
+    card = (folder / "README.md").read_text()
+    assert card.startswith("# decayed-copy on world\n")
+    assert "seed 3" in card
+    assert "scale 2.0" in card
+    assert "20 / 5 / 5 facts" in card
+    assert "Figures on test, context train+valid, mean rank on ties, 10 queries" in card
+    for which, sides in evaluate(run).metrics.items():
+        assert f"| {which} | {sides['both']['mrr']:.3f} |" in card
+
+
+def test_the_folder_holds_no_pickle(folder: Path) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".md", ".npy"}
+    for path in files:
+        if path.suffix == ".npy":
+            assert np.load(path, allow_pickle=False).dtype.kind == "i"
+        else:
+            path.read_text(encoding="utf-8")
+
+
+def test_what_exists_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("dear")
+    with pytest.raises(InputError, match="mine already exists"):
+        save_run(run, tmp_path / "mine")
+    assert os.listdir(tmp_path) == ["mine"]
+    assert os.listdir(tmp_path / "mine") == ["notes.txt"]
+
+
+def test_a_failed_write_leaves_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="no space left on the disk"):
+        save_run(run, tmp_path / "run")
+    assert os.listdir(tmp_path) == []
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    manifest = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(manifest | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 99}, "is a run of format 99, this version reads 1; train it again"),
+        ({"model": "decayed-cpy"}, "no model 'decayed-cpy'; did you mean 'decayed-copy'?"),
+        ({"model": ["seen"]}, "there is no model"),
+        ({"settings": {"scal": 2}}, "decayed-copy.scal is unknown; did you mean 'scale'?"),
+        ({"settings": {"scale": "long"}}, "decayed-copy.scale is 'long'; a number was expected"),
+        ({"settings": {"scale": 0}}, "decayed-copy.scale is 0.0; a number above 0"),
+        ({"settings": 7}, "run.json is damaged"),
+        ({"settings": "scale"}, "run.json is damaged"),
+        ({"seed": None}, "run.json is damaged"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_refused(
+    folder: Path, changes: dict[str, Any], message: str
+) -> None:
+    edit(folder, **changes)
+    with pytest.raises(InputError, match=message):
+        load_run(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe\x00", b'"run"'])
+def test_a_damaged_manifest_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "run.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"run\.json is damaged .*; train the run again"):
+        load_run(folder)
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InputError, match=r"is not a run: it has no run\.json"):
+            load_run(path)
+
+
+@pytest.mark.parametrize("lost", ["dataset.json", "entities.json", "times.npy", "test.npy"])
+def test_a_run_without_its_data_is_refused(folder: Path, lost: str) -> None:
+    (folder / "data" / lost).unlink()
+    with pytest.raises(InputError, match=f"{lost} is damaged or half-written"):
+        load_run(folder)
+    shutil.rmtree(folder / "data")
+    with pytest.raises(InputError, match="damaged or half-written"):
+        load_run(folder)

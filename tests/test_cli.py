@@ -1,0 +1,203 @@
+"""The command line as a user meets it: through a process, with exit codes and both streams."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CSV = "subject,relation,object,date\n" + "".join(
+    f"person {i % 7},meets,person {i * 3 % 5},2020-01-{i % 28 + 1:02d}\n" for i in range(40)
+)
+
+
+def targcn(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "targcn", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "120"} | environment,
+        timeout=120,
+    )
+
+
+def complaint(*arguments: object) -> str:
+    """What a refused command says: one sentence on stderr, nothing else, exit code 2."""
+    answer = targcn(*arguments)
+    assert answer.returncode == 2, answer.stdout + answer.stderr
+    assert answer.stdout == ""
+    assert answer.stderr.startswith("targcn: ")
+    assert answer.stderr.count("\n") == 1
+    return answer.stderr
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "copy"
+    trained = targcn("train", "--model", "decayed-copy", "--scale", "7", "--out", folder)
+    assert trained.returncode == 0, trained.stderr
+    assert "decayed-copy on congress, valid split" in trained.stdout
+    assert "context train," in trained.stdout
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["data"], ["train"], ["evaluate"], ["models"], ["data", "prepare"]]
+)
+def test_help_names_the_command(command: list[str]) -> None:
+    answer = targcn(*command, "--help")
+    assert answer.returncode == 0
+    assert answer.stdout.startswith("Usage: targcn")
+
+
+def test_version() -> None:
+    from targcn import __version__
+
+    assert targcn("--version").stdout.strip() == f"targcn {__version__}"
+
+
+def test_data_list_shows_where_each_set_is(tmp_path: Path) -> None:
+    answer = targcn("data", "list", TARGCN_DATA=str(tmp_path), TARGCN_CACHE=str(tmp_path))
+    assert answer.returncode == 0
+    assert "embedded" in answer.stdout
+    assert answer.stdout.count("downloaded on first use") == 3
+
+
+def test_data_info_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    described = json.loads(targcn("data", "info", path, "--json").stdout)
+    assert described["name"] == "meetings"
+    assert described["num_facts"] == {"train": 32, "valid": 4, "test": 4}
+    assert described["time"] == {
+        "unit": "day",
+        "first": "2020-01-01",
+        "last": "2020-01-28",
+        "num_times": 28,
+    }
+
+
+def test_prepare_then_train_then_evaluate(tmp_path: Path) -> None:
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    prepared, kept = tmp_path / "prepared", tmp_path / "run"
+    assert "40 facts" in targcn("data", "prepare", path, "--out", prepared).stdout
+    trained = targcn("train", prepared, "--model", "seen", "--out", kept)
+    assert trained.returncode == 0, trained.stderr
+    report = json.loads(targcn("evaluate", kept, "--json").stdout)
+    assert report["num_queries"] == 8
+    assert report["model"] == "seen"
+
+
+def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
+    answer = targcn("evaluate", run, "--context", "train", "--by-relation")
+    assert "test split: 8,318 queries, context train, mean rank on ties" in answer.stdout
+    for word in ("raw", "static", "time-aware", "object", "subject", "serves beside"):
+        assert word in answer.stdout
+
+
+def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
+    report = json.loads(targcn("evaluate", run, "--split", "valid", "--json").stdout)
+    assert [report[key] for key in ("dataset", "model", "split", "context", "ties")] == [
+        "congress",
+        "decayed-copy",
+        "valid",
+        "train+valid",
+        "mean",
+    ]
+    assert set(report["metrics"]) == {"raw", "static", "time-aware"}
+    for sides in report["metrics"].values():
+        assert set(sides) == {"both", "object", "subject"}
+        for figures in sides.values():
+            assert set(figures) == {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
+
+
+def test_a_run_says_how_it_was_made(run: Path) -> None:
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["settings"]["scale"] == 7.0
+    card = (run / "README.md").read_text()
+    assert "time-aware" in card
+    assert "context train," in card
+
+
+def test_derive_writes_a_set_that_can_be_used(tmp_path: Path) -> None:
+    out = tmp_path / "unseen"
+    answer = targcn("data", "derive", "unseen", "congress", "--out", out, "--seed", "3")
+    assert answer.returncode == 0
+    assert "seed 3" in answer.stdout
+    assert json.loads(targcn("data", "info", out, "--json").stdout)["name"] == "congress-unseen"
+
+
+def test_models_lists_models_and_their_settings() -> None:
+    assert "decayed-copy" in targcn("models").stdout
+    assert "--scale" in targcn("models", "decayed-copy").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "--model", "sean"], "no model 'sean'; did you mean 'seen'?"),
+        (["models", "sean"], "no model 'sean'; did you mean 'seen'?"),
+        (["train", "--modle", "seen"], "did you mean --model?"),
+        (["train", "--model", "decayed-copy", "--scael", "3"], "did you mean --scale?"),
+        (
+            ["train", "--model", "decayed-copy", "--scale", "wide"],
+            "scale is 'wide'; a number was expected",
+        ),
+        (["train", "--model", "decayed-copy", "--scale", "0"], "above 0"),
+        (["train", "congres"], "did you mean 'congress'?"),
+        (["data", "info", "icews41"], "did you mean 'icews14'?"),
+        (["data", "derive", "unsene", "congress", "--out", "x"], "unsene"),
+        (["evaluate", "no-such-run"], "there is no run no-such-run"),
+        (["train", "--seed", "seven"], "seven"),
+        (["train", "--device", "abacus"], "device 'abacus' is not to be had here"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_wrong_words_get_one_sentence(arguments: list[str], sentence: str) -> None:
+    assert sentence in complaint(*arguments)
+
+
+def test_an_out_that_exists_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "kept"
+    out.mkdir()
+    (out / "precious").write_text("mine")
+    for command in (
+        ["data", "prepare", "congress"],
+        ["data", "derive", "irregular", "congress"],
+        ["train", "congress"],
+    ):
+        assert "already exists" in complaint(*command, "--out", out)
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept", "precious"]
+
+
+def test_a_damaged_run_is_explained(run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    broken = tmp_path / "broken"
+    shutil.copytree(run, broken)
+    whole = (broken / "data/train.npy").read_bytes()
+    (broken / "data/train.npy").write_bytes(whole[: len(whole) // 2])
+    assert "damaged or half-written" in complaint("evaluate", broken)
+
+
+def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
+    code = "from targcn.cli import main; main(['train', '--model', 'seen'])"
+    for expected in ("congress-seen", "congress-seen-2"):
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
+        )
+        assert (tmp_path / "runs" / expected / "run.json").is_file()
+
+
+def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
+    process = subprocess.run(
+        f"{sys.executable} -m targcn evaluate {run} --by-relation --json | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert process.stdout == "{\n"
+    assert "Traceback" not in process.stderr

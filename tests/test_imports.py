@@ -1,0 +1,144 @@
+"""The rooms stand in one order and import backwards only; heavy libraries come when needed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import targcn
+from oracle import World
+from targcn.checkpoint import save_run
+from targcn.training import fit
+
+ROOT = Path(targcn.__file__).parent
+
+# A new module has to find its place here. The package itself is the door to all rooms.
+ORDER = [
+    "errors",
+    "files",
+    "config",
+    "ragged",
+    "noise",
+    "facts",
+    "facts.reading",
+    "facts.vocabulary",
+    "facts.timeline",
+    "facts.dataset",
+    "facts.catalog",
+    "facts.tables",
+    "facts.dates",
+    "facts.opening",
+    "facts.derive",
+    "facts.graph",
+    "sampling",
+    "runs",
+    "models.contract",
+    "models",
+    "models.floors",
+    "models.decoders",
+    "models.targcn",
+    "checkpoint",
+    "devices",
+    "filtering",
+    "evaluation",
+    "training",
+    "prediction",
+    "terminal",
+    "cli",
+    "__main__",
+]
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in ROOT.rglob("*.py")}
+
+
+def imports_of(source: str) -> set[str]:
+    """The modules of targcn that a source imports anywhere, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            # `from targcn.facts import graph` may name a module or something in one.
+            wholes = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = {whole for whole in wholes if whole.removeprefix("targcn.") in MODULES}
+            found |= modules or {str(node.module)}
+    return {name.removeprefix("targcn.") for name in found if name.startswith("targcn.")}
+
+
+def test_every_module_has_its_place() -> None:
+    assert MODULES.keys() - {"", *ORDER} == set()
+
+
+@pytest.mark.parametrize("name", sorted(MODULES.keys() & set(ORDER)))
+def test_imports_go_one_way(name: str) -> None:
+    earlier = ORDER[: ORDER.index(name)]
+    assert imports_of(MODULES[name].read_text(encoding="utf-8")) - set(earlier) == set()
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    source = (
+        "import targcn.files\nfrom targcn import cli, __version__\n"
+        "def late():\n    from targcn.facts import graph\n    from targcn.errors import Oops\n"
+    )
+    assert imports_of(source) == {"files", "cli", "facts.graph", "errors"}
+
+
+def run_python(code: str, *arguments: object) -> str:
+    command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("module", ["targcn", "targcn.cli"])
+def test_nothing_heavy_is_imported_early(module: str) -> None:
+    code = f"import sys, {module}; print(sorted({{'torch', 'numpy', 'polars'}} & set(sys.modules)))"
+    assert run_python(code) == "[]\n"
+
+
+@pytest.mark.parametrize("name", targcn.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(targcn, name).__name__ == name
+
+
+def test_a_name_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = targcn.nothing
+
+
+ON_A_BARE_NODE = """
+import sys
+for absent in ("polars", "pandas", "cyclopts", "rich"):
+    sys.modules[absent] = None
+import targcn
+dataset = targcn.open_dataset(sys.argv[1])
+run = targcn.fit(dataset, "decayed-copy", scale=2)
+targcn.save_run(run, sys.argv[2])
+for one in (run, targcn.load_run(sys.argv[2])):
+    print(targcn.evaluate(one, device="cpu").metrics["static"]["both"]["mrr"])
+"""
+
+
+def test_torch_and_numpy_are_enough_for_a_prepared_folder(tmp_path: Path) -> None:
+    facts = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
+    dataset = World(5, 2, facts, cuts=(20, 25)).dataset
+    dataset.save(tmp_path / "data")
+    printed = run_python(ON_A_BARE_NODE, tmp_path / "data", tmp_path / "run")
+    expected = targcn.evaluate(fit(dataset, "decayed-copy", scale=2), device="cpu")
+    mrr = expected.metrics["static"]["both"]["mrr"]
+    assert printed.split() == [str(mrr)] * 2
+
+
+def test_a_run_is_saved_and_loaded_through_the_door(tmp_path: Path) -> None:
+    run = fit(World(2, 1, [(0, 0, 1, 0)]).dataset, "seen")
+    save_run(run, tmp_path / "run")
+    assert targcn.load_run(tmp_path / "run").model_name == "seen"
