@@ -25,6 +25,9 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/python benchmarks/graph_memory.py
 	$(BIN)/python benchmarks/ingest.py
 	$(BIN)/python benchmarks/evaluate_floors.py
+	$(BIN)/python benchmarks/sampler.py
+	$(BIN)/python benchmarks/epoch.py
+	$(BIN)/python benchmarks/predict.py
 
 clean:  ## remove what set-up and tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,9 @@
 """Slow, obvious versions of what the library does fast, and random small worlds to try them on."""
 
+import cmath
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,9 +15,11 @@ from targcn.facts.graph import TemporalGraph
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.models.contract import Queries
+from targcn.models.targcn import TARGCN
 
 Fact = tuple[int, int, int, int]  # subject, relation, object, time
 Query = tuple[int, int, int]  # subject, relation, time
+Neighbor = tuple[int, int, int]  # entity, relation, time less the query's
 
 # Two busy cores say nothing about how long one example takes.
 checked = settings(deadline=None, max_examples=60)
@@ -78,6 +81,113 @@ def decayed_copy(
         if s == query[0]:
             weight = 10 if r == query[1] else 1
             scores[o] += weight * (math.exp(-abs(query[2] - t) / scale) + 1e-3)
+    return scores
+
+
+def facts_around(
+    facts: Sequence[Fact], num_relations: int, entity: int, time: int
+) -> list[Neighbor]:
+    """Every fact that comes in to an entity, seen from a time, sorted."""
+    everything = with_reciprocals(facts, num_relations)
+    return sorted((s, r, t - time) for s, r, o, t in everything if o == entity)
+
+
+def inclusion_probabilities(weights: Sequence[float], number: int) -> list[float]:
+    """How likely each is among `number` drawn one after the other, none of them twice."""
+    included = [0.0] * len(weights)
+
+    def draw(drawn: tuple[int, ...], probability: float) -> None:
+        left = [i for i in range(len(weights)) if i not in drawn]
+        if len(drawn) == number or not left:
+            for i in drawn:
+                included[i] += probability
+            return
+        total = sum(weights[i] for i in left)
+        for i in left:
+            draw((*drawn, i), probability * weights[i] / total)
+
+    draw((), 1.0)
+    return included
+
+
+def decode(
+    decoder: str, query: Sequence[float], relation: Sequence[float], candidate: Sequence[float]
+) -> float:
+    """The score functions, number by number."""
+    size = len(query)
+    if decoder == "distmult":
+        return sum(query[i] * relation[i] * candidate[i] for i in range(size))
+    if decoder == "complex":
+        half, total = size // 2, 0j
+        for i in range(half):
+            q, r, o = (complex(v[i], v[half + i]) for v in (query, relation, candidate))
+            total += q * r * o.conjugate()
+        return total.real
+    eighth, score = size // 8, 0.0
+    for i in range(eighth):
+        q, r, o = (
+            {unit: complex(v[i + 2 * n * eighth], v[i + (2 * n + 1) * eighth])
+             for n, unit in enumerate("1ijk")}
+            for v in (query, relation, candidate)
+        )  # fmt: skip
+        for unit, value in hamilton(q, r).items():
+            score += value.real * o[unit].real + value.imag * o[unit].imag
+    return score
+
+
+def hamilton(left: Mapping[str, complex], right: Mapping[str, complex]) -> dict[str, complex]:
+    """Multiply quaternions of complex numbers by the table i² = j² = k² = ijk = −1."""
+    table = {"ij": (1, "k"), "jk": (1, "i"), "ki": (1, "j")}
+    table |= {"ji": (-1, "k"), "kj": (-1, "i"), "ik": (-1, "j")}
+    table |= {unit + unit: (-1, "1") for unit in "ijk"} | {"11": (1, "1")}
+    table |= {"1" + unit: (1, unit) for unit in "ijk"} | {unit + "1": (1, unit) for unit in "ijk"}
+    product = dict.fromkeys("1ijk", 0j)
+    for one, a in left.items():
+        for other, b in right.items():
+            sign, unit = table[one + other]
+            product[unit] += sign * a * b
+    return product
+
+
+def targcn_scores(
+    model: TARGCN, query: Query, see: Callable[[int, int], list[Neighbor]]
+) -> list[float]:
+    """The equations of the paper, neighbour by neighbour; `see` gives what (entity, time) sees."""
+    options = model.settings
+    activate = {"tanh": torch.tanh, "relu": torch.relu}[options.activation]
+    absolute = options.time_encoding == "absolute"
+
+    def phi(moment: int) -> torch.Tensor:
+        pairs = zip(model.frequencies.tolist(), model.phases.tolist(), strict=True)
+        code = [cmath.exp(1j * (w * options.time_factor * moment + p)).real for w, p in pairs]
+        scale = 1 / math.sqrt(options.size) if options.time_scaled else 1.0
+        return torch.tensor(code, dtype=torch.float64) * scale
+
+    def f(step: torch.nn.Module, vector: torch.Tensor, moment: int) -> torch.Tensor:
+        return step.inner.weight @ torch.cat([vector, phi(moment)]) + step.inner.bias
+
+    def describe(entity: int, time: int, step: int) -> torch.Tensor:
+        layer = model.first if step == 1 else model.second
+        near, own = see(entity, time), model.entities[entity]
+        if not near:
+            return activate(f(layer, own, time if absolute else 0))
+        messages = []
+        for neighbor, relation, delta in near:
+            vector = model.entities[neighbor] if step == 1 else describe(neighbor, time + delta, 1)
+            x = f(layer, vector, time + delta if absolute else delta)
+            x = activate(x) if options.activation_inside else x
+            both = torch.cat([x, model.relations[relation]])
+            messages.append(layer.outer.weight @ both + layer.outer.bias)
+        mean = torch.stack(messages).sum(0) / len(messages)
+        return activate(mean + own if options.own_vector else mean)
+
+    s, r, t = query
+    subject = describe(s, t, options.steps).tolist()
+    scores = []
+    for entity in range(len(model.entities)):
+        x = f(model.first, model.entities[entity], t if absolute else 0)
+        x = activate(x) if options.activation_inside else x
+        scores.append(decode(options.decoder, subject, model.relations[r].tolist(), x.tolist()))
     return scores
 
 

@@ -135,6 +135,93 @@ def test_models_lists_models_and_their_settings() -> None:
     assert "--scale" in targcn("models", "decayed-copy").stdout
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "targcn"
+    small = ("--epochs", 1, "--size", 8, "--batch-size", 4096, "--neighbors", 5, "--window", 16)
+    answer = targcn("train", "--out", folder, *small)
+    assert answer.returncode == 0, answer.stderr
+    assert "targcn on congress, valid split" in answer.stdout
+    return folder
+
+
+def test_predict_shows_answers_and_reasons(trained: Path) -> None:
+    question = ("Ted Kennedy", "serves beside", "?", "2009")
+    answer = targcn("predict", trained, *question, "--top", 3, "--explain")
+    assert answer.returncode == 0, answer.stderr
+    assert "context train+valid" in answer.stdout
+    assert "probability" in answer.stdout
+    assert "facts" in answer.stdout
+
+
+def test_tensorboard_curves_lie_beside_the_run(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    flags = ("--epochs", 1, "--size", 4, "--out", tmp_path / "run", "--tensorboard")
+    answer = targcn("train", path, *flags)
+    assert answer.returncode == 0, answer.stderr
+    assert list((tmp_path / "run-tensorboard").glob("events*"))
+
+
+def test_predict_as_json(trained: Path) -> None:
+    question = ("?", "serves beside", "John Kerry", "1999")
+    answer = targcn("predict", trained, *question, "--top", 2, "--json")
+    content = json.loads(answer.stdout)
+    assert [row["rank"] for row in content["answers"]] == [1, 2]
+    assert set(content["answers"][0]) == {"rank", "answer", "score", "probability", "known"}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_predict_a_table_of_questions(trained: Path, tmp_path: Path, ending: str) -> None:
+    import polars as pl
+
+    questions, out = tmp_path / "questions.csv", tmp_path / f"answers.{ending}"
+    questions.write_text(
+        "subject,relation,object,time\n"
+        "Ted Kennedy,serves beside,?,2009\n"
+        ",succeeded,John Kerry,2013\n"
+    )
+    answer = targcn("predict", trained, "--queries", questions, "--out", out, "--top", 2)
+    assert answer.returncode == 0, answer.stderr
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
+    frame = read(out)
+    assert frame["question"].to_list() == [0, 0, 1, 1]
+    assert "already exists" in complaint("predict", trained, "--queries", questions, "--out", out)
+
+
+def test_explain_as_json(trained: Path) -> None:
+    fact = ("Ted Kennedy", "serves beside", "John Kerry", "2009")
+    content = json.loads(targcn("explain", trained, *fact, "--top", 2, "--json").stdout)
+    assert content["context"] == "train+valid"
+    assert len(content["reasons"]) == 2
+
+
+def test_questions_that_cannot_be_asked(trained: Path) -> None:
+    beside = "serves beside"
+    for question, sentence in (
+        (["Ted Kenedy", beside, "?", "2009"], "did you mean 'Ted Kennedy'"),
+        (["Ted Kennedy", "serves besides", "?", "2009"], "did you mean 'serves beside'"),
+        (["?", beside, "?", "2009"], "exactly one of subject and object"),
+        (["Ted Kennedy", beside, "John Kerry", "2009"], "exactly one of subject and object"),
+        (["Ted Kennedy", beside, "?", "yesterday"], "'yesterday' is not a date"),
+        (["Ted Kennedy", beside], "four parts"),
+    ):
+        assert sentence in complaint("predict", trained, *question)
+
+
+def test_a_published_run_can_be_overridden(tmp_path: Path) -> None:
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    assert "has no run 'papre'" in complaint("train", path, "--run", "papre")
+    out = tmp_path / "run"
+    flags = ("--epochs", 1, "--size", 8, "--decoder", "bique")
+    assert targcn("train", path, "--out", out, *flags).returncode == 0
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["settings"]["decoder"] == "bique"
+    assert manifest["training"]["epochs"] == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -152,6 +239,10 @@ def test_models_lists_models_and_their_settings() -> None:
         (["data", "derive", "unsene", "congress", "--out", "x"], "unsene"),
         (["evaluate", "no-such-run"], "there is no run no-such-run"),
         (["train", "--seed", "seven"], "seven"),
+        (["train", "--decoder", "bique", "--size", "20"], "16 or 24 would do"),
+        (["train", "--neighbors", "0"], "at least 1"),
+        (["train", "--epochs", "0"], "at least 1"),
+        (["train", "--device", "cuda:7"], "is not to be had here"),
         (["train", "--device", "abacus"], "device 'abacus' is not to be had here"),
         (["frobnicate"], "frobnicate"),
     ],

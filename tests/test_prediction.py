@@ -27,7 +27,7 @@ def scores(query: oracle.Query, facts: list[oracle.Fact]) -> dict[str, float]:
 
 def answers(run: Run, *query: Any, **options: Any) -> dict[str, float]:
     frame = predict(run, *query, **options)
-    assert frame.columns == ["rank", "answer", "score", "known"]
+    assert frame.columns == ["rank", "answer", "score", "probability", "known"]
     assert frame["rank"].to_list() == list(range(1, len(frame) + 1))
     assert frame["score"].is_sorted(descending=True)
     return dict(zip(frame["answer"], frame["score"], strict=True))

@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from targcn.checkpoint import Run, load_run, save_run
     from targcn.errors import InputError
     from targcn.evaluation import Report, evaluate
+    from targcn.explanation import explain
     from targcn.facts.dataset import Dataset, Facts
     from targcn.facts.graph import TemporalGraph
     from targcn.facts.opening import open_dataset
     from targcn.facts.reading import Reading
-    from targcn.prediction import predict
-    from targcn.training import fit
+    from targcn.prediction import Question, predict, predict_many
+    from targcn.training import fit, resume
 
 __version__ = "0.1.0"
 
@@ -23,30 +24,38 @@ _HOMES = {
     "Dataset": "facts.dataset",
     "Facts": "facts.dataset",
     "InputError": "errors",
+    "Question": "prediction",
     "Reading": "facts.reading",
     "Report": "evaluation",
     "Run": "checkpoint",
     "TemporalGraph": "facts.graph",
     "evaluate": "evaluation",
+    "explain": "explanation",
     "fit": "training",
     "load_run": "checkpoint",
     "open_dataset": "facts.opening",
     "predict": "prediction",
+    "predict_many": "prediction",
+    "resume": "training",
     "save_run": "checkpoint",
 }
 __all__ = [
     "Dataset",
     "Facts",
     "InputError",
+    "Question",
     "Reading",
     "Report",
     "Run",
     "TemporalGraph",
     "evaluate",
+    "explain",
     "fit",
     "load_run",
     "open_dataset",
     "predict",
+    "predict_many",
+    "resume",
     "save_run",
 ]
 

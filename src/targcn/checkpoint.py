@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torch import Tensor
+from torch.random import fork_rng
 
 from targcn import __version__
 from targcn.errors import InputError
@@ -100,7 +101,9 @@ def load_run(folder: Path | str) -> Run:
             "again or use the targcn version that its run.json names"
         )
     dataset = Dataset.load(folder / "data")
-    model = create(name, dataset, settings)
+    # The weights it is made with are replaced at once; drawing them must disturb nobody's.
+    with fork_rng(devices=[]):
+        model = create(name, dataset, settings)
     if model.state_dict():
         _load_weights(model, folder / WEIGHTS)
     return Run(name, model.settings, seed, dataset, model, run_name, training)

@@ -199,7 +199,10 @@ def _ranks(
     counts of known answers, which is the same as taking away the answers, and needs no mask.
     """
     if scores.isnan().any():
-        raise ValueError("the model gave scores that are not numbers (NaN); they have no rank")
+        raise InputError(
+            "the model gave scores that are not numbers, which have no rank; if it was trained, a "
+            "smaller learning rate may help"
+        )
     own = scores.gather(1, targets[:, None])
     above = (scores > own).sum(1)
     level = (scores == own).sum(1) - 1

@@ -38,5 +38,6 @@ def uniform(rows: Tensor, columns: Tensor) -> Tensor:
     >>> bool((draws > 0).all() and (draws < 1).all()), round(float(draws.mean()), 1)
     (True, 0.5)
     """
-    bits = mix(mix(columns.to(torch.int32)) + rows) & 0xFFFFFF
-    return (bits.to(torch.float32) + 0.5) * 2**-24
+    # 23 bits: one more and the last number, half a step from 1, would be rounded up to it.
+    bits = (mix(mix(columns.to(torch.int32)) + rows) & 0xFFFFFF) >> 1
+    return (bits.to(torch.float32) + 0.5) * 2**-23

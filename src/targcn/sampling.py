@@ -19,6 +19,8 @@ from targcn.noise import combine, uniform
 Strategy = Literal["near", "random", "whole"]
 # Candidates looked at together, all rows counted; bounds memory, not results.
 MOST_CANDIDATES_AT_ONCE = 8_000_000
+# A fact comes in to each of its ends; where they are one entity, twice to that one.
+SIDES_OF_A_FACT = 2
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Sampling:
             raise InputError(f"weight_floor is {self.weight_floor}; it cannot be negative")
         if self.search_range is not None and self.search_range < 0:
             raise InputError(f"search_range is {self.search_range}; it cannot be negative")
-        if 0 < self.window <= self.neighbors:
+        if self.window != 0 and self.window <= self.neighbors:
             raise InputError(
                 f"window is {self.window}; more than neighbors ({self.neighbors}), or 0 for all"
             )
@@ -74,10 +76,17 @@ class Neighborhood:
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """For each row one fact it must not see: (entity, relation) coming in at the row's time."""
+    """For each row one fact it must not see, from whichever end the row looks at it."""
 
-    entities: Tensor
+    subjects: Tensor
     relations: Tensor
+    objects: Tensor
+    times: Tensor
+
+    def repeat(self, times_each: int) -> "Hidden":
+        """Every row this many times in a row."""
+        columns = (self.subjects, self.relations, self.objects, self.times)
+        return Hidden(*(column.repeat_interleave(times_each) for column in columns))
 
 
 def sample(
@@ -101,12 +110,12 @@ def sample(
     if width == 0 or width >= len(graph):
         width = max(int((ends - starts).max()), 1) if len(entities) else 1
     else:
-        # Where the query's moment would stand among the entity's facts; the window around it.
-        clamped = times.clamp(min=0, max=graph.span - 1)
-        here = torch.searchsorted(graph.keys, entities * graph.span + clamped)
-        here = torch.where(times >= graph.span, ends, here)
+        # The middle of the query's moment among the entity's facts; the window around it.
+        moments = entities * graph.span + times.clamp(min=0, max=graph.span - 1)
+        here = torch.searchsorted(graph.keys, moments)
+        here = (here + torch.searchsorted(graph.keys, moments, right=True)) // 2
         starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
-    keep = how.neighbors + (hidden is not None)
+    keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
     keep = width if how.strategy == "whole" else min(keep, width)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
     parts = []
@@ -124,7 +133,9 @@ def sample(
         graph.times[positions] - times[:, None],
         filled,
     )
-    return found if hidden is None else _hide(found, hidden, how)
+    if hidden is None:
+        return found
+    return _hide(found, entities, times, hidden, graph.num_relations, how)
 
 
 def _draw(
@@ -151,6 +162,11 @@ def _draw(
         return positions, there
     keys = -torch.log(-torch.log(uniform(row_hashes[:, None], positions)))
     if how.strategy == "near":
+        if how.weight_floor == 0:
+            # Only differences count, so what a time outside the timeline adds to all is left
+            # out: far away it would swallow the noise.
+            outside = (-times).clamp(min=0) + (times - (graph.span - 1)).clamp(min=0)
+            distances = distances - outside[:, None]
         weights = distances.to(torch.float32) / -how.decay
         if how.weight_floor > 0:
             floor = weights.new_full((), math.log(how.weight_floor))
@@ -161,18 +177,30 @@ def _draw(
     return positions.gather(1, largest.indices), largest.values > -torch.inf
 
 
-def _hide(found: Neighborhood, hidden: Hidden, how: Sampling) -> Neighborhood:
+def _hide(
+    found: Neighborhood,
+    entities: Tensor,
+    times: Tensor,
+    hidden: Hidden,
+    num_relations: int,
+    how: Sampling,
+) -> Neighborhood:
     """Empty the places of the hidden facts: the one place where an answer could leak.
 
-    One fact more than K was drawn. Taking a fact out of such a draw leaves the order of the
-    others as it was, so this is the draw of K facts from a graph without the hidden one.
+    More than K facts were drawn, by as many as the hidden one can fill. Taking a fact out of such
+    a draw leaves the order of the others as it was, so this is the draw of K facts from a graph
+    without the hidden one. (A fact that stands there several times goes too, but leaves gaps.)
     """
-    own = (
-        (found.entities == hidden.entities[:, None])
-        & (found.relations == hidden.relations[:, None])
-        & (found.deltas == 0)
+    reciprocal = (hidden.relations + num_relations) % (2 * num_relations)
+    sides = (
+        (hidden.objects, hidden.subjects, hidden.relations),
+        (hidden.subjects, hidden.objects, reciprocal),
     )
-    filled = found.filled & ~own
+    then = found.deltas == (hidden.times - times)[:, None]
+    filled = found.filled
+    for here, there, relation in sides:
+        own = (found.entities == there[:, None]) & (found.relations == relation[:, None])
+        filled = filled & ~(own & then & (entities == here)[:, None])
     if how.strategy != "whole":
         filled = filled & (filled.cumsum(1) <= how.neighbors)
     return Neighborhood(found.entities, found.relations, found.deltas, filled)

@@ -27,6 +27,7 @@ from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
+from targcn.files import atomic_file
 from targcn.filtering import Filter
 from targcn.models import DEFAULT, create, find_model
 from targcn.models.contract import Queries, queries_of
@@ -136,6 +137,8 @@ def fit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module = create(model, dataset, for_model)
+    if module_learns(module) and len(dataset.train) == 0:
+        raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
     made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
     folder = None if out is None else Path(out)
     if folder is not None:
@@ -385,7 +388,8 @@ class Trainer:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         kept = [line for line in lines if line.endswith("\n")]
         kept = [line for line in kept if json.loads(line)["epoch"] <= self.position.epoch]
-        path.write_text("".join(kept), encoding="utf-8")
+        with atomic_file(path) as draft:
+            draft.write_text("".join(kept), encoding="utf-8")
 
 
 class _Replay:

@@ -17,6 +17,7 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
+from targcn.files import atomic_file
 
 ROLES = ("subject", "relation", "object", "time")
 # The usual names of the four columns, folded; the first is our own.
@@ -46,19 +47,38 @@ def read_table(source: object, reading: Reading) -> pl.DataFrame:
     if isinstance(source, str | Path):
         path = Path(source)
         where = path.name
-        try:
+        with _explained(path):
             frame = _read_file(path, reading)
-        except OSError as error:
-            reason = error.strerror or str(error).split(" (os error")[0]
-            raise InputError(f"cannot read {path}: {reason}") from None
-        except pl.exceptions.PolarsError as error:
-            raise _explain(path, error) from None
-        except pl.exceptions.PanicException:  # polars gave up on a mangled file
-            raise InputError(f"{path} is damaged; write or fetch it again") from None
     else:
         where = "the frame"
         frame = _read_frame(source, where, reading)
     return _without_holes(frame, where)
+
+
+def read_questions(path: Path) -> pl.DataFrame:
+    """Read a table of facts in which one entity of each row is open: empty, or a question mark."""
+    with _explained(path):
+        frame = _read_file(path, Reading())
+    frame = frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
+    for role in ("relation", "time"):
+        rows = frame[role].is_null().arg_true()
+        if len(rows):
+            raise InputError(f"{path.name}: the {role} is empty in row {rows[0] + 1}; fill it in")
+    return _not_empty(frame, path.name)
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame as its file's ending says, whole or not at all."""
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".jsonl", ".parquet"):
+        raise InputError(f"{path} should end in .csv, .jsonl or .parquet")
+    with atomic_file(path) as draft:
+        if ending == ".csv":
+            frame.write_csv(draft)
+        elif ending == ".jsonl":
+            frame.write_ndjson(draft)
+        else:
+            frame.write_parquet(draft)
 
 
 def is_table(path: Path) -> bool:
@@ -282,6 +302,19 @@ def _not_empty(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     if frame.height == 0:
         raise InputError(f"{where} has columns but no facts")
     return frame
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error).split(" (os error")[0]
+        raise InputError(f"cannot read {path}: {reason}") from None
+    except pl.exceptions.PolarsError as error:
+        raise _explain(path, error) from None
+    except pl.exceptions.PanicException:  # polars gave up on a mangled file
+        raise InputError(f"{path} is damaged; write or fetch it again") from None
 
 
 def _explain(path: Path, error: Exception) -> InputError:

@@ -87,7 +87,7 @@ class TARGCN(nn.Module):
         self.settings = settings
         size = settings.size
         self.num_relations = len(dataset.relations)
-        self.span = int(dataset.timeline.ticks[-1]) + 1
+        self.span = max(dataset.timeline.ticks.tolist(), default=0) + 1
         self.entities = nn.Parameter(torch.randn(len(dataset.entities), size))
         self.relations = nn.Parameter(torch.randn(2 * self.num_relations, size))
         self.frequencies = nn.Parameter(10 ** -torch.linspace(0, 9, size))
@@ -103,7 +103,9 @@ class TARGCN(nn.Module):
     @property
     def recordable(self) -> bool:
         """Whether every step has the same shapes, so that a GPU can record one and replay it."""
-        return self.settings.strategy == "near" and self.settings.window > 0
+        settings = self.settings
+        many_times = settings.time_encoding == "absolute" and settings.activation_inside
+        return settings.strategy == "near" and settings.window > 0 and not many_times
 
     def loss(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor | int
@@ -123,35 +125,40 @@ class TARGCN(nn.Module):
 
         The answers of training queries are given so that their own facts can be hidden.
         """
-        hide = answers is not None and self.settings.own_fact == "hidden"
-        reciprocal = (queries.relations + self.num_relations) % (2 * self.num_relations)
-        hidden = Hidden(answers, reciprocal) if hide and answers is not None else None
+        hidden = None
+        if answers is not None and self.settings.own_fact == "hidden":
+            hidden = Hidden(queries.subjects, queries.relations, answers, queries.times)
         near = sample(context, queries.subjects, queries.times, self.settings, seed, hidden)
         if self.second is None:
             return [near]
         times = (near.deltas + queries.times[:, None]).flatten()
         entities = near.entities.flatten()
-        if hide and answers is not None:
-            # Seen from the answer, the own fact comes in from the subject under its own relation.
-            at_answer = (near.entities == answers[:, None]) & (near.deltas == 0)
-            subjects = torch.where(at_answer, queries.subjects[:, None], -1).flatten()
-            relations = queries.relations[:, None].expand_as(at_answer).flatten()
-            hidden = Hidden(subjects, relations)
+        if hidden is not None:
+            # A neighbour may be the answer, met at whatever time: it must not see the fact either.
+            hidden = hidden.repeat(near.entities.shape[1])
         return [near, sample(context, entities, times, self.settings, seed, hidden)]
 
     def score(
         self, queries: Queries, neighborhoods: list[Neighborhood], seed: Tensor | int = 0
     ) -> Tensor:
         """Score every entity by what the queries see of their subjects."""
-        vectors = self._drop(self.encode(queries, neighborhoods), seed)
+        vectors = self._drop(self.encode(queries, neighborhoods), queries, seed)
         decode = DECODERS[self.settings.decoder]
         wanted = decode(vectors, self.relations[queries.relations])
         first = self.first
         now = queries.times if self.settings.time_encoding == "absolute" else queries.times * 0
         if self.settings.activation_inside:
             # Candidates differ by time only through Φ(t_q), which is Φ(0) unless time is absolute.
-            codes = first.of_time(self.time_codes(now[:1]))
-            return wanted @ self.activation(first.of_entity(self.entities) + codes).T
+            of_entity = first.of_entity(self.entities)
+            if self.settings.time_encoding == "difference":
+                codes = first.of_time(self.time_codes(now[:1]))
+                return wanted @ self.activation(of_entity + codes).T
+            scores = wanted.new_empty(len(wanted), len(of_entity))
+            for time in torch.unique(now):
+                codes = first.of_time(self.time_codes(time))
+                candidates = self.activation(of_entity + codes)
+                scores[now == time] = wanted[now == time] @ candidates.T
+            return scores
         # A candidate is W1 h_o + c, so W1 moves into the query: no product with every entity.
         constants = (wanted * first.of_time(self.time_codes(now))).sum(1, keepdim=True)
         return (wanted @ first.entity_weight) @ self.entities.T + constants
@@ -164,7 +171,7 @@ class TARGCN(nn.Module):
         entities = near.entities.flatten()
         times = (near.deltas + queries.times[:, None]).flatten()
         inner = self._aggregate(self.first, entities, times, neighborhoods[1], None)
-        vectors = inner.view(*near.entities.shape, -1)
+        vectors = inner.view(*near.entities.shape, self.settings.size)
         return self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
 
     def _aggregate(
@@ -177,7 +184,7 @@ class TARGCN(nn.Module):
     ) -> Tensor:
         """One step: the mean over each neighbourhood, or the subject alone where it is empty."""
         counts = near.filled.sum(1, keepdim=True)
-        weights = near.filled / counts.clamp(min=1)
+        weights = near.filled.to(self.entities.dtype) / counts.clamp(min=1)
         moments = near.deltas
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
@@ -218,16 +225,20 @@ class TARGCN(nn.Module):
         if fits and (self.training or bool((moments.abs() < self.span).all())):
             table = torch.arange(1 - self.span, self.span, device=moments.device)
             return self.time_codes(table), moments + (self.span - 1)
+        if moments.is_cuda and self.training:
+            # A step that is recorded must not ask how many there are.
+            index = torch.arange(moments.numel(), device=moments.device)
+            return self.time_codes(moments.flatten()), index.view_as(moments)
         distinct, index = torch.unique(moments, return_inverse=True)
         return self.time_codes(distinct), index
 
-    def _drop(self, vectors: Tensor, seed: Tensor | int) -> Tensor:
+    def _drop(self, vectors: Tensor, queries: Queries, seed: Tensor | int) -> Tensor:
         rate = self.settings.dropout
         if not self.training or rate == 0:
             return vectors
-        rows = torch.arange(vectors.shape[0], device=vectors.device)
+        rows = combine(seed, queries.subjects, queries.relations, queries.times)
         columns = torch.arange(vectors.shape[1], device=vectors.device)
-        kept = uniform(combine(seed, rows)[:, None], columns) >= rate
+        kept = uniform(rows[:, None], columns) >= rate
         return vectors * kept / (1 - rate)
 
 
@@ -258,6 +269,6 @@ class AggregationStep(nn.Module):
 
 def _weighted_sum(table: Tensor, index: Tensor, weights: Tensor) -> Tensor:
     """Rows of a table, summed by weight, without laying them out."""
-    return functional.embedding_bag(
-        index, table, mode="sum", per_sample_weights=weights.to(table.dtype)
-    )
+    if index.numel() == 0:
+        return table.new_zeros(len(index), table.shape[1])
+    return functional.embedding_bag(index, table, mode="sum", per_sample_weights=weights)

@@ -1,0 +1,49 @@
+"""The command line: every command is a few lines over the library.
+
+Nothing heavy is imported before a command needs it. An InputError, or a flag that is not known,
+prints one sentence and exits with 2.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from targcn import __version__
+from targcn.cli.ask import explain_answer, predict_answers
+from targcn.cli.data import data
+from targcn.cli.runs import evaluate_run, list_models, train
+from targcn.errors import InputError
+
+app = App(
+    name="targcn",
+    help="Complete a temporal knowledge graph: rank the missing facts among dated ones.",
+    version=f"targcn {__version__}",
+    help_format="plaintext",
+)
+app.command(data)
+app.command(list_models, name="models")
+app.command(train, name="train")
+app.command(evaluate_run, name="evaluate")
+app.command(predict_answers, name="predict")
+app.command(explain_answer, name="explain")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; the exit code is 2 for anything a user can put right."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False)
+    except InputError as error:
+        _complain(str(error))
+    except CycloptsError as error:
+        _complain(" ".join(str(error).split()))
+    except BrokenPipeError:
+        sys.stderr.close()
+    except KeyboardInterrupt:
+        print("targcn: stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+def _complain(sentence: str) -> None:
+    print(f"targcn: {sentence}", file=sys.stderr)
+    sys.exit(2)

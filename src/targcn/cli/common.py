@@ -1,0 +1,33 @@
+"""What several commands share: how a source is opened, how a run is loaded."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from targcn.errors import InputError
+from targcn.facts.reading import Reading
+from targcn.terminal import receiving
+
+if TYPE_CHECKING:
+    from targcn.checkpoint import Run
+    from targcn.facts.dataset import Dataset
+
+HowToRead = Annotated[Reading, Parameter(name="*")]
+AsJson = Annotated[bool, Parameter(name="--json", negative="")]
+Context = Literal["train", "train+valid"]
+
+
+def open_source(source: str, read: Reading | None) -> "Dataset":
+    from targcn.facts.opening import open_dataset
+
+    with receiving() as progress:
+        return open_dataset(source, read, progress)
+
+
+def load_folder(folder: Path) -> "Run":
+    if not folder.exists():
+        raise InputError(f"there is no run {folder}; 'targcn train --out {folder}' makes one")
+    from targcn.checkpoint import load_run
+
+    return load_run(folder)

@@ -1,0 +1,214 @@
+"""`targcn models`, `train` and `evaluate`: from a data set to a judged run."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from targcn.cli.common import AsJson, Context, HowToRead, load_folder, open_source
+from targcn.errors import InputError
+from targcn.facts.reading import Reading
+from targcn.terminal import counting, show, show_json, show_report, table_of, training_bar
+
+
+def list_models(name: str | None = None, /) -> None:
+    """List what can be trained, or the settings of one model.
+
+    Parameters
+    ----------
+    name
+        A model whose settings are to be shown.
+    """
+    from targcn.models import MODELS, find_model
+
+    if name is None:
+        table = table_of("model", "what it does")
+        for known, entry in MODELS.items():
+            table.add_row(known, entry.summary)
+        show(table)
+        return
+    from docstring_parser import parse_from_object
+
+    from targcn.runs import FOLDER, list_runs, read_run
+    from targcn.training import Training
+
+    model = find_model(name)
+    show(MODELS[name].summary)
+    table = table_of("setting", "default", "meaning")
+    learns = hasattr(model, "loss")
+    for settings in (*reversed(model.Settings.__mro__[:-1]), *([Training] if learns else [])):
+        for parameter in parse_from_object(settings).params:
+            flag = "--" + parameter.arg_name.replace("_", "-")
+            default = getattr(model.Settings(), parameter.arg_name, None)
+            default = getattr(settings(), parameter.arg_name) if settings is Training else default
+            table.add_row(flag, str(default), parameter.description or "")
+    show(table)
+    if list_runs(name):
+        runs = table_of("run", "data set", "what it is")
+        for run, of in list_runs(name):
+            path = FOLDER / name / f"{run}-{of}.toml" if of else FOLDER / name / f"{run}.toml"
+            runs.add_row(run, of or "any", read_run(path, run).about)
+        show(runs)
+
+
+def train(
+    source: str = "congress",
+    *,
+    model: str = "targcn",
+    run: str = "default",
+    out: Path | None = None,
+    resume: Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    tensorboard: Annotated[bool, Parameter(negative="")] = False,
+    read: HowToRead | None = None,
+    **settings: str,
+) -> None:
+    """Train a model and keep it in a run folder, with its figures on the valid split.
+
+    Parameters
+    ----------
+    source
+        A name, a folder, or a file.
+    model
+        What to train (see `models`).
+    run
+        The published run whose settings to take (see `models NAME`).
+    out
+        The run folder to write; it must not exist. Left out: a new one under runs/.
+    resume
+        A run folder to go on with, as if it had never been stopped.
+    seed
+        Seed of everything that is drawn.
+    device
+        auto, cpu or cuda.
+    tensorboard
+        Write curves for TensorBoard into a folder beside the run's.
+    settings
+        Any setting of the model or its training (see `models NAME`).
+    """
+    from targcn.models import find_model
+
+    _check_settings(model, find_model(model).Settings, settings)
+    from targcn.checkpoint import write_result
+    from targcn.evaluation import evaluate
+    from targcn.files import require_absent
+    from targcn.training import TrainingStopped, fit, module_learns
+    from targcn.training import resume as go_on
+
+    if resume is None:
+        if out is not None:
+            require_absent(out)
+        dataset = open_source(source, read)
+        out = out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
+    else:
+        out = resume
+    try:
+        with training_bar() as watch:
+            if tensorboard:
+                from targcn.tracking import tensorboard_watch
+
+                # Beside the run folder, which training makes whole.
+                watch = tensorboard_watch(out.with_name(f"{out.name}-tensorboard"), watch)
+            if resume is not None:
+                trained = go_on(resume, device=device, watch=watch)
+            else:
+                options: dict[str, Any] = dict(settings)
+                trained = fit(
+                    dataset,
+                    model,
+                    run=run,
+                    seed=seed,
+                    out=out,
+                    device=device,
+                    watch=watch,
+                    **options,
+                )
+    except TrainingStopped as stopped:
+        print(f"targcn: {stopped}; go on with: targcn train --resume {out}", file=sys.stderr)
+        sys.exit(130)
+    with counting("judging valid", "queries") as progress:
+        report = evaluate(trained, split="valid", context="train", device=device, progress=progress)
+    if not module_learns(trained.model):
+        write_result(trained, out, {}, [report.to_json()])
+    show_report(report)
+    show(f"kept in {out}; judge it on test with: targcn evaluate {out}")
+
+
+def evaluate_run(
+    run: Path,
+    *,
+    split: Literal["train", "valid", "test"] = "test",
+    context: Context = "train+valid",
+    ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
+    by_relation: Annotated[bool, Parameter(negative="")] = False,
+    device: str = "auto",
+    json: AsJson = False,
+) -> None:
+    """Judge a run: ranks under the raw, static and time-aware filters, side by side.
+
+    Parameters
+    ----------
+    run
+        A run folder, as `train` writes it.
+    split
+        The facts to ask about.
+    context
+        The facts the model may look at.
+    ties
+        The rank of an answer among equal scores.
+    by_relation
+        Show the figures of every relation too.
+    device
+        auto, cpu or cuda.
+    json
+        Print JSON for programs.
+    """
+    from targcn.evaluation import evaluate
+
+    loaded = load_folder(run)
+    with counting(f"judging {split}", "queries") as progress:
+        report = evaluate(
+            loaded, split=split, context=context, ties=ties, device=device, progress=progress
+        )
+    if json:
+        show_json(report.to_json(by_relation))
+        return
+    show_report(report)
+    if by_relation:
+        table = table_of("relation", "queries", "raw MRR", "static MRR", "time-aware MRR")
+        ordered = sorted(
+            report.by_relation.items(), key=lambda item: -item[1]["raw"]["num_queries"]
+        )
+        for name, filters in ordered:
+            figures = (f"{filters[which]['mrr']:.3f}" for which in filters)
+            table.add_row(name, f"{filters['raw']['num_queries']:,.0f}", *figures)
+        show(table)
+
+
+def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
+    """Refuse, before any data is read, a flag that neither `train` nor the model knows."""
+    from dataclasses import fields
+
+    from targcn.facts.vocabulary import suggest
+    from targcn.training import Training
+
+    settings = [field.name for field in (*fields(known), *fields(Training))]
+    for written in given:
+        name = written.replace("-", "_")
+        if name not in settings:
+            own = ("model", "run", "out", "resume", "seed", "device", "tensorboard")
+            flags = [*own, *(field.name for field in fields(Reading))]
+            nearest = suggest(name, settings + flags, limit=1)
+            flag = nearest[0].replace("_", "-") if nearest else ""
+            hint = f"did you mean --{flag}?" if nearest else f"see 'targcn models {model}'"
+            raise InputError(f"--{written} is no option of {model}; {hint}")
+
+
+def _free_folder(parent: Path, name: str) -> Path:
+    numbered = (
+        parent / (name if number == 1 else f"{name}-{number}") for number in range(1, 10**6)
+    )
+    return next(folder for folder in numbered if not folder.exists())

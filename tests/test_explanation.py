@@ -1,0 +1,117 @@
+"""Leave-one-out by the library against leaving a fact out of the data by hand."""
+
+import pytest
+import torch
+
+from targcn import Dataset, InputError, Run, explain, fit, open_dataset
+from targcn.explanation import in_words, plot
+from targcn.facts.dataset import Facts
+from targcn.prediction import predict
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    import polars as pl
+
+    rows = [
+        (f"person {i % 9}", ("meets", "calls")[i % 2], f"person {i * 5 % 9}", 2000 + i * 7 % 11)
+        for i in range(120)
+    ]
+    return open_dataset(
+        pl.DataFrame(rows, schema=["subject", "relation", "object", "year"], orient="row")
+    )
+
+
+@pytest.fixture(scope="module")
+def run(small: Dataset) -> Run:
+    return fit(small, "targcn", size=8, epochs=2, batch_size=32, neighbors=50, window=0)
+
+
+def chance(run: Run, answer: str) -> float:
+    answers = predict(run, "person 1", "meets", None, 2005, top=99, context="train")
+    return float(answers.filter(answers["answer"] == answer)["probability"].item())
+
+
+def test_probability_is_the_one_that_predict_gives(run: Run) -> None:
+    found = explain(run, "person 1", "meets", "person 2", 2005, context="train")
+    assert found.probability == pytest.approx(chance(run, "person 2"), abs=1e-6)
+
+
+def test_effects_equal_removing_the_fact_from_the_data(run: Run, small: Dataset) -> None:
+    found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=99)
+    assert found.num_facts == len(found.reasons) > 5
+    for reason in found.reasons[:4]:
+        fact = [
+            small.entities.id_of(reason.subject),
+            small.relations.id_of(reason.relation),
+            small.entities.id_of(reason.object),
+            small.timeline.tick(reason.time),
+        ]
+        train = small.train.columns
+        kept = (fact != train.T).any(1)
+        assert kept.sum() == len(small.train) - 1
+        splits = dict(small.splits) | {"train": Facts(train[:, kept])}
+        without = Dataset(small.name, small.entities, small.relations, small.timeline, splits)  # type: ignore[arg-type]
+        other = Run(run.model_name, run.settings, run.seed, without, run.model)
+        expected = found.probability - chance(other, "person 2")
+        assert reason.effect == pytest.approx(expected, abs=1e-6)
+
+
+def test_strongest_first_and_dates_fit_the_distance(run: Run) -> None:
+    found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=5)
+    sizes = [abs(reason.effect) for reason in found.reasons]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(int(reason.time) == 2005 + reason.delta for reason in found.reasons)
+
+
+def test_the_other_side_asks_from_the_object(run: Run) -> None:
+    found = explain(
+        run, "person 1", "meets", "person 2", 2005, context="train", asked="subject", top=99
+    )
+    assert all("person 2" in (reason.subject, reason.object) for reason in found.reasons)
+
+
+def test_two_steps_can_be_explained(small: Dataset) -> None:
+    run = fit(small, "targcn", size=4, steps=2, epochs=1, neighbors=5, window=0)
+    found = explain(run, "person 1", "meets", "person 2", 2005)
+    assert len(found.reasons) == found.num_facts == 5
+
+
+def test_a_subject_without_facts_has_no_reasons(small: Dataset, run: Run) -> None:
+    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
+    empty = Dataset(small.name, small.entities, small.relations, small.timeline, nothing)  # type: ignore[arg-type]
+    found = explain(
+        Run(run.model_name, run.settings, 0, empty, run.model),
+        "person 1",
+        "meets",
+        "person 2",
+        2005,
+        context="train",
+    )
+    assert found.num_facts == 0
+    assert found.reasons == ()
+
+
+def test_sentences_say_what_when_and_how_much(run: Run) -> None:
+    lines = in_words(explain(run, "person 1", "meets", "person 2", 2005, top=2))
+    assert lines[0].startswith("person 1 — meets — person 2, 2005: probability 0.")
+    assert lines[1][0] in "+-"
+    assert any(word in lines[1] for word in ("before", "after", "at that time"))
+
+
+def test_plot_writes_a_picture(run: Run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "reasons.png"
+    plot(explain(run, "person 1", "meets", "person 2", 2005), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_rule_that_sees_no_single_facts_is_not_explained(small: Dataset) -> None:
+    with pytest.raises(InputError, match="explain a run of targcn"):
+        explain(fit(small, "seen"), "person 1", "meets", "person 2", 2005)
+
+
+def test_explaining_leaves_the_weights_alone(run: Run) -> None:
+    before = {name: value.clone() for name, value in run.model.state_dict().items()}
+    explain(run, "person 1", "meets", "person 2", 2005)
+    assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())

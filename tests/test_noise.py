@@ -1,0 +1,89 @@
+"""Hashes that have to pass for random numbers; every seed is fixed, so no test is left to luck."""
+
+import torch
+
+from targcn.noise import combine, mix, uniform
+
+ROWS, COLUMNS = 400, 500
+
+
+def draws(seed: int = 0) -> torch.Tensor:
+    return uniform(combine(seed, torch.arange(ROWS))[:, None], torch.arange(COLUMNS)).double()
+
+
+def correlation(one: torch.Tensor, other: torch.Tensor) -> float:
+    return float(torch.corrcoef(torch.stack([one.flatten(), other.flatten()]))[0, 1])
+
+
+def chi_square(values: torch.Tensor, bins: int) -> float:
+    counts = torch.histc(values, bins, 0, 1)
+    expected = values.numel() / bins
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+def test_draws_are_uniform() -> None:
+    # 99 degrees of freedom: above 150 with a probability of one in a thousand.
+    assert chi_square(draws(), 100) < 150
+    for seed in (1, 2, 12345):
+        assert chi_square(draws(seed)[0], 20) < 44
+        assert chi_square(draws(seed)[:, 0], 20) < 44
+
+
+def test_neighbouring_rows_columns_and_seeds_are_unrelated() -> None:
+    noise = draws()
+    assert abs(correlation(noise[1:], noise[:-1])) < 0.01
+    assert abs(correlation(noise[:, 1:], noise[:, :-1])) < 0.01
+    assert abs(correlation(noise, draws(seed=1))) < 0.01
+    assert abs(correlation(noise[:, :ROWS], noise[:, :ROWS].T)) < 0.01
+
+
+def test_pairs_of_neighbours_fill_the_square_evenly() -> None:
+    noise = draws()
+    for one, other in ((noise[1:], noise[:-1]), (noise[:, 1:], noise[:, :-1])):
+        cells = (one * 10).long() * 10 + (other * 10).long()
+        counts = torch.bincount(cells.flatten(), minlength=100).double()
+        expected = one.numel() / 100
+        assert float(((counts - expected) ** 2 / expected).sum()) < 150
+
+
+def test_a_draw_is_the_same_on_every_machine() -> None:
+    assert mix(torch.tensor([0, 1, 2, -1], dtype=torch.int32)).tolist() == [
+        0,
+        1753845952,
+        -787275391,
+        1734902346,
+    ]
+    assert combine(7, torch.tensor([1, 2]), torch.tensor([3, 3])).tolist() == [
+        412529430,
+        1555879730,
+    ]
+    found = uniform(combine(7, torch.tensor([1])), torch.arange(3))
+    assert [round(value, 6) for value in found.tolist()] == [0.349448, 0.487972, 0.661116]
+
+
+def test_the_seed_may_be_a_number_or_a_tensor() -> None:
+    rows = torch.arange(10)
+    assert torch.equal(combine(5, rows), combine(torch.tensor(5), rows))
+
+
+def test_every_part_and_its_place_count() -> None:
+    one, two = torch.tensor([1]), torch.tensor([2])
+    hashes = [
+        combine(0, one), combine(1, one), combine(0, two),
+        combine(0, one, two), combine(0, two, one),
+    ]  # fmt: skip
+    assert len({int(value) for value in hashes}) == 5
+
+
+def test_mixing_loses_nothing() -> None:
+    numbers = torch.arange(-50_000, 50_000, dtype=torch.int32)
+    assert mix(numbers).unique().numel() == 100_000
+
+
+def test_neither_0_nor_1_is_drawn() -> None:
+    # Two in 2^24 pairs would be rounded to 1 if too many bits were kept.
+    columns = torch.arange(1 << 20)
+    for row in range(24):
+        found = uniform(combine(0, torch.tensor([row])), columns)
+        assert float(found.min()) > 0
+        assert float(found.max()) < 1
