@@ -1,5 +1,5 @@
 """`python -m targcn` is `targcn`."""
 
-from targcn.cli import main
+from targcn.cli import program
 
-main()
+program()

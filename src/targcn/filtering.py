@@ -13,7 +13,7 @@ from torch import Tensor
 
 from targcn.facts.graph import TemporalGraph
 from targcn.models.contract import Queries
-from targcn.ragged import expand_ranges
+from targcn.ragged import expand_ranges, sort_rows
 
 Filter = Literal["raw", "static", "time-aware"]
 FILTERS: Final[tuple[Filter, ...]] = ("raw", "static", "time-aware")
@@ -41,10 +41,11 @@ class KnownAnswers:
         known = cls(graph.offsets[:0], graph.subjects[:0], graph.num_relations, end_of_time)
         if which == "raw":
             return known
-        keys = known._keys(Queries(graph.subjects, graph.relations, graph.times))
-        order = torch.argsort(graph.objects, stable=True)
-        order = order[torch.argsort(keys[order], stable=True)]
-        keys, answers = keys[order], graph.objects[order]
+        sizes = [graph.num_entities, 2 * graph.num_relations, max(end_of_time, 1)]
+        times = graph.times if end_of_time else torch.zeros_like(graph.times)
+        columns = [graph.subjects, graph.relations, times, graph.objects]
+        subjects, relations, times, answers = sort_rows(columns, [*sizes, graph.num_entities])
+        keys = known._keys(Queries(subjects, relations, times))
         first = torch.ones_like(keys, dtype=torch.bool)
         first[1:] = (keys[1:] != keys[:-1]) | (answers[1:] != answers[:-1])
         return cls(keys[first], answers[first], graph.num_relations, end_of_time)

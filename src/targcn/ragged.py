@@ -1,5 +1,9 @@
-"""Rows of different length without a loop: the ranges of a sorted index, laid end to end."""
+"""Sorted indexes without loops: rows sorted by several columns, ranges laid end to end."""
 
+import math
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,3 +20,30 @@ def expand_ranges(starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
     shifts = starts - (counts.cumsum(0) - counts)
     positions = torch.arange(len(rows), device=counts.device) + shifts[rows]
     return rows, positions
+
+
+def sort_rows(columns: Sequence[Tensor], sizes: Sequence[int]) -> list[Tensor]:
+    """Sort rows by their first column, then the second, and so on; column i is below sizes[i].
+
+    Where all columns of a row fit one 64-bit number, numbers are sorted instead of rows, which is
+    several times as fast.
+
+    >>> columns = [torch.tensor([1, 0, 1]), torch.tensor([2, 5, 1])]
+    >>> [column.tolist() for column in sort_rows(columns, [2, 6])]
+    [[0, 1, 1], [5, 1, 2]]
+    """
+    if math.prod(sizes) >= 2**63:
+        order = torch.arange(len(columns[0]))
+        for column in reversed(columns):
+            order = order[torch.argsort(column[order], stable=True)]
+        return [column[order] for column in columns]
+    packed = columns[0].long()
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        packed = packed * size + column
+    # numpy's sort of plain integers is vectorised, torch's is not.
+    left = np.sort(packed.numpy())
+    unpacked = []
+    for column, size in zip(reversed(columns[1:]), reversed(sizes[1:]), strict=True):
+        left, values = np.divmod(left, size)
+        unpacked.append(torch.from_numpy(values).to(column.dtype))
+    return [torch.from_numpy(left).to(columns[0].dtype), *reversed(unpacked)]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Facts
+from targcn.ragged import sort_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,19 +48,19 @@ class TemporalGraph:
         objects = torch.cat([there[2], there[0]])
         times = there[3].repeat(2)
         span = int(times.max()) + 1 if len(times) else 1
-        # Two stable sorts, least significant first: one key of all four could pass 64 bits.
-        order = torch.argsort(relations.long() * num_entities + subjects, stable=True)
-        keys = objects[order].long() * span + times[order]
-        order = order[torch.argsort(keys, stable=True)]
-        keys = objects[order].long() * span + times[order]
+        objects, times, relations, subjects = sort_rows(
+            [objects, times, relations, subjects],
+            [num_entities, span, 2 * num_relations, num_entities],
+        )
+        keys = objects.long() * span + times
         offsets = torch.searchsorted(keys, torch.arange(num_entities + 1) * span)
         return cls(
             num_entities,
             num_relations,
             span,
-            subjects[order],
-            relations[order],
-            times[order],
+            subjects,
+            relations,
+            times,
             keys,
             offsets,
         )
