@@ -43,6 +43,7 @@ ORDER = [
     "devices",
     "filtering",
     "evaluation",
+    "steps",
     "training",
     "tracking",
     "prediction",

@@ -8,11 +8,8 @@ it had not been. Next room: prediction, cli.
 
 import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +29,7 @@ from targcn.filtering import Filter
 from targcn.models import DEFAULT, create, find_model
 from targcn.models.contract import Queries, queries_of
 from targcn.runs import RunFile, find_run
+from targcn.steps import Replay, make_optimizer, set_rate, stop_on_signal
 
 SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_SIGNS = 0.5
@@ -194,7 +192,7 @@ class Trainer:
         self.run, self.training, self.folder, self.device = run, training, folder, device
         self.watch = watch
         self.model = run.model.to(device)
-        self.optimizer = _optimizer(self.model, training)
+        self.optimizer = make_optimizer(self.model, training.optimizer, training.learning_rate)
         dataset = run.dataset
         sizes = len(dataset.entities), len(dataset.relations)
         self.context = TemporalGraph.of(dataset.context("train"), *sizes).to(device)
@@ -210,9 +208,9 @@ class Trainer:
         self.parts = 1
         self.seed = torch.zeros((), dtype=torch.int64, device=device)
         recordable = device.type == "cuda" and getattr(self.model, "recordable", False)
-        self.replay: _Replay | None = None
+        self.replay: Replay | None = None
         if recordable:
-            self.replay = _Replay(self._descend, training.batch_size, device)
+            self.replay = Replay(self._descend, training.batch_size, device)
 
     def restore(self, tensors: Mapping[str, Tensor], position: Position) -> None:
         """Go back to a saved state; the best weights are those the run was loaded with."""
@@ -230,7 +228,7 @@ class Trainer:
         self.began = self.saved = self.signed = time.monotonic()
         self.seconds_before, self.steps_taken = self.position.seconds, 0
         self._cut_trace()
-        with _stop_on_signal() as self.stop:
+        with stop_on_signal() as self.stop:
             while self.position.epoch < self.training.epochs and not self._is_tired():
                 self._run_epoch()
                 if self._is_due():
@@ -268,7 +266,7 @@ class Trainer:
 
     def _take_step(self, rows: Tensor) -> Tensor:
         step = self.position.epoch * self.num_steps + self.position.step
-        _set_rate(self.optimizer, self._learning_rate(step))
+        set_rate(self.optimizer, self._learning_rate(step))
         # A step's seed: far from its neighbours' and from those of other runs.
         self.seed.fill_((self.run.seed * 1_000_003 + step) % 2**31)
         while True:
@@ -390,82 +388,6 @@ class Trainer:
         kept = [line for line in kept if json.loads(line)["epoch"] <= self.position.epoch]
         with atomic_file(path) as draft:
             draft.write_text("".join(kept), encoding="utf-8")
-
-
-class _Replay:
-    """A step recorded once on a GPU and replayed, so that small batches are not launch-bound."""
-
-    NUM_WARM_UP = 3
-
-    def __init__(
-        self, step: Callable[[Tensor], Tensor], batch_size: int, device: torch.device
-    ) -> None:
-        self.step = step
-        self.rows = torch.zeros(batch_size, dtype=torch.int64, device=device)
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.loss = torch.zeros((), device=device)
-        self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        self.num_taken = 0
-
-    def take(self, rows: Tensor) -> Tensor:
-        self.rows.copy_(rows)
-        self.num_taken += 1
-        if self.num_taken <= self.NUM_WARM_UP:
-            self.stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self.stream):
-                loss = self.step(self.rows)
-            torch.cuda.current_stream().wait_stream(self.stream)
-            return loss
-        if self.graph is None:
-            self.graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self.graph):
-                self.loss = self.step(self.rows)
-        self.graph.replay()
-        return self.loss
-
-
-@contextmanager
-def _stop_on_signal() -> Iterator[threading.Event]:
-    """Let Ctrl-C and a polite kill finish the step; a second one stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def ask(number: int, frame: object) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _optimizer(model: torch.nn.Module, training: Training) -> torch.optim.Optimizer:
-    parameters = list(model.parameters())
-    on_gpu = parameters[0].device.type == "cuda"
-    if training.optimizer == "adagrad":
-        return torch.optim.Adagrad(parameters, lr=training.learning_rate)
-    # On a GPU the rate is a tensor, so that a recorded step reads the rate of the day.
-    rate = torch.tensor(training.learning_rate, device=parameters[0].device)
-    return torch.optim.Adam(
-        parameters,
-        lr=rate if on_gpu else training.learning_rate,
-        fused=True,
-        capturable=on_gpu,
-    )
-
-
-def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(rate)
-        else:
-            group["lr"] = rate
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
