@@ -3,12 +3,13 @@
 import errno
 import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from targcn.errors import InputError
-from targcn.files import atomic_file, atomic_folder, require_absent
+from targcn.files import atomic_file, atomic_folder, remove_drafts, require_absent
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -124,3 +125,11 @@ def test_a_disk_that_is_full(small_disk, write):
     with full, atomic_folder(small_disk / "out") as draft:
         write(draft / "x.npy")
     assert os.listdir(small_disk) == []
+
+
+def test_drafts_of_a_killed_process_are_cleared_away(tmp_path: Path) -> None:
+    (tmp_path / ".state.safetensors.abc.draft").mkdir()
+    (tmp_path / ".state.safetensors.abc.draft" / "half").write_text("half")
+    (tmp_path / "kept").write_text("mine")
+    remove_drafts(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]

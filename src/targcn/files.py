@@ -51,6 +51,12 @@ def atomic_file(path: Path) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def remove_drafts(folder: Path) -> None:
+    """Clear away what a process that was killed in the middle of a write left in a folder."""
+    for draft in folder.glob(".*.draft"):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:

@@ -1,9 +1,8 @@
 """The loop: from a data set to a trained run.
 
 Takes a data set, the name of a model, and settings from a run file or from arguments; gives a
-Run, kept in a folder where one is given. The rules that learn nothing pass straight through.
-Everything drawn is a function of the seed and the step, so a run stopped at any step goes on as if
-it had not been. Next room: prediction, cli.
+Run, kept in a folder where one is given. Everything drawn is a function of the seed and the step,
+so a run stopped at any step goes on as if it had not been. Next room: prediction, cli.
 """
 
 import json
@@ -24,7 +23,7 @@ from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
-from targcn.files import atomic_file
+from targcn.files import atomic_file, remove_drafts
 from targcn.filtering import Filter
 from targcn.models import DEFAULT, create, find_model
 from targcn.models.contract import Queries, queries_of
@@ -150,6 +149,7 @@ def resume(folder: Path | str, *, device: str = "auto", watch: Watch | None = No
     """Go on with a run that was stopped, as if it had not been."""
     folder = Path(folder)
     run = load_run(folder)
+    remove_drafts(folder)
     if not module_learns(run.model):
         return run
     training = build(Training, run.training, "training")
