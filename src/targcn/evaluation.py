@@ -96,8 +96,7 @@ class Judge:
             raise InputError(f"{dataset.name} has no facts in its {split} split; nothing to judge")
         self.dataset, self.split, self.context, self.device = dataset, split, context, device
         self.facts = facts
-        sizes = len(dataset.entities), len(dataset.relations)
-        self.graph = TemporalGraph.of(dataset.context(context), *sizes).to(device)
+        self.graph = TemporalGraph.of_context(dataset, context).to(device)
         self.known = known_answers(dataset, device)
         queries, targets = queries_of(facts, len(dataset.relations))
         self.queries, self.targets = queries.to(device), targets.to(device)

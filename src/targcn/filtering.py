@@ -13,7 +13,7 @@ from torch import Tensor
 
 from targcn.facts.graph import TemporalGraph
 from targcn.models.contract import Queries
-from targcn.ragged import expand_ranges, sort_rows
+from targcn.ragged import look_up, sort_rows
 
 Filter = Literal["raw", "static", "time-aware"]
 FILTERS: Final[tuple[Filter, ...]] = ("raw", "static", "time-aware")
@@ -60,10 +60,7 @@ class KnownAnswers:
 
     def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
         """The known answers of a batch: the row of the query each belongs to, and the entity."""
-        keys = self._keys(queries)
-        starts = torch.searchsorted(self.keys, keys)
-        ends = torch.searchsorted(self.keys, keys, right=True)
-        rows, positions = expand_ranges(starts, ends)
+        rows, positions = look_up(self.keys, self._keys(queries))
         return rows, self.answers[positions].long()
 
     def to(self, device: torch.device | str) -> "KnownAnswers":

@@ -19,7 +19,7 @@ from targcn.evaluation import known_answers
 from targcn.facts.dataset import Context
 from targcn.facts.graph import TemporalGraph
 from targcn.filtering import Filter, KnownAnswers
-from targcn.models.contract import Queries
+from targcn.models.contract import Queries, learns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,7 +88,7 @@ def predict_many(
     queries = encode(run, questions)
     graph, known = _looked_up(run, context)
     model = run.model.to("cpu").eval()
-    learned = any(True for _ in model.parameters())
+    learned = learns(model)
     names = run.dataset.entities.names
     frames = []
     for start in range(0, len(queries), BATCH_SIZE):
@@ -144,9 +144,7 @@ def encode(run: Run, questions: Sequence[Question]) -> Queries:
 @lru_cache(maxsize=2)
 def _looked_up(run: Run, context: Context) -> tuple[TemporalGraph, dict[Filter, KnownAnswers]]:
     """What every question to a run needs, made at the first one."""
-    dataset = run.dataset
-    sizes = len(dataset.entities), len(dataset.relations)
-    return TemporalGraph.of(dataset.context(context), *sizes), known_answers(dataset, "cpu")
+    return TemporalGraph.of_context(run.dataset, context), known_answers(run.dataset, "cpu")
 
 
 def context_graph(run: Run, context: Context) -> TemporalGraph:

@@ -22,6 +22,18 @@ def expand_ranges(starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
     return rows, positions
 
 
+def look_up(sorted_keys: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Every position at which a sorted index holds each key, with the row of the key.
+
+    >>> rows, positions = look_up(torch.tensor([1, 1, 4]), torch.tensor([4, 2, 1]))
+    >>> rows.tolist(), positions.tolist()
+    ([0, 2, 2], [2, 0, 1])
+    """
+    starts = torch.searchsorted(sorted_keys, keys)
+    ends = torch.searchsorted(sorted_keys, keys, right=True)
+    return expand_ranges(starts, ends)
+
+
 def sort_rows(columns: Sequence[Tensor], sizes: Sequence[int]) -> list[Tensor]:
     """Sort rows by their first column, then the second, and so on; column i is below sizes[i].
 

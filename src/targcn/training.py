@@ -26,7 +26,7 @@ from targcn.facts.graph import TemporalGraph
 from targcn.files import atomic_file, remove_drafts
 from targcn.filtering import Filter
 from targcn.models import DEFAULT, create, find_model
-from targcn.models.contract import Queries, queries_of
+from targcn.models.contract import learns, queries_of
 from targcn.runs import RunFile, find_run
 from targcn.steps import Replay, make_optimizer, set_rate, stop_on_signal
 
@@ -134,13 +134,13 @@ def fit(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module = create(model, dataset, for_model)
-    if module_learns(module) and len(dataset.train) == 0:
+    if learns(module) and len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
     made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
     folder = None if out is None else Path(out)
     if folder is not None:
         save_run(made, folder)
-    if module_learns(module):
+    if learns(module):
         Trainer(made, training, folder, where, watch).train()
     return made
 
@@ -150,7 +150,7 @@ def resume(folder: Path | str, *, device: str = "auto", watch: Watch | None = No
     folder = Path(folder)
     run = load_run(folder)
     remove_drafts(folder)
-    if not module_learns(run.model):
+    if not learns(run.model):
         return run
     training = build(Training, run.training, "training")
     trainer = Trainer(run, training, folder, choose_device(device), watch)
@@ -174,10 +174,6 @@ def choose_settings(
     return settings, build(Training, dict(file.training) | for_training, "training")
 
 
-def module_learns(module: torch.nn.Module) -> bool:
-    return any(parameter.requires_grad for parameter in module.parameters())
-
-
 class Trainer:
     """One training, from where it stands to its end."""
 
@@ -194,8 +190,7 @@ class Trainer:
         self.model = run.model.to(device)
         self.optimizer = make_optimizer(self.model, training.optimizer, training.learning_rate)
         dataset = run.dataset
-        sizes = len(dataset.entities), len(dataset.relations)
-        self.context = TemporalGraph.of(dataset.context("train"), *sizes).to(device)
+        self.context = TemporalGraph.of_context(dataset, "train").to(device)
         queries, answers = queries_of(dataset.train, len(dataset.relations))
         self.queries, self.answers = queries.to(device), answers.to(device)
         self.num_steps = math.ceil(len(queries) / training.batch_size)
@@ -285,10 +280,7 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
         for part in rows.chunk(self.parts):
-            queries = Queries(
-                self.queries.subjects[part], self.queries.relations[part], self.queries.times[part]
-            )
-            loss = self.model.loss(queries, self.answers[part], self.context, self.seed)
+            loss = self.model.loss(self.queries[part], self.answers[part], self.context, self.seed)
             loss = loss * (len(part) / len(rows))
             loss.backward()
             total += loss.detach()

@@ -55,7 +55,7 @@ def predict_answers(
     json
         Print JSON for programs.
     """
-    from targcn.prediction import predict
+    from targcn.prediction import OPEN, predict
 
     loaded = load_folder(run)
     if queries is not None:
@@ -63,19 +63,15 @@ def predict_answers(
         return
     if relation is None or time is None:
         raise InputError("a question has four parts: SUBJECT RELATION OBJECT TIME, one of them ?")
-    opened = {"?": None, "": None}
-    asked = opened.get(subject or "", subject), opened.get(object or "", object)
-    answers = predict(loaded, asked[0], relation, asked[1], time, top=top, context=context)
+    answers = predict(loaded, subject, relation, object, time, top=top, context=context)
     best = None
     if explain:
         from targcn.explanation import explain as explain_fact
 
-        first = answers["answer"][0]
-        whole = (first if asked[0] is None else asked[0], first if asked[1] is None else asked[1])
-        side = "subject" if asked[0] is None else "object"
-        best = explain_fact(
-            loaded, str(whole[0]), relation, str(whole[1]), time, context=context, asked=side
-        )
+        first, asks_subject = answers["answer"][0], subject in OPEN
+        ends = (first, str(object)) if asks_subject else (str(subject), first)
+        side = "subject" if asks_subject else "object"
+        best = explain_fact(loaded, ends[0], relation, ends[1], time, context=context, asked=side)
     if json:
         from dataclasses import asdict
 

@@ -31,25 +31,23 @@ def list_models(name: str | None = None, /) -> None:
         return
     from docstring_parser import parse_from_object
 
-    from targcn.runs import FOLDER, list_runs, read_run
+    from targcn.runs import find_run, list_runs
     from targcn.training import Training
 
     model = find_model(name)
     show(MODELS[name].summary)
     table = table_of("setting", "default", "meaning")
-    learns = hasattr(model, "loss")
-    for settings in (*reversed(model.Settings.__mro__[:-1]), *([Training] if learns else [])):
+    trained = [Training] if hasattr(model, "loss") else []
+    for settings in (*reversed(model.Settings.__mro__[:-1]), *trained):
         for parameter in parse_from_object(settings).params:
             flag = "--" + parameter.arg_name.replace("_", "-")
-            default = getattr(model.Settings(), parameter.arg_name, None)
-            default = getattr(settings(), parameter.arg_name) if settings is Training else default
+            default = getattr(settings(), parameter.arg_name)
             table.add_row(flag, str(default), parameter.description or "")
     show(table)
     if list_runs(name):
         runs = table_of("run", "data set", "what it is")
         for run, of in list_runs(name):
-            path = FOLDER / name / f"{run}-{of}.toml" if of else FOLDER / name / f"{run}.toml"
-            runs.add_row(run, of or "any", read_run(path, run).about)
+            runs.add_row(run, of or "any", find_run(name, run, of).about)
         show(runs)
 
 
@@ -95,7 +93,8 @@ def train(
     from targcn.checkpoint import write_result
     from targcn.evaluation import evaluate
     from targcn.files import require_absent
-    from targcn.training import TrainingStopped, fit, module_learns
+    from targcn.models.contract import learns
+    from targcn.training import TrainingStopped, fit
     from targcn.training import resume as go_on
 
     if resume is None:
@@ -131,7 +130,7 @@ def train(
         sys.exit(130)
     with counting("judging valid", "queries") as progress:
         report = evaluate(trained, split="valid", context="train", device=device, progress=progress)
-    if not module_learns(trained.model):
+    if not learns(trained.model):
         write_result(trained, out, {}, [report.to_json()])
     show_report(report)
     show(f"kept in {out}; judge it on test with: targcn evaluate {out}")

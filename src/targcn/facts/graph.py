@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from targcn.facts.dataset import Facts
+from targcn.facts.dataset import Context, Dataset, Facts
 from targcn.ragged import sort_rows
 
 
@@ -64,6 +64,12 @@ class TemporalGraph:
             keys,
             offsets,
         )
+
+    @classmethod
+    def of_context(cls, dataset: Dataset, context: Context) -> "TemporalGraph":
+        """The graph of the facts that a model may look at."""
+        facts = dataset.context(context)
+        return cls.of(facts, len(dataset.entities), len(dataset.relations))
 
     def __len__(self) -> int:
         return len(self.subjects)

@@ -25,7 +25,7 @@ class Queries:
     def __len__(self) -> int:
         return len(self.subjects)
 
-    def __getitem__(self, rows: slice) -> "Queries":
+    def __getitem__(self, rows: slice | Tensor) -> "Queries":
         return Queries(self.subjects[rows], self.relations[rows], self.times[rows])
 
     def to(self, device: torch.device | str) -> "Queries":
@@ -59,3 +59,8 @@ class Model(Protocol):
     def to(self, device: Any) -> Any: ...
 
     def eval(self) -> Any: ...
+
+
+def learns(model: Any) -> bool:
+    """Whether a model has anything to train."""
+    return any(parameter.requires_grad for parameter in model.parameters())

@@ -14,7 +14,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
 from targcn.models.contract import Queries
-from targcn.ragged import expand_ranges
+from targcn.ragged import look_up
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class DecayedCopy(nn.Module):
             (index.together, index.sums, queries.subjects, 1.0),
             (index.same_relation, index.same_sums, _subject_relation(queries, context), bonus),
         ):
-            rows, found = groups.look_up(keys)
+            rows, found = look_up(groups.keys, keys.long())
             decayed = sums.at(found, queries.times[rows])
             votes = weight * (decayed + self.settings.lasting * groups.counts[found])
             scores[rows, groups.answers[found]] += votes
@@ -108,16 +108,9 @@ class _Groups:
         self.times = times[order].long()
         self.of_fact = torch.repeat_interleave(counts)
 
-    def look_up(self, keys: Tensor) -> tuple[Tensor, Tensor]:
-        """The row and the group of every answer under these keys."""
-        keys = keys.long()
-        starts = torch.searchsorted(self.keys, keys)
-        ends = torch.searchsorted(self.keys, keys, right=True)
-        return expand_ranges(starts, ends)
-
     def add_to(self, scores: Tensor, keys: Tensor, values: Tensor) -> None:
         """Add a value per group to the cells of the queries that have these keys."""
-        rows, found = self.look_up(keys)
+        rows, found = look_up(self.keys, keys.long())
         scores[rows, self.answers[found]] += values[found]
 
 
