@@ -37,7 +37,8 @@ def main() -> None:
 
     def our_step(rows: torch.Tensor) -> None:
         batch = Queries(queries.subjects[rows], queries.relations[rows], queries.times[rows])
-        ours.loss(batch, answers[rows], graph, int(rows[0])).backward()
+        drawn = ours.draw(batch, answers[rows], graph, int(rows[0]))
+        ours.loss(batch, answers[rows], drawn).backward()
         optimizers[ours].step()
         optimizers[ours].zero_grad()
 

@@ -58,7 +58,7 @@ def test_a_draw_is_the_same_on_every_machine() -> None:
         1555879730,
     ]
     found = uniform(combine(7, torch.tensor([1])), torch.arange(3))
-    assert [round(value, 6) for value in found.tolist()] == [0.349448, 0.487972, 0.661116]
+    assert [round(value, 6) for value in found.tolist()] == [0.737105, 0.612185, 0.714292]
 
 
 def test_the_seed_may_be_a_number_or_a_tensor() -> None:

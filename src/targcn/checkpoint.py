@@ -45,6 +45,8 @@ class Run:
     # The run file it was made from, and how it was trained (training.Training as a mapping).
     run_name: str = "default"
     training: Mapping[str, Any] = field(default_factory=dict)
+    # What training made of it on the valid split, context train (evaluation.Report), if it did.
+    report: Any = None
 
 
 def save_run(run: Run, folder: Path | str, reports: Sequence[Mapping[str, Any]] = ()) -> None:

@@ -8,12 +8,14 @@ import torch
 from targcn.errors import InputError
 
 
-def choose_device(name: str = "auto") -> torch.device:
+def choose_device(name: str | torch.device = "auto") -> torch.device:
     """The device of this name; "auto" takes a GPU where there is one.
 
     >>> choose_device("cpu")
     device(type='cpu')
     """
+    if isinstance(name, torch.device):
+        return name
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from targcn.checkpoint import Run
 from targcn.devices import available_bytes, choose_device, is_out_of_memory
+from targcn.distributed import ALONE, Team
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.facts.graph import TemporalGraph
@@ -68,8 +69,9 @@ def evaluate(
     split: Split = "test",
     context: Context = "train+valid",
     ties: Ties = "mean",
-    device: str = "auto",
+    device: str | torch.device = "auto",
     progress: Progress | None = None,
+    team: Team = ALONE,
 ) -> Report:
     """Judge a run on a split, its model looking at the facts of the context alone.
 
@@ -79,7 +81,7 @@ def evaluate(
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    judge = Judge(run.dataset, split, context, choose_device(device))
+    judge = Judge(run.dataset, split, context, choose_device(device), team)
     return judge.report(run, ties, progress)
 
 
@@ -87,7 +89,12 @@ class Judge:
     """Everything about a split that does not depend on the model, made once for many looks."""
 
     def __init__(
-        self, dataset: Dataset, split: Split, context: Context, device: torch.device
+        self,
+        dataset: Dataset,
+        split: Split,
+        context: Context,
+        device: torch.device,
+        team: Team = ALONE,
     ) -> None:
         if split not in SPLITS:
             raise InputError(f"split {split!r} is unknown; choose one of {', '.join(SPLITS)}")
@@ -99,14 +106,20 @@ class Judge:
         self.graph = TemporalGraph.of_context(dataset, context).to(device)
         self.known = known_answers(dataset, device)
         queries, targets = queries_of(facts, len(dataset.relations))
-        self.queries, self.targets = queries.to(device), targets.to(device)
+        self.num_queries, self.team = len(queries), team
+        mine = team.share(torch.arange(len(queries)))
+        self.queries, self.targets = queries[mine].to(device), targets[mine].to(device)
 
     def report(self, run: Run, ties: Ties = "mean", progress: Progress | None = None) -> Report:
         """The figures of a run."""
         if ties not in TIES:
             raise InputError(f"ties {ties!r} is unknown; choose one of {', '.join(TIES)}")
         model = run.model.to(self.device)
-        ranks = rank(model, self.queries, self.targets, self.graph, self.known, ties, progress)
+        mine = rank(model, self.queries, self.targets, self.graph, self.known, ties, progress)
+        ranks = {
+            which: self.team.join_shares(mine[which], self.num_queries, self.device)
+            for which in FILTERS
+        }
         num_facts = len(self.facts)
         sides: dict[Side, slice] = {
             "both": slice(None),
@@ -120,7 +133,7 @@ class Judge:
             split=self.split,
             context=self.context,
             ties=ties,
-            num_queries=len(self.queries),
+            num_queries=self.num_queries,
             metrics={
                 which: {side: figures(ranks[which][rows]) for side, rows in sides.items()}
                 for which in FILTERS

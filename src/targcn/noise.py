@@ -10,13 +10,18 @@ from torch import Tensor
 
 # Two rounds of xor-shift and multiply, with constants that pass for random on 32 bits.
 _FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
+# An odd number that spreads neighbouring columns over all 32 bits.
+_SPREAD = 0x9E3779B1 - (1 << 32)
 
 
 def mix(values: Tensor) -> Tensor:
     """Scramble 32-bit integers; equal ones stay equal, close ones end up far apart."""
-    values = (values ^ ((values >> 16) & 0xFFFF)) * _FIRST
-    values = (values ^ ((values >> 15) & 0x1FFFF)) * _SECOND
-    return values ^ ((values >> 16) & 0xFFFF)
+    values = values ^ (values >> 16).bitwise_and_(0xFFFF)
+    values *= _FIRST
+    values ^= (values >> 15).bitwise_and_(0x1FFFF)
+    values *= _SECOND
+    values ^= (values >> 16).bitwise_and_(0xFFFF)
+    return values
 
 
 def combine(seed: Tensor | int, *parts: Tensor) -> Tensor:
@@ -31,6 +36,17 @@ def combine(seed: Tensor | int, *parts: Tensor) -> Tensor:
     return mixed
 
 
+def shifted(rows: Tensor, by: Tensor) -> Tensor:
+    """Rows whose column 0 draws what column `by` of the given rows draws.
+
+    >>> rows = combine(0, torch.tensor([1]))
+    >>> moved = uniform(shifted(rows, torch.tensor([5])), torch.tensor([2]))
+    >>> bool(moved == uniform(rows, torch.tensor([7])))
+    True
+    """
+    return rows + by.to(torch.int32) * _SPREAD
+
+
 def uniform(rows: Tensor, columns: Tensor) -> Tensor:
     """A number in (0, 1) for each pair of a row's hash and a column's integer; they broadcast.
 
@@ -39,5 +55,5 @@ def uniform(rows: Tensor, columns: Tensor) -> Tensor:
     (True, 0.5)
     """
     # 23 bits: one more and the last number, half a step from 1, would be rounded up to it.
-    bits = (mix(mix(columns.to(torch.int32)) + rows) & 0xFFFFFF) >> 1
-    return (bits.to(torch.float32) + 0.5) * 2**-23
+    bits = mix(columns.to(torch.int32) * _SPREAD + rows).bitwise_right_shift_(8)
+    return bits.bitwise_and_(0x7FFFFF).to(torch.float32).add_(0.5).mul_(2**-23)

@@ -5,20 +5,21 @@ entity, drawn without replacement with a probability that falls with their dista
 paper's temporal neighbouring graph). Next room: models/targcn.
 """
 
-import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.graph import TemporalGraph
-from targcn.noise import combine, uniform
+from targcn.noise import combine, shifted, uniform
 
 Strategy = Literal["near", "random", "whole"]
 # Candidates looked at together, all rows counted; bounds memory, not results.
 MOST_CANDIDATES_AT_ONCE = 8_000_000
+# Below it a weight is no normal number any more, and processors slow down tenfold.
+LEAST_EXPONENT = -80.0
 # A fact comes in to each of its ends; where they are one entity, twice to that one.
 SIDES_OF_A_FACT = 2
 
@@ -42,7 +43,7 @@ class Sampling:
     search_range: int | None = None
     """Only facts at most this many ticks away; none: the whole timeline."""
 
-    window: int = 1024
+    window: int = 512
     """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
 
     def __post_init__(self) -> None:
@@ -60,8 +61,7 @@ class Sampling:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class Neighborhood:
+class Neighborhood(NamedTuple):
     """Facts seen by each query: one row per query, one column per place, some of them empty."""
 
     entities: Tensor
@@ -69,9 +69,6 @@ class Neighborhood:
     # Time of the fact less the time of the query, in ticks; its sign counts.
     deltas: Tensor
     filled: Tensor
-
-    def __len__(self) -> int:
-        return len(self.entities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +94,13 @@ def sample(
     seed: Tensor | int,
     hidden: Hidden | None = None,
 ) -> Neighborhood:
-    """Draw the neighbourhood of each (entity, time); the same seed draws the same.
+    """Draw the neighbourhood of each (entity, time); the same seed, one for all or one a row,
+    draws the same.
 
-    Drawing K without replacement by weight is the same as giving each fact the key
-    log weight + Gumbel noise and taking the K largest. With a window, facts farther away in the
-    order of time than `window / 2` places are no candidates; the missed probability is measured
-    in benchmarks/sampler.py.
+    Drawing K without replacement by weight is a race: each fact arrives after an exponential time
+    divided by its weight, and the first K are taken. With a window, facts farther away in the
+    order of time than `window / 2` places do not start; the missed probability is measured in
+    benchmarks/sampler.py.
     """
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
@@ -117,13 +115,13 @@ def sample(
         starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
     keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
     keep = width if how.strategy == "whole" else min(keep, width)
+    row_hashes = combine(seed, entities, times)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
     parts = []
     for first in range(0, len(entities), rows_at_once) or [0]:
         rows = slice(first, first + rows_at_once)
-        row_hashes = combine(seed, entities[rows], times[rows])
         parts.append(
-            _draw(graph, starts[rows], ends[rows], times[rows], row_hashes, how, width, keep)
+            _draw(graph, starts[rows], ends[rows], times[rows], row_hashes[rows], how, width, keep)
         )
     positions = torch.cat([part[0] for part in parts])
     filled = torch.cat([part[1] for part in parts])
@@ -149,32 +147,31 @@ def _draw(
     keep: int,
 ) -> tuple[Tensor, Tensor]:
     """Positions of the facts drawn for each row, and which of them are there at all."""
-    positions = starts[:, None] + torch.arange(width, device=starts.device)
-    there = positions < ends[:, None]
-    positions = positions.clamp(max=max(len(graph) - 1, 0))
+    columns = torch.arange(width, device=starts.device)
+    positions = starts[:, None] + columns
+    gone = positions >= ends[:, None]
     if len(graph) == 0:
-        empty = torch.zeros_like(positions[:, :0])
-        return empty, empty.bool()
-    distances = (graph.times[positions] - times[:, None]).abs()
+        return positions[:, :0], gone[:, :0]
+    positions.clamp_(max=len(graph) - 1)
+    # Every fact is as much farther from a time outside the timeline as that lies outside.
+    inside = times.clamp(min=0, max=graph.span - 1)
+    outside = (times - inside).abs()[:, None]
+    distances = graph.times.take(positions).sub_(inside[:, None]).abs_()
     if how.search_range is not None:
-        there &= distances <= how.search_range
+        gone |= distances > how.search_range - outside
     if how.strategy == "whole":
-        return positions, there
-    keys = -torch.log(-torch.log(uniform(row_hashes[:, None], positions)))
-    if how.strategy == "near":
-        if how.weight_floor == 0:
-            # Only differences count, so what a time outside the timeline adds to all is left
-            # out: far away it would swallow the noise.
-            outside = (-times).clamp(min=0) + (times - (graph.span - 1)).clamp(min=0)
-            distances = distances - outside[:, None]
-        weights = distances.to(torch.float32) / -how.decay
-        if how.weight_floor > 0:
-            floor = weights.new_full((), math.log(how.weight_floor))
-            weights = torch.logaddexp(weights, floor)
-        keys = keys + weights
-    keys = keys.masked_fill(~there, -torch.inf)
-    largest = torch.topk(keys, keep, dim=1)
-    return positions.gather(1, largest.indices), largest.values > -torch.inf
+        return positions, ~gone
+    arrivals = uniform(shifted(row_hashes, starts)[:, None], columns).log_().neg_()
+    if how.strategy == "near" and how.weight_floor > 0:
+        exponents = (distances * (-1 / how.decay)).clamp_(min=LEAST_EXPONENT)
+        weights = exponents.exp_().mul_(torch.exp(outside / -how.decay))
+        arrivals /= weights.add_(how.weight_floor)
+    elif how.strategy == "near":
+        # Weights without a floor may be too small for a number, their logarithms are not; and
+        # only differences count, so that what lies outside is left out.
+        arrivals = arrivals.log_().add_(distances, alpha=1 / how.decay)
+    first = torch.topk(arrivals.masked_fill_(gone, torch.inf), keep, dim=1, largest=False)
+    return positions.gather(1, first.indices), first.values < torch.inf
 
 
 def _hide(

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from targcn.batches import Batch
+
 
 def make_optimizer(
     model: torch.nn.Module, name: str, learning_rate: float
@@ -42,29 +44,31 @@ class Replay:
 
     NUM_WARM_UP = 3
 
-    def __init__(
-        self, step: Callable[[Tensor], Tensor], batch_size: int, device: torch.device
-    ) -> None:
+    def __init__(self, step: Callable[[Batch], Tensor], device: torch.device) -> None:
         self.step = step
-        self.rows = torch.zeros(batch_size, dtype=torch.int64, device=device)
         self.graph: torch.cuda.CUDAGraph | None = None
+        self.inputs: tuple[Tensor, ...] = ()
         self.loss = torch.zeros((), device=device)
         self.stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.num_taken = 0
 
-    def take(self, rows: Tensor) -> Tensor:
-        self.rows.copy_(rows)
+    def take(self, batch: Batch) -> Tensor:
+        if not self.inputs:
+            self.inputs = tuple(tensor.clone() for tensor in batch.tensors)
+        for held, new in zip(self.inputs, batch.tensors, strict=True):
+            held.copy_(new)
+        held_batch = Batch.of_tensors(self.inputs)
         self.num_taken += 1
         if self.num_taken <= self.NUM_WARM_UP:
             self.stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(self.stream):
-                loss = self.step(self.rows)
+                loss = self.step(held_batch)
             torch.cuda.current_stream().wait_stream(self.stream)
             return loss
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph):
-                self.loss = self.step(self.rows)
+                self.loss = self.step(held_batch)
         self.graph.replay()
         return self.loss
 

@@ -9,29 +9,31 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from targcn.batches import Batch, Batches
 from targcn.checkpoint import Run, load_run, read_state, save_run, write_result, write_state
 from targcn.config import build
 from targcn.devices import choose_device, describe_device, is_out_of_memory
+from targcn.distributed import ALONE, Team, shared_loss
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
 from targcn.files import atomic_file, remove_drafts
 from targcn.filtering import Filter
 from targcn.models import DEFAULT, create, find_model
-from targcn.models.contract import learns, queries_of
+from targcn.models.contract import learns
 from targcn.runs import RunFile, find_run
 from targcn.steps import Replay, make_optimizer, set_rate, stop_on_signal
 
 SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_SIGNS = 0.5
+STEPS_BETWEEN_AGREEMENTS = 16
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,15 @@ def fit(
     seed: int = 0,
     run: str = "default",
     out: Path | str | None = None,
-    device: str = "auto",
+    device: str | torch.device = "auto",
     watch: Watch | None = None,
+    team: Team = ALONE,
     **settings: Any,
 ) -> Run:
     """Train a model of this name; keep it in the folder `out` if one is given.
 
-    Settings of the model and of the training come from the run file, then from the arguments.
+    Settings of the model and of the training come from the run file, then from the arguments. A
+    team trains together (see distributed.py): each process calls this with the same arguments.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=10)
@@ -138,27 +142,35 @@ def fit(
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
     made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
     folder = None if out is None else Path(out)
-    if folder is not None:
+    if folder is not None and team.leads:
         save_run(made, folder)
     if learns(module):
-        Trainer(made, training, folder, where, watch).train()
+        return Trainer(made, training, folder, where, watch, team).train()
     return made
 
 
-def resume(folder: Path | str, *, device: str = "auto", watch: Watch | None = None) -> Run:
+def resume(
+    folder: Path | str,
+    *,
+    device: str | torch.device = "auto",
+    watch: Watch | None = None,
+    team: Team = ALONE,
+) -> Run:
     """Go on with a run that was stopped, as if it had not been."""
     folder = Path(folder)
     run = load_run(folder)
-    remove_drafts(folder)
+    if team.leads:
+        remove_drafts(folder)
     if not learns(run.model):
         return run
     training = build(Training, run.training, "training")
-    trainer = Trainer(run, training, folder, choose_device(device), watch)
+    trainer = Trainer(run, training, folder, choose_device(device), watch, team)
     tensors, position = read_state(folder)
+    # Nobody may write before everybody has read.
+    team.wait()
     if tensors:
         trainer.restore(tensors, build(Position, position, "state"))
-    trainer.train()
-    return run
+    return trainer.train()
 
 
 def choose_settings(
@@ -183,29 +195,28 @@ class Trainer:
         training: Training,
         folder: Path | None,
         device: torch.device,
-        watch: Watch | None,
+        watch: Watch | None = None,
+        team: Team = ALONE,
     ) -> None:
-        self.run, self.training, self.folder, self.device = run, training, folder, device
-        self.watch = watch
+        self.run, self.training, self.device, self.team = run, training, device, team
+        self.folder = folder if team.leads else None
+        self.watch = watch if team.leads else None
         self.model = run.model.to(device)
         self.optimizer = make_optimizer(self.model, training.optimizer, training.learning_rate)
         dataset = run.dataset
-        self.context = TemporalGraph.of_context(dataset, "train").to(device)
-        queries, answers = queries_of(dataset.train, len(dataset.relations))
-        self.queries, self.answers = queries.to(device), answers.to(device)
-        self.num_steps = math.ceil(len(queries) / training.batch_size)
-        self.judge = Judge(dataset, "valid", "train", device) if len(dataset.valid) else None
+        self.batches = Batches(self.model, dataset, training.batch_size, run.seed, device, team)
+        self.num_steps = self.batches.num_steps
+        self.judge = Judge(dataset, "valid", "train", device, team) if len(dataset.valid) else None
         self.position = Position()
         self.best = _copy(self.model.state_dict())
         self.report: Report | None = None
         self.best_report: Report | None = None
         # Out of memory, a step is taken in more parts: the same gradient in less space.
         self.parts = 1
-        self.seed = torch.zeros((), dtype=torch.int64, device=device)
-        recordable = device.type == "cuda" and getattr(self.model, "recordable", False)
+        self.loss_of = shared_loss(self.model, team)
         self.replay: Replay | None = None
-        if recordable:
-            self.replay = Replay(self._descend, training.batch_size, device)
+        if device.type == "cuda" and self.model.recordable and team.size == 1:
+            self.replay = Replay(self._descend, device)
 
     def restore(self, tensors: Mapping[str, Tensor], position: Position) -> None:
         """Go back to a saved state; the best weights are those the run was loaded with."""
@@ -218,8 +229,8 @@ class Trainer:
             state.setdefault(int(number), {})[key] = value
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
 
-    def train(self) -> None:
-        """Epochs until the end, the best weights kept."""
+    def train(self) -> Run:
+        """Epochs until the end; the run with its best weights and their report."""
         self.began = self.saved = self.signed = time.monotonic()
         self.seconds_before, self.steps_taken = self.position.seconds, 0
         self._cut_trace()
@@ -232,20 +243,21 @@ class Trainer:
         if self.judge is not None and self.best_report is None:
             self.best_report = self.judge.report(self.run)
         self._write_result()
+        # Nobody may go on to read what is not yet written.
+        self.team.wait()
+        return replace(self.run, report=self.best_report)
 
     def _run_epoch(self) -> None:
-        position, batch_size = self.position, self.training.batch_size
+        position = self.position
         started = time.monotonic()
-        order = self._order()
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
         self.model.train()
-        while position.step < self.num_steps:
-            rows = order[position.step * batch_size : (position.step + 1) * batch_size]
-            loss_sum += self._take_step(rows)
+        for batch in self.batches.of_epoch(position.epoch, position.step):
+            loss_sum += self._take_step(batch)
             position.step += 1
             self.steps_taken += 1
             now = time.monotonic()
-            stopping = self.stop.is_set()
+            stopping = self._is_stopping()
             if stopping or now - self.saved > SECONDS_BETWEEN_SAVES:
                 position.loss_sum = float(loss_sum)
                 self._save()
@@ -253,36 +265,43 @@ class Trainer:
                 raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
             if self.watch is not None and now - self.signed > SECONDS_BETWEEN_SIGNS:
                 self._sign(float(loss_sum) / position.step)
-        loss = float(loss_sum) / self.num_steps
+        loss = float(self.team.mean(loss_sum)) / self.num_steps
         position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
         seconds = time.monotonic() - started
-        self._trace(loss=loss, seconds=seconds, queries_per_second=len(self.queries) / seconds)
+        self._trace(loss=loss, seconds=seconds, queries_per_second=len(self.batches) / seconds)
         self._sign(loss)
 
-    def _take_step(self, rows: Tensor) -> Tensor:
+    def _is_stopping(self) -> bool:
+        """Whether this process or another of the team was asked to stop; all stop together."""
+        if self.team.size > 1 and self.position.step % STEPS_BETWEEN_AGREEMENTS:
+            return False
+        return self.team.anyone(self.stop.is_set(), self.device)
+
+    def _take_step(self, batch: Batch) -> Tensor:
         step = self.position.epoch * self.num_steps + self.position.step
         set_rate(self.optimizer, self._learning_rate(step))
-        # A step's seed: far from its neighbours' and from those of other runs.
-        self.seed.fill_((self.run.seed * 1_000_003 + step) % 2**31)
         while True:
             try:
-                if self.replay is not None and len(rows) == self.training.batch_size:
-                    return self.replay.take(rows)
-                return self._descend(rows)
+                if self.replay is not None and len(batch) == self.training.batch_size:
+                    return self.replay.take(batch)
+                return self._descend(batch)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error) or self.parts >= len(rows):
+                # A process of a team cannot take a step again that the others have taken.
+                if not is_out_of_memory(error) or self.parts >= len(batch) or self.team.size > 1:
                     raise
                 self.parts, self.replay = self.parts * 2, None
                 self._trace(out_of_memory=True, parts_per_step=self.parts)
 
-    def _descend(self, rows: Tensor) -> Tensor:
+    def _descend(self, batch: Batch) -> Tensor:
         """One step of the optimiser on the loss of these queries, which is given back."""
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
-        for part in rows.chunk(self.parts):
-            loss = self.model.loss(self.queries[part], self.answers[part], self.context, self.seed)
-            loss = loss * (len(part) / len(rows))
-            loss.backward()
+        size = -(-len(batch) // self.parts)
+        for first in range(0, len(batch), size):
+            part = batch[first : first + size]
+            loss = self.loss_of(part.queries, part.answers, part.drawn)
+            loss = loss * (len(part) / len(batch) * batch.weight)
+            loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()
         self.optimizer.step()
         return total
@@ -292,12 +311,6 @@ class Trainer:
         if self.training.schedule == "constant":
             return rate
         return rate * 0.5 * (1 + math.cos(math.pi * step / (self.training.epochs * self.num_steps)))
-
-    def _order(self) -> Tensor:
-        """The order of an epoch's queries."""
-        generator = torch.Generator(self.device)
-        generator.manual_seed(self.run.seed * 1_000_003 + self.position.epoch)
-        return torch.randperm(len(self.queries), generator=generator, device=self.device)
 
     def _is_due(self) -> bool:
         epoch = self.position.epoch
@@ -359,7 +372,7 @@ class Trainer:
                 step=self.position.step,
                 num_steps=self.num_steps,
                 loss=loss,
-                queries_per_second=rate * len(self.queries) / self.num_steps,
+                queries_per_second=rate * len(self.batches) / self.num_steps,
                 seconds_left=(self.training.epochs * self.num_steps - done) / max(rate, 1e-9),
                 report=self.report,
             )

@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _complain(sentence: str) -> None:
-    print(f"targcn: {sentence}", file=sys.stderr)
+    # Of several processes that were started together, the first one does the talking.
+    if os.environ.get("RANK", "0") == "0":
+        print(f"targcn: {sentence}", file=sys.stderr)
     sys.exit(2)
 
 

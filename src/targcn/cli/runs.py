@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -11,6 +11,9 @@ from targcn.cli.common import AsJson, Context, HowToRead, load_folder, open_sour
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
 from targcn.terminal import counting, show, show_json, show_report, table_of, training_bar
+
+if TYPE_CHECKING:
+    from targcn.checkpoint import Run
 
 
 def list_models(name: str | None = None, /) -> None:
@@ -90,49 +93,71 @@ def train(
     from targcn.models import find_model
 
     _check_settings(model, find_model(model).Settings, settings)
-    from targcn.checkpoint import write_result
-    from targcn.evaluation import evaluate
+    from targcn.distributed import join, was_restarted
     from targcn.files import require_absent
-    from targcn.models.contract import learns
     from targcn.training import TrainingStopped, fit
     from targcn.training import resume as go_on
 
-    if resume is None:
-        if out is not None:
-            require_absent(out)
-        dataset = open_source(source, read)
-        out = out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
-    else:
-        out = resume
-    try:
-        with training_bar() as watch:
-            if tensorboard:
-                from targcn.tracking import tensorboard_watch
-
-                # Beside the run folder, which training makes whole.
-                watch = tensorboard_watch(out.with_name(f"{out.name}-tensorboard"), watch)
-            if resume is not None:
-                trained = go_on(resume, device=device, watch=watch)
-            else:
-                options: dict[str, Any] = dict(settings)
-                trained = fit(
-                    dataset,
-                    model,
-                    run=run,
-                    seed=seed,
-                    out=out,
-                    device=device,
-                    watch=watch,
-                    **options,
+    with join(device) as (team, place):
+        if resume is None and was_restarted() and out is not None and out.exists():
+            resume = out
+        if resume is None:
+            if team.size > 1 and out is None:
+                raise InputError(
+                    "several processes were started, but no --out given; name a folder, so that "
+                    "they find the run again if one of them has to be restarted"
                 )
-    except TrainingStopped as stopped:
-        print(f"targcn: {stopped}; go on with: targcn train --resume {out}", file=sys.stderr)
-        sys.exit(130)
-    with counting("judging valid", "queries") as progress:
-        report = evaluate(trained, split="valid", context="train", device=device, progress=progress)
-    if not learns(trained.model):
+            if out is not None and team.leads:
+                require_absent(out)
+            dataset = open_source(source, read)
+            out = out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
+        else:
+            out = resume
+        try:
+            with training_bar() as watch:
+                if tensorboard and team.leads:
+                    from targcn.tracking import tensorboard_watch
+
+                    # Beside the run folder, which training makes whole.
+                    watch = tensorboard_watch(out.with_name(f"{out.name}-tensorboard"), watch)
+                if resume is not None:
+                    trained = go_on(resume, device=place, watch=watch, team=team)
+                else:
+                    options: dict[str, Any] = dict(settings)
+                    trained = fit(
+                        dataset,
+                        model,
+                        run=run,
+                        seed=seed,
+                        out=out,
+                        device=place,
+                        watch=watch,
+                        team=team,
+                        **options,
+                    )
+        except TrainingStopped as stopped:
+            if team.leads:
+                message = f"targcn: {stopped}; go on with: targcn train --resume {out}"
+                print(message, file=sys.stderr)
+            sys.exit(130)
+    if team.leads:
+        _show_trained(trained, out, device)
+
+
+def _show_trained(trained: "Run", out: Path, device: str) -> None:
+    """The figures of a run on the valid split, which one that learns has already."""
+    report = trained.report
+    if report is None and len(trained.dataset.valid):
+        from targcn.checkpoint import write_result
+        from targcn.evaluation import evaluate
+
+        with counting("judging valid", "queries") as progress:
+            report = evaluate(
+                trained, split="valid", context="train", device=device, progress=progress
+            )
         write_result(trained, out, {}, [report.to_json()])
-    show_report(report)
+    if report is not None:
+        show_report(report)
     show(f"kept in {out}; judge it on test with: targcn evaluate {out}")
 
 
@@ -165,13 +190,22 @@ def evaluate_run(
     json
         Print JSON for programs.
     """
+    from targcn.distributed import join
     from targcn.evaluation import evaluate
 
     loaded = load_folder(run)
-    with counting(f"judging {split}", "queries") as progress:
+    with join(device) as (team, place), counting(f"judging {split}", "queries") as progress:
         report = evaluate(
-            loaded, split=split, context=context, ties=ties, device=device, progress=progress
+            loaded,
+            split=split,
+            context=context,
+            ties=ties,
+            device=place,
+            progress=progress,
+            team=team,
         )
+    if not team.leads:
+        return
     if json:
         show_json(report.to_json(by_relation))
         return

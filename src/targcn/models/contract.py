@@ -4,6 +4,7 @@ Given queries (subject, relation, time) and a context graph, a model gives one s
 higher is better. A query for a missing subject is a query under the reciprocal relation.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -46,8 +47,7 @@ def queries_of(facts: Facts, num_relations: int) -> tuple[Queries, Tensor]:
 class Model(Protocol):
     """A torch module that scores every entity as the answer to each query.
 
-    Built from its Settings and a data set. One that learns also has
-    `loss(queries, answers, context, seed)`, and may say that it is `recordable`.
+    Built from its Settings and a data set. One that learns is also a Learner.
     """
 
     Settings: ClassVar[type[Any]]
@@ -59,6 +59,25 @@ class Model(Protocol):
     def to(self, device: Any) -> Any: ...
 
     def eval(self) -> Any: ...
+
+
+class Learner(Model, Protocol):
+    """A model that is trained: everything random is drawn first, the rest is plain arithmetic."""
+
+    # Whether every step has the same shapes, so that a GPU can record one and replay it.
+    recordable: bool
+    # How many numbers of each kind are drawn for a query; says how many can be drawn ahead.
+    places_per_query: int
+
+    def draw(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor
+    ) -> tuple[Tensor, ...]:
+        """What the loss of these queries needs, one row per query; one seed for each."""
+        ...
+
+    def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+        """The mean loss of these queries."""
+        ...
 
 
 def learns(model: Any) -> bool:

@@ -5,6 +5,7 @@ A query's subject gets its vector from a drawn neighbourhood (sampling.py): each
 vector and time difference through f, beside the relation, averaged. Candidates go through f too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,6 +18,7 @@ from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
 from targcn.models.contract import Queries
 from targcn.models.decoders import DECODERS, MULTIPLES, Decoder
+from targcn.models.sums import sums_and_table, weighted_sums
 from targcn.noise import combine, uniform
 from targcn.sampling import Hidden, Neighborhood, Sampling, sample
 
@@ -107,12 +109,33 @@ class TARGCN(nn.Module):
         many_times = settings.time_encoding == "absolute" and settings.activation_inside
         return settings.strategy == "near" and settings.window > 0 and not many_times
 
-    def loss(
+    @property
+    def places_per_query(self) -> int:
+        """How many places `draw` fills for one query."""
+        neighbors = self.settings.neighbors
+        return neighbors if self.second is None else neighbors * (neighbors + 1)
+
+    def draw(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor | int
-    ) -> Tensor:
-        """Cross-entropy of the answers against all entities (the paper's equation 3)."""
+    ) -> tuple[Tensor, ...]:
+        """All that is random in a step: what each query sees, and what dropout leaves of it."""
         neighborhoods = self.neighborhoods(queries, context, seed, answers)
-        return functional.cross_entropy(self.score(queries, neighborhoods, seed), answers)
+        drawn = [column for near in neighborhoods for column in near]
+        drawn = [column.view(len(queries), -1, column.shape[1]) for column in drawn]
+        if self.settings.dropout > 0:
+            rows = combine(seed, queries.subjects, queries.relations, queries.times)
+            columns = torch.arange(self.settings.size, device=rows.device)
+            drawn.append(uniform(rows[:, None], columns) >= self.settings.dropout)
+        return tuple(drawn)
+
+    def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+        """Cross-entropy of the answers against all entities (the paper's equation 3)."""
+        kept = drawn[-1] if self.settings.dropout > 0 else None
+        neighborhoods = [
+            Neighborhood(*(column.flatten(0, 1) for column in drawn[4 * step : 4 * step + 4]))
+            for step in range(self.settings.steps)
+        ]
+        return functional.cross_entropy(self.score(queries, neighborhoods, kept), answers)
 
     def neighborhoods(
         self,
@@ -136,43 +159,52 @@ class TARGCN(nn.Module):
         if hidden is not None:
             # A neighbour may be the answer, met at whatever time: it must not see the fact either.
             hidden = hidden.repeat(near.entities.shape[1])
+        if isinstance(seed, Tensor):
+            seed = seed.repeat_interleave(near.entities.shape[1])
         return [near, sample(context, entities, times, self.settings, seed, hidden)]
 
     def score(
-        self, queries: Queries, neighborhoods: list[Neighborhood], seed: Tensor | int = 0
+        self, queries: Queries, neighborhoods: list[Neighborhood], kept: Tensor | None = None
     ) -> Tensor:
-        """Score every entity by what the queries see of their subjects."""
-        vectors = self._drop(self.encode(queries, neighborhoods), queries, seed)
-        decode = DECODERS[self.settings.decoder]
-        wanted = decode(vectors, self.relations[queries.relations])
-        first = self.first
-        now = queries.times if self.settings.time_encoding == "absolute" else queries.times * 0
-        if self.settings.activation_inside:
-            # Candidates differ by time only through Φ(t_q), which is Φ(0) unless time is absolute.
-            of_entity = first.of_entity(self.entities)
-            if self.settings.time_encoding == "difference":
-                codes = first.of_time(self.time_codes(now[:1]))
-                return wanted @ self.activation(of_entity + codes).T
-            scores = wanted.new_empty(len(wanted), len(of_entity))
-            for time in torch.unique(now):
-                codes = first.of_time(self.time_codes(time))
-                candidates = self.activation(of_entity + codes)
-                scores[now == time] = wanted[now == time] @ candidates.T
-            return scores
-        # A candidate is W1 h_o + c, so W1 moves into the query: no product with every entity.
-        constants = (wanted * first.of_time(self.time_codes(now))).sum(1, keepdim=True)
-        return (wanted @ first.entity_weight) @ self.entities.T + constants
+        """Score every entity by what the queries see of their subjects.
+
+        What is the same for all candidates of a query is left out where that saves work: it
+        changes no rank and no probability.
+        """
+        vectors, table = self._encode(queries, neighborhoods)
+        if kept is not None:
+            vectors = vectors * kept / (1 - self.settings.dropout)
+        of_relation = functional.embedding(queries.relations, self.relations)
+        wanted = DECODERS[self.settings.decoder](vectors, of_relation)
+        if not self.settings.activation_inside:
+            # A candidate is W1 h_o + c, so W1 moves into the query: no product with every entity.
+            return (wanted @ self.first.entity_weight) @ table.T
+        # Candidates differ by time only through Φ(t_q), which is Φ(0) unless time is absolute.
+        if self.settings.time_encoding == "difference":
+            codes = self.first.of_time(self.time_codes(torch.zeros_like(queries.times[:1])))
+            return wanted @ self.activation(table + codes).T
+        scores = wanted.new_empty(len(wanted), len(table))
+        for time in torch.unique(queries.times):
+            now = queries.times == time
+            candidates = self.activation(table + self.first.of_time(self.time_codes(time)))
+            scores[now] = wanted[now] @ candidates.T
+        return scores
 
     def encode(self, queries: Queries, neighborhoods: list[Neighborhood]) -> Tensor:
         """The vectors h_(s,t) of the queries' subjects (equations 1 and 2)."""
+        return self._encode(queries, neighborhoods)[0]
+
+    def _encode(self, queries: Queries, neighborhoods: list[Neighborhood]) -> tuple[Tensor, Tensor]:
+        """The same, and the table that candidates are made of: W1 h of every entity, or h."""
         near = neighborhoods[0]
         if self.second is None:
-            return self._aggregate(self.first, queries.subjects, queries.times, near, None)
-        entities = near.entities.flatten()
+            return self._aggregate(self.first, queries.subjects, queries.times, near)
         times = (near.deltas + queries.times[:, None]).flatten()
-        inner = self._aggregate(self.first, entities, times, neighborhoods[1], None)
+        entities = near.entities.flatten()
+        inner, table = self._aggregate(self.first, entities, times, neighborhoods[1])
         vectors = inner.view(*near.entities.shape, self.settings.size)
-        return self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
+        outer, _ = self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
+        return outer, table
 
     def _aggregate(
         self,
@@ -180,38 +212,49 @@ class TARGCN(nn.Module):
         subjects: Tensor,
         times: Tensor,
         near: Neighborhood,
-        vectors: Tensor | None,
-    ) -> Tensor:
-        """One step: the mean over each neighbourhood, or the subject alone where it is empty."""
+        vectors: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """One step: the mean over each neighbourhood, or the subject alone where it is empty.
+
+        Neighbours are rows of the entity table unless they have `vectors` of their own. One place
+        more than the facts drawn holds the subject itself, as it is met now: it counts only where
+        it is alone.
+        """
         counts = near.filled.sum(1, keepdim=True)
-        weights = near.filled.to(self.entities.dtype) / counts.clamp(min=1)
-        moments = near.deltas
+        alone = counts == 0
+        shares = near.filled.to(self.entities.dtype) / counts.clamp(min=1)
+        weights = torch.cat([shares, alone], dim=1)
+        entities = torch.cat([near.entities, subjects[:, None]], dim=1)
+        moments = functional.pad(near.deltas, (0, 1))
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
+        codes, index = self._code_table(moments)
+        table: Tensor = self.entities
+        own = None
+        if vectors is not None:
+            vectors = torch.cat([vectors, self.entities[subjects[:, None]]], dim=1)
         if self.settings.activation_inside:
-            of_entity = (
-                step.of_entity(self.entities)[near.entities]
-                if vectors is None
-                else step.of_entity(vectors)
-            )
-            codes, index = self._code_table(moments)
+            if vectors is None:
+                table = step.of_entity(self.entities)
+                of_entity = functional.embedding(entities, table)
+            else:
+                of_entity = step.of_entity(vectors)
             neighbors = self.activation(of_entity + step.of_time(codes)[index])
             inside = torch.einsum("bk,bkd->bd", weights, neighbors)
         else:
             # f is linear, so the mean goes first: no matrix product per neighbour.
             if vectors is None:
-                mean = _weighted_sum(self.entities, near.entities, weights)
+                rows = subjects if self.settings.own_vector else subjects[:0]
+                mean, own, table = sums_and_table(self.entities, entities, weights, rows)
             else:
                 mean = torch.einsum("bk,bkd->bd", weights, vectors)
-            codes, index = self._code_table(moments)
-            inside = step.of_entity(mean) + step.of_time(_weighted_sum(codes, index, weights))
-        around = step.mix(inside, _weighted_sum(self.relations, near.relations, weights))
-        own = self.entities[subjects]
+            inside = step.inner(torch.cat([mean, weighted_sums(codes, index, weights)], dim=1))
+        around = step.mix(inside, weighted_sums(self.relations, near.relations, shares))
         if self.settings.own_vector:
-            around = around + own
-        now = times[:, None] * (self.settings.time_encoding == "absolute")
-        alone = step.of_entity(own) + step.of_time(self.time_codes(now[:, 0]))
-        return self.activation(torch.where(counts > 0, around, alone))
+            around = around + (self.entities[subjects] if own is None else own)
+        if self.settings.activation_inside:
+            return torch.where(alone, inside, self.activation(around)), table
+        return self.activation(torch.where(alone, inside, around)), table
 
     def time_codes(self, moments: Tensor) -> Tensor:
         """Φ: one cosine per coordinate, its frequency and phase learned."""
@@ -231,15 +274,6 @@ class TARGCN(nn.Module):
             return self.time_codes(moments.flatten()), index.view_as(moments)
         distinct, index = torch.unique(moments, return_inverse=True)
         return self.time_codes(distinct), index
-
-    def _drop(self, vectors: Tensor, queries: Queries, seed: Tensor | int) -> Tensor:
-        rate = self.settings.dropout
-        if not self.training or rate == 0:
-            return vectors
-        rows = combine(seed, queries.subjects, queries.relations, queries.times)
-        columns = torch.arange(vectors.shape[1], device=vectors.device)
-        kept = uniform(rows[:, None], columns) >= rate
-        return vectors * kept / (1 - rate)
 
 
 class AggregationStep(nn.Module):
@@ -265,10 +299,3 @@ class AggregationStep(nn.Module):
     def mix(self, inside: Tensor, relations: Tensor) -> Tensor:
         mixed: Tensor = self.outer(torch.cat([inside, relations], dim=-1))
         return mixed
-
-
-def _weighted_sum(table: Tensor, index: Tensor, weights: Tensor) -> Tensor:
-    """Rows of a table, summed by weight, without laying them out."""
-    if index.numel() == 0:
-        return table.new_zeros(len(index), table.shape[1])
-    return functional.embedding_bag(index, table, mode="sum", per_sample_weights=weights)
