@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import World, checked, facts_of, with_reciprocals, worlds
+from targcn.facts import graph as graph_module
 from targcn.facts.dataset import Facts
 from targcn.facts.graph import TemporalGraph
 
@@ -52,6 +53,18 @@ def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
         earlier = sum(o == entity and t < moment for _, _, o, t in everything)
         found = torch.searchsorted(graph.keys, entity * graph.span + moment)
         assert found == graph.offsets[entity] + earlier
+
+
+@checked
+@given(worlds(), st.integers(1, 20))
+def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
+    whole = world.graph
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_module, "ROWS_SORTED_AT_ONCE", at_once)
+        pieces = TemporalGraph.of(facts_of(world.facts), world.num_entities, world.num_relations)
+    for name in ("subjects", "relations", "times", "keys", "offsets"):
+        assert torch.equal(getattr(whole, name), getattr(pieces, name)), name
+    assert whole.span == pieces.span
 
 
 def test_frozen() -> None:

@@ -6,12 +6,20 @@ and the columns are their own index. Next room: sampling and models.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Context, Dataset, Facts
 from targcn.ragged import sort_rows
+
+Numbers = npt.NDArray[Any]
+# Rows sorted together; bounds the memory beside the graph itself, not the result.
+ROWS_SORTED_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,28 +50,45 @@ class TemporalGraph:
         >>> graph.subjects[first:last].tolist(), graph.relations[first:last].tolist()
         ([2, 1], [1, 1])
         """
-        there = torch.from_numpy(facts.columns.copy())
-        subjects = torch.cat([there[0], there[2]])
-        relations = torch.cat([there[1], there[1] + num_relations])
-        objects = torch.cat([there[2], there[0]])
-        times = there[3].repeat(2)
-        span = int(times.max()) + 1 if len(times) else 1
-        objects, times, relations, subjects = sort_rows(
-            [objects, times, relations, subjects],
-            [num_entities, span, 2 * num_relations, num_entities],
-        )
-        keys = objects.long() * span + times
-        offsets = torch.searchsorted(keys, torch.arange(num_entities + 1) * span)
-        return cls(
+        span = int(facts.times.max()) + 1 if len(facts) else 1
+        num_rows = 2 * len(facts)
+        degrees = _count(facts.subjects, num_entities) + _count(facts.objects, num_entities)
+        offsets = torch.zeros(num_entities + 1, dtype=torch.int64)
+        torch.cumsum(torch.from_numpy(degrees), 0, out=offsets[1:])
+        number = torch.int32 if facts.columns.dtype.itemsize == 4 else torch.int64
+        graph = cls(
             num_entities,
             num_relations,
             span,
-            subjects,
-            relations,
-            times,
-            keys,
+            torch.empty(num_rows, dtype=number),
+            torch.empty(num_rows, dtype=number),
+            torch.empty(num_rows, dtype=number),
+            torch.empty(num_rows, dtype=torch.int64),
             offsets,
         )
+        for first, last in pairwise(_cuts(offsets)):
+            graph._fill(facts, first, last)
+        return graph
+
+    def _fill(self, facts: Facts, first: int, last: int) -> None:
+        """Sort the facts coming in to the entities [first, last) into their place."""
+        subjects, relations, objects, times = facts.columns
+        everyone = (first, last) == (0, self.num_entities)
+        there = slice(None) if everyone else (objects >= first) & (objects < last)
+        back = slice(None) if everyone else (subjects >= first) & (subjects < last)
+        columns = (
+            np.concatenate([objects[there], subjects[back]]) - first,
+            np.concatenate([times[there], times[back]]),
+            np.concatenate([relations[there], relations[back] + self.num_relations]),
+            np.concatenate([subjects[there], objects[back]]),
+        )
+        ends, when, how, others = sort_rows(
+            [torch.from_numpy(column) for column in columns],
+            [last - first, self.span, 2 * self.num_relations, self.num_entities],
+        )
+        place = slice(int(self.offsets[first]), int(self.offsets[last]))
+        self.subjects[place], self.relations[place], self.times[place] = others, how, when
+        torch.add((ends.long() + first) * self.span, when, out=self.keys[place])
 
     @classmethod
     def of_context(cls, dataset: Dataset, context: Context) -> "TemporalGraph":
@@ -96,3 +121,19 @@ class TemporalGraph:
         """The same graph on another device."""
         columns = (column.to(device) for column in self._columns)
         return TemporalGraph(self.num_entities, self.num_relations, self.span, *columns)
+
+
+def _count(entities: Numbers, num_entities: int) -> Numbers:
+    """How often each entity stands in a column, which may be too long to be counted at once."""
+    counts = np.zeros(num_entities, dtype=np.int64)
+    for first in range(0, len(entities), ROWS_SORTED_AT_ONCE):
+        part = entities[first : first + ROWS_SORTED_AT_ONCE]
+        counts += np.bincount(part, minlength=num_entities)
+    return counts
+
+
+def _cuts(offsets: Tensor) -> list[int]:
+    """Entities between which to cut, so that the facts of each piece can be sorted together."""
+    marks = torch.tensor(range(ROWS_SORTED_AT_ONCE, int(offsets[-1]), ROWS_SORTED_AT_ONCE))
+    cuts = set((torch.searchsorted(offsets, marks, right=True) - 1).tolist())
+    return [0, *sorted(cuts - {0}), len(offsets) - 1]
