@@ -34,6 +34,18 @@ def look_up(sorted_keys: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     return expand_ranges(starts, ends)
 
 
+def argsort(values: Tensor) -> Tensor:
+    """The order that sorts integers; equal ones in any order.
+
+    >>> argsort(torch.tensor([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    if values.is_cuda:
+        return values.argsort()
+    # numpy's sort of plain integers is vectorised, torch's is not.
+    return torch.from_numpy(np.argsort(values.numpy()))
+
+
 def sort_rows(columns: Sequence[Tensor], sizes: Sequence[int]) -> list[Tensor]:
     """Sort rows by their first column, then the second, and so on; column i is below sizes[i].
 
@@ -52,7 +64,6 @@ def sort_rows(columns: Sequence[Tensor], sizes: Sequence[int]) -> list[Tensor]:
     packed = columns[0].long()
     for column, size in zip(columns[1:], sizes[1:], strict=True):
         packed = packed * size + column
-    # numpy's sort of plain integers is vectorised, torch's is not.
     left = np.sort(packed.numpy())
     unpacked = []
     for column, size in zip(reversed(columns[1:]), reversed(sizes[1:]), strict=True):

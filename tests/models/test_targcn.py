@@ -77,7 +77,8 @@ def slow_scores(model: TARGCN, queries: list[Query], world: World, whole: bool) 
 
     with torch.no_grad():
         rows = [targcn_scores(model, query, see) for query in queries]
-    return torch.tensor(rows, dtype=torch.float64).view(len(queries), -1).log_softmax(1)
+    shape = len(queries), world.num_entities
+    return torch.tensor(rows, dtype=torch.float64).view(shape).log_softmax(1)
 
 
 def visible(near: Neighborhood) -> list[list[tuple[int, int, int]]]:

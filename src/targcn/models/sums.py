@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
+from targcn.ragged import argsort
+
 # The largest matrix of counts worth laying out; as large as the scores of a large batch.
 MOST_COUNTS = 1 << 26
 # A product over a table this many times as long as the rows to sum costs a CPU as much as sorting.
@@ -89,8 +91,9 @@ class _SumsAndTable(Function):
 
 def _add_sums(of_table: Tensor, index: Tensor, weights: Tensor, of_sums: Tensor) -> None:
     """Add to each row of the table's gradient what the sums it stood in give back."""
-    places, order = index.flatten().sort()
-    distinct, counts = torch.unique_consecutive(places, return_counts=True)
+    places = index.flatten()
+    order = argsort(places)
+    distinct, counts = torch.unique_consecutive(places[order], return_counts=True)
     added = functional.embedding_bag(
         order // index.shape[1],
         of_sums,

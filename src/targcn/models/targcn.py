@@ -181,7 +181,7 @@ class TARGCN(nn.Module):
             return (wanted @ self.first.entity_weight) @ table.T
         # Candidates differ by time only through Φ(t_q), which is Φ(0) unless time is absolute.
         if self.settings.time_encoding == "difference":
-            codes = self.first.of_time(self.time_codes(torch.zeros_like(queries.times[:1])))
+            codes = self.first.of_time(self.time_codes(queries.times.new_zeros(1)))
             return wanted @ self.activation(table + codes).T
         scores = wanted.new_empty(len(wanted), len(table))
         for time in torch.unique(queries.times):
