@@ -3,6 +3,7 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RESULTS := benchmarks/results
 
 .PHONY: demo test check format bench clean
 
@@ -22,12 +23,14 @@ format: $(READY)  ## put the style right
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
-	$(BIN)/python benchmarks/graph_memory.py
-	$(BIN)/python benchmarks/ingest.py
-	$(BIN)/python benchmarks/evaluate_floors.py
-	$(BIN)/python benchmarks/sampler.py
-	$(BIN)/python benchmarks/epoch.py
-	$(BIN)/python benchmarks/predict.py
+	$(BIN)/targcn bench sampler icews05-15 --out $(RESULTS)/sampler.json
+	$(BIN)/targcn bench epoch icews14 --out $(RESULTS)/epoch.json
+	for model in targcn seen decayed-copy; do \
+	  $(BIN)/targcn bench evaluate icews05-15 --model $$model --out $(RESULTS)/evaluate-$$model.json || exit; \
+	done
+	$(BIN)/targcn bench predict icews05-15 --run published-code --out $(RESULTS)/predict.json
+	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
+	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
 
 clean:  ## remove what set-up and tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -44,7 +44,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["data"], ["train"], ["evaluate"], ["models"], ["data", "prepare"]]
+    "command",
+    [[], ["data"], ["train"], ["evaluate"], ["models"], ["data", "prepare"], ["bench", "epoch"]],
 )
 def test_help_names_the_command(command: list[str]) -> None:
     answer = targcn(*command, "--help")

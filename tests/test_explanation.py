@@ -106,6 +106,12 @@ def test_plot_writes_a_picture(run: Run, tmp_path) -> None:  # type: ignore[no-u
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InputError, match=r"reasons\.txt should end in \.png, \.svg or \.pdf"):
+        plot(explain(run, "person 1", "meets", "person 2", 2005), tmp_path / "reasons.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_rule_that_sees_no_single_facts_is_not_explained(small: Dataset) -> None:
     with pytest.raises(InputError, match="explain a run of targcn"):
         explain(fit(small, "seen"), "person 1", "meets", "person 2", 2005)

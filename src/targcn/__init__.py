@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from targcn.checkpoint import Run, load_run, save_run
+    from targcn.comparison import Comparison, compare
     from targcn.errors import InputError
     from targcn.evaluation import Report, evaluate
     from targcn.explanation import explain
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Comparison": "comparison",
     "Dataset": "facts.dataset",
     "Facts": "facts.dataset",
     "InputError": "errors",
@@ -29,6 +31,7 @@ _HOMES = {
     "Report": "evaluation",
     "Run": "checkpoint",
     "TemporalGraph": "facts.graph",
+    "compare": "comparison",
     "evaluate": "evaluation",
     "explain": "explanation",
     "fit": "training",
@@ -40,6 +43,7 @@ _HOMES = {
     "save_run": "checkpoint",
 }
 __all__ = [
+    "Comparison",
     "Dataset",
     "Facts",
     "InputError",
@@ -48,6 +52,7 @@ __all__ = [
     "Report",
     "Run",
     "TemporalGraph",
+    "compare",
     "evaluate",
     "explain",
     "fit",

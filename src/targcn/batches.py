@@ -5,7 +5,7 @@ however many steps are drawn together. Next room: training.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -83,12 +83,13 @@ class Batches:
     def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
         """This process's share of each batch of an epoch, from a step on."""
         order = self._order(epoch)
+        first_seed = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps) % 2**31
         share_size = self.batch_size // self.team.size
         while step < self.num_steps:
             end = min(step + self.steps_ahead, self.num_steps)
             rows = order[step * self.batch_size : end * self.batch_size]
             steps = torch.arange(len(rows), device=self.device) // self.batch_size + step
-            seeds = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps + steps) % 2**31
+            seeds = (first_seed + steps) % 2**31
             rows, seeds = self.team.share(rows), self.team.share(seeds)
             try:
                 ahead = self._draw(rows, seeds)
@@ -98,24 +99,23 @@ class Batches:
                 self.steps_ahead = max(self.steps_ahead // 4, 1)
                 continue
             for first in range(0, share_size * (end - step), share_size):
-                yield self._weighted(ahead[first : first + share_size], step)
+                share = ahead[first : first + share_size]
+                yield replace(share, weight=self._weight(step))
                 step += 1
 
     def _draw(self, rows: Tensor, seeds: Tensor) -> Batch:
         queries, answers = self.queries[rows], self.answers[rows]
         return Batch(queries, answers, self.model.draw(queries, answers, self.context, seeds))
 
-    def _weighted(self, share: Batch, step: int) -> Batch:
-        """The last batch of an epoch may be too small to be shared equally."""
+    def _weight(self, step: int) -> float:
+        """1, but for the last batch of an epoch, which may be too small to be shared equally."""
         in_step = min(self.batch_size, len(self) - step * self.batch_size)
-        weight = len(share) * self.team.size / in_step
-        if len(share) == 0:
-            # Everyone has to take the step, so one without a query repeats one for nothing.
-            rows = torch.zeros(1, dtype=torch.int64, device=self.device)
-            share = self._draw(rows, rows)
-        return Batch(share.queries, share.answers, share.drawn, weight)
+        return len(range(self.team.rank, in_step, self.team.size)) * self.team.size / in_step
 
     def _order(self, epoch: int) -> Tensor:
         generator = torch.Generator(self.device)
-        generator.manual_seed(self.seed * SEEDS_PER_RUN + epoch)
-        return torch.randperm(len(self), generator=generator, device=self.device)
+        generator.manual_seed((self.seed * SEEDS_PER_RUN + epoch) % 2**63)
+        order = torch.randperm(len(self), generator=generator, device=self.device)
+        # Everyone has to take every step: one who has no query in the last repeats one for nothing.
+        in_last = (len(self) - 1) % self.batch_size + 1
+        return torch.cat([order, order[:1].expand(max(self.team.size - in_last, 0))])

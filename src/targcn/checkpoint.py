@@ -30,6 +30,7 @@ from targcn.models import create
 MANIFEST: Final = "run.json"
 WEIGHTS: Final = "weights.safetensors"
 STATE: Final = "state.safetensors"
+METRICS: Final = "metrics.json"
 FORMAT: Final = 1
 
 
@@ -47,6 +48,10 @@ class Run:
     training: Mapping[str, Any] = field(default_factory=dict)
     # What training made of it on the valid split, context train (evaluation.Report), if it did.
     report: Any = None
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(weight.numel() for weight in self.model.parameters())
 
 
 def save_run(run: Run, folder: Path | str, reports: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -79,7 +84,7 @@ def write_result(
         with atomic_file(folder / WEIGHTS) as draft:
             save_file({name: value.cpu().contiguous() for name, value in weights.items()}, draft)
     result = {"trained": dict(trained), "reports": list(reports)}
-    with atomic_file(folder / "metrics.json") as draft:
+    with atomic_file(folder / METRICS) as draft:
         draft.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     with atomic_file(folder / "README.md") as draft:
         draft.write_text(_card(run, trained, reports), encoding="utf-8")
@@ -109,6 +114,20 @@ def load_run(folder: Path | str) -> Run:
     if model.state_dict():
         _load_weights(model, folder / WEIGHTS)
     return Run(name, model.settings, seed, dataset, model, run_name, training)
+
+
+def read_trained(folder: Path | str) -> dict[str, Any]:
+    """How long and on what a run was trained, as its folder says; empty where it says nothing."""
+    path = Path(folder) / METRICS
+    try:
+        trained = json.loads(path.read_text(encoding="utf-8"))["trained"]
+        if not trained:
+            return {}
+        return {"seconds": float(trained["seconds"]), "device": str(trained["device"])}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged ({error}); train the run again") from None
 
 
 def _load_weights(model: Any, path: Path) -> None:
@@ -155,12 +174,11 @@ def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _card(run: Run, trained: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> str:
     dataset = run.dataset
-    num_parameters = sum(weight.numel() for weight in run.model.parameters())
     lines = [
         f"# {run.model_name} on {dataset.name}",
         "",
         f"Made by targcn {__version__} (Python {platform.python_version()}), run {run.run_name}, "
-        f"seed {run.seed}; {num_parameters:,} parameters.",
+        f"seed {run.seed}; {run.num_parameters:,} parameters.",
         *_how_trained(trained, run.training),
         "",
         f"Data: {len(dataset.train):,} / {len(dataset.valid):,} / {len(dataset.test):,} facts "

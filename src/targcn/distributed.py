@@ -21,7 +21,10 @@ from targcn.errors import InputError
 
 @dataclass(frozen=True)
 class Team:
-    """The place of this process among all that work together; by default it is alone."""
+    """The place of this process among all that work together; by default it is alone.
+
+    What they tell each other goes through the CPU; only gradients stay on the device.
+    """
 
     rank: int = 0
     size: int = 1
@@ -38,31 +41,44 @@ class Team:
         """
         return rows[self.rank :: self.size]
 
-    def join_shares(self, mine: Tensor, num_rows: int, device: torch.device) -> Tensor:
+    def join_shares(self, mine: Tensor, num_rows: int) -> Tensor:
         """The rows of everyone in their old order, each taken from the one who had it."""
         if self.size == 1:
             return mine
-        everyone = torch.zeros(num_rows, dtype=mine.dtype, device=device)
-        everyone[self.rank :: self.size] = mine.to(device)
+        everyone = mine.new_zeros(num_rows)
+        everyone[self.rank :: self.size] = mine
         distributed.all_reduce(everyone)
-        return everyone.to(mine.device)
+        return everyone
 
-    def mean(self, value: Tensor) -> Tensor:
+    def mean(self, value: float) -> float:
         """The mean over all processes of a number each of them has."""
-        if self.size > 1:
-            distributed.all_reduce(value)
-        return value / self.size
+        everyone = self.join_shares(torch.tensor([value], dtype=torch.float64), self.size)
+        return float(everyone.mean())
 
-    def anyone(self, flag: bool, device: torch.device) -> bool:
-        """Whether it holds for any of them."""
+    def anyone(self, *flags: bool) -> list[bool]:
+        """Which of these hold for any of them."""
         if self.size == 1:
-            return flag
-        return bool(self.mean(torch.tensor(float(flag), device=device)) > 0)
+            return list(flags)
+        held = torch.tensor(flags, dtype=torch.int32)
+        distributed.all_reduce(held, distributed.ReduceOp.MAX)
+        return [bool(flag) for flag in held]
 
-    def wait(self) -> None:
-        """Until everyone is here."""
-        if self.size > 1:
-            distributed.barrier()
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Nobody goes on before everyone is through; what one cannot do, everyone complains of."""
+        if self.size == 1:
+            yield
+            return
+        own = None
+        try:
+            yield
+        except InputError as error:
+            own = error
+        complaints: list[InputError | None] = [None] * self.size
+        distributed.all_gather_object(complaints, own)
+        first = own or next(filter(None, complaints), None)
+        if first is not None:
+            raise first
 
 
 ALONE = Team()
@@ -77,42 +93,69 @@ def shared_loss(model: Any, team: Team) -> Callable[..., Tensor]:
 
 
 class _Loss(nn.Module):
-    """A model whose forward pass is its loss, which is what DistributedDataParallel listens to."""
+    """A model's loss as a forward pass, which is what DistributedDataParallel listens to.
+
+    It shows the model's parameters alone: what else a model holds never changes.
+    """
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.model = model
+        self.weights = nn.ParameterList(model.parameters())
+        self.loss: Callable[..., Tensor] = model.loss
 
     def forward(self, *arguments: Any) -> Tensor:
-        loss: Tensor = self.model.loss(*arguments)
-        return loss
+        return self.loss(*arguments)
+
+
+# Groups are left but kept: one that DistributedDataParallel is the last to hold would wait, with
+# Python's lock in its hands, for threads of its own that wait for the lock.
+_LEFT: list[Any] = []
 
 
 @contextmanager
 def join(device: str = "auto") -> Iterator[tuple[Team, torch.device]]:
     """The team that torchrun started this process for, and the device this process works on."""
+    place = choose_device(device)
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        yield ALONE, choose_device(device)
+        yield ALONE, place
         return
-    place = choose_device(device)
-    if place.type == "cuda":
-        local = int(os.environ["LOCAL_RANK"])
-        if local >= torch.cuda.device_count():
-            raise InputError(
-                f"process {local} of this machine has no GPU of its own: there are "
-                f"{torch.cuda.device_count()}; start as many with --nproc-per-node, or use "
-                "--device cpu"
-            )
-        place = torch.device("cuda", local)
-        torch.cuda.set_device(place)
-    distributed.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    on_gpu = place.type == "cuda"
+    store, rank, size = next(rendezvous("env://"))
+    # torchrun keeps one store through all restarts: without a shelf of its own, a team that was
+    # restarted may find the addresses of the dead. (Machines may count restarts differently.)
+    if os.environ.get("GROUP_WORLD_SIZE") == "1":
+        store = PrefixStore(f"start {_num_restarts()}", store)
+    backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
+    _LEFT.append(distributed.group.WORLD)
     try:
-        yield Team(distributed.get_rank(), size), place
+        team = Team(rank, size)
+        if on_gpu:
+            with team.together():
+                place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
+            torch.cuda.set_device(place)
+        yield team, place
     finally:
         distributed.destroy_process_group()
 
 
+def _own_gpu(number: int, num_gpus: int) -> torch.device:
+    if number >= num_gpus:
+        raise InputError(
+            f"process {number} of its machine has no GPU of its own: there are {num_gpus}; start "
+            "as many with --nproc-per-node, or use --device cpu"
+        )
+    return torch.device("cuda", number)
+
+
 def was_restarted() -> bool:
-    """Whether torchrun started this team anew after one of its processes had died."""
-    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    """Whether torchrun started this process anew after one of its team had died."""
+    return _num_restarts() > 0
+
+
+def _num_restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from targcn.checkpoint import Run
+from targcn.drawing import new_figure, require_picture, save_picture
 from targcn.errors import InputError
 from targcn.facts.dataset import Context
 from targcn.models.contract import Queries
@@ -160,13 +161,9 @@ def in_words(explanation: Explanation) -> list[str]:
 
 def plot(explanation: Explanation, path: Path | str) -> None:
     """Draw the reasons on a time axis, what speaks for the answer above, against it below."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError(
-            "plots need matplotlib; install it with: pip install 'targcn[plot]'"
-        ) from None
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    path = Path(path)
+    require_picture(path)
+    figure = new_figure()
     axes: Any = figure.add_subplot()
     deltas: Sequence[int] = [reason.delta for reason in explanation.reasons]
     effects = [reason.effect for reason in explanation.reasons]
@@ -189,4 +186,4 @@ def plot(explanation: Explanation, path: Path | str) -> None:
     axes.set_xlabel(f"{explanation.unit}s from {explanation.time}")
     axes.set_ylabel("change of probability")
     axes.set_title(f"{explanation.subject} — {explanation.relation} — {explanation.object}")
-    figure.savefig(path, dpi=150)
+    save_picture(figure, path)

@@ -100,7 +100,7 @@ def sample(
     Drawing K without replacement by weight is a race: each fact arrives after an exponential time
     divided by its weight, and the first K are taken. With a window, facts farther away in the
     order of time than `window / 2` places do not start; the missed probability is measured in
-    benchmarks/sampler.py.
+    `targcn bench sampler`.
     """
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]

@@ -5,8 +5,9 @@ Next room: training.
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,16 +20,38 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     parameters = list(model.parameters())
     on_gpu = parameters[0].device.type == "cuda"
-    if name == "adagrad":
-        return torch.optim.Adagrad(parameters, lr=learning_rate)
     # On a GPU the rate is a tensor, so that a recorded step reads the rate of the day.
-    rate = torch.tensor(learning_rate, device=parameters[0].device)
-    return torch.optim.Adam(
-        parameters,
-        lr=rate if on_gpu else learning_rate,
-        fused=True,
-        capturable=on_gpu,
-    )
+    rate = torch.tensor(learning_rate, device=parameters[0].device) if on_gpu else learning_rate
+    if name == "adam":
+        return torch.optim.Adam(parameters, lr=rate, fused=True, capturable=on_gpu)
+    if on_gpu:
+        return RecordableAdagrad(parameters, rate)
+    return torch.optim.Adagrad(parameters, lr=learning_rate, fused=True)
+
+
+class RecordableAdagrad(torch.optim.Optimizer):
+    """Adagrad whose rate is read from a tensor, which torch's own cannot do in a recorded step."""
+
+    EPSILON = 1e-10
+
+    def __init__(self, parameters: Iterable[Tensor], rate: Tensor | float) -> None:
+        super().__init__(parameters, {"lr": rate})
+        for group in self.param_groups:
+            for weight in group["params"]:
+                state = self.state[weight]
+                state["step"], state["sum"] = torch.zeros(()), torch.zeros_like(weight)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                state = self.state[weight]
+                state["step"] += 1
+                state["sum"].addcmul_(weight.grad, weight.grad)
+                change = weight.grad.div_(state["sum"].sqrt().add_(self.EPSILON))
+                weight.sub_(change.mul_(group["lr"]))
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
@@ -74,15 +97,29 @@ class Replay:
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
-    """Let Ctrl-C and a polite kill finish the step; a second one stops at once."""
+def matmul_precision(name: str) -> Iterator[None]:
+    """Matrix products of this precision, for a while; everyone else's stay as they are."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def stop_on_signal(patient: bool = False) -> Iterator[threading.Event]:
+    """Let Ctrl-C and a polite kill finish the step; a second one stops at once, unless patient.
+
+    In a team everyone may be signalled twice, by whoever stops it and by the launcher.
+    """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
 
     def ask(number: int, frame: object) -> None:
-        if asked.is_set():
+        if asked.is_set() and not patient:
             raise KeyboardInterrupt
         asked.set()
 

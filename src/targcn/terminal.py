@@ -5,6 +5,7 @@ cli.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,10 +54,12 @@ def table_of(*columns: str) -> "Table":
     return table
 
 
-def show(content: Any) -> None:
+def show(content: Any, folded: bool = True) -> None:
+    """Print text or a table; one that is not folded is as wide as its cells."""
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
+    width = (None if sys.stdout.isatty() else 120) if folded else 10_000
+    console = Console(width=width, highlight=False, markup=False)
     console.print(content, soft_wrap=isinstance(content, str))
 
 
@@ -64,10 +67,15 @@ def show_json(content: object) -> None:
     print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
+def _is_watched() -> bool:
+    # Of several processes that were started together, the first one draws.
+    return sys.stderr.isatty() and os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def counting(label: str, what: str) -> Iterator[Callable[[int, int], None] | None]:
     """A bar with a rate and the time left on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
+    if not _is_watched():
         yield None
         return
     from rich.console import Console
@@ -96,7 +104,7 @@ def counting(label: str, what: str) -> Iterator[Callable[[int, int], None] | Non
 @contextmanager
 def receiving() -> Iterator[Callable[[str, int, int | None], None] | None]:
     """A bar per downloaded file on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
+    if not _is_watched():
         yield None
         return
     from rich.console import Console
@@ -122,7 +130,7 @@ def receiving() -> Iterator[Callable[[str, int, int | None], None] | None]:
 @contextmanager
 def training_bar() -> Iterator[Callable[["Sign"], None] | None]:
     """Epoch, loss, rate, time left and the latest look at the valid split, on a terminal."""
-    if not sys.stderr.isatty():
+    if not _is_watched():
         yield None
         return
     from datetime import timedelta

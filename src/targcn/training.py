@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,12 +25,18 @@ from targcn.distributed import ALONE, Team, shared_loss
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
-from targcn.files import atomic_file, remove_drafts
+from targcn.files import atomic_file, remove_drafts, require_absent
 from targcn.filtering import Filter
 from targcn.models import DEFAULT, create, find_model
 from targcn.models.contract import learns
 from targcn.runs import RunFile, find_run
-from targcn.steps import Replay, make_optimizer, set_rate, stop_on_signal
+from targcn.steps import (
+    Replay,
+    make_optimizer,
+    matmul_precision,
+    set_rate,
+    stop_on_signal,
+)
 
 SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_SIGNS = 0.5
@@ -54,6 +61,9 @@ class Training:
 
     optimizer: Literal["adam", "adagrad"] = "adam"
     """The rule of the steps."""
+
+    matmul_precision: Literal["highest", "high"] = "high"
+    """Matrix products of the steps on a GPU: high is TF32, several times as fast."""
 
     validate_every: int = 5
     """Epochs between two looks at the valid split."""
@@ -116,12 +126,14 @@ def fit(
     device: str | torch.device = "auto",
     watch: Watch | None = None,
     team: Team = ALONE,
+    restarted: bool = False,
     **settings: Any,
 ) -> Run:
     """Train a model of this name; keep it in the folder `out` if one is given.
 
     Settings of the model and of the training come from the run file, then from the arguments. A
-    team trains together (see distributed.py): each process calls this with the same arguments.
+    team trains together (see distributed.py): each process calls this with the same arguments. If
+    it was restarted, it goes on with what it had begun in `out`.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=10)
@@ -142,11 +154,16 @@ def fit(
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
     made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
     folder = None if out is None else Path(out)
-    if folder is not None and team.leads:
-        save_run(made, folder)
-    if learns(module):
-        return Trainer(made, training, folder, where, watch, team).train()
-    return made
+    if folder is not None and team.anyone(restarted and folder.exists())[0]:
+        with team.together():
+            if not _is_begun(made, folder):
+                require_absent(folder)
+        return resume(folder, device=where, watch=watch, team=team)
+    trainer = Trainer(made, training, folder, where, watch, team) if learns(module) else None
+    with team.together():
+        if folder is not None and team.leads:
+            save_run(made, folder)
+    return trainer.train() if trainer else made
 
 
 def resume(
@@ -158,19 +175,27 @@ def resume(
 ) -> Run:
     """Go on with a run that was stopped, as if it had not been."""
     folder = Path(folder)
-    run = load_run(folder)
+    with team.together():
+        run = load_run(folder)
+        tensors, position = read_state(folder)
     if team.leads:
         remove_drafts(folder)
     if not learns(run.model):
         return run
     training = build(Training, run.training, "training")
     trainer = Trainer(run, training, folder, choose_device(device), watch, team)
-    tensors, position = read_state(folder)
-    # Nobody may write before everybody has read.
-    team.wait()
     if tensors:
         trainer.restore(tensors, build(Position, position, "state"))
     return trainer.train()
+
+
+def _is_begun(run: Run, folder: Path) -> bool:
+    """Whether a folder holds this very training."""
+    kept = load_run(folder)
+    same = ("model_name", "settings", "seed", "run_name", "training")
+    return all(getattr(kept, name) == getattr(run, name) for name in same) and np.array_equal(
+        kept.dataset.facts.columns, run.dataset.facts.columns
+    )
 
 
 def choose_settings(
@@ -234,17 +259,16 @@ class Trainer:
         self.began = self.saved = self.signed = time.monotonic()
         self.seconds_before, self.steps_taken = self.position.seconds, 0
         self._cut_trace()
-        with stop_on_signal() as self.stop:
+        with stop_on_signal(patient=self.team.size > 1) as self.stop:
             while self.position.epoch < self.training.epochs and not self._is_tired():
-                self._run_epoch()
+                with matmul_precision(self.training.matmul_precision):
+                    self._run_epoch()
                 if self._is_due():
                     self._look()
         self.model.load_state_dict(self.best)
         if self.judge is not None and self.best_report is None:
             self.best_report = self.judge.report(self.run)
         self._write_result()
-        # Nobody may go on to read what is not yet written.
-        self.team.wait()
         return replace(self.run, report=self.best_report)
 
     def _run_epoch(self) -> None:
@@ -257,25 +281,26 @@ class Trainer:
             position.step += 1
             self.steps_taken += 1
             now = time.monotonic()
-            stopping = self._is_stopping()
-            if stopping or now - self.saved > SECONDS_BETWEEN_SAVES:
-                position.loss_sum = float(loss_sum)
+            stopping, saving = self._agree(now)
+            if stopping or saving:
+                position.loss_sum = self.team.mean(float(loss_sum))
                 self._save()
             if stopping:
                 raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
             if self.watch is not None and now - self.signed > SECONDS_BETWEEN_SIGNS:
                 self._sign(float(loss_sum) / position.step)
-        loss = float(self.team.mean(loss_sum)) / self.num_steps
+        loss = self.team.mean(float(loss_sum)) / self.num_steps
         position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
         seconds = time.monotonic() - started
         self._trace(loss=loss, seconds=seconds, queries_per_second=len(self.batches) / seconds)
         self._sign(loss)
 
-    def _is_stopping(self) -> bool:
-        """Whether this process or another of the team was asked to stop; all stop together."""
-        if self.team.size > 1 and self.position.step % STEPS_BETWEEN_AGREEMENTS:
-            return False
-        return self.team.anyone(self.stop.is_set(), self.device)
+    def _agree(self, now: float) -> list[bool]:
+        """Whether anyone was asked to stop, and whether it is time to save; all do it together."""
+        last = self.position.step == self.num_steps
+        if self.team.size > 1 and self.steps_taken % STEPS_BETWEEN_AGREEMENTS and not last:
+            return [False, False]
+        return self.team.anyone(self.stop.is_set(), now - self.saved > SECONDS_BETWEEN_SAVES)
 
     def _take_step(self, batch: Batch) -> Tensor:
         step = self.position.epoch * self.num_steps + self.position.step
@@ -337,24 +362,27 @@ class Trainer:
         self._sign(math.nan)
 
     def _write_result(self) -> None:
-        if self.folder is not None:
-            trained = {
-                "epochs": self.position.epoch,
-                "best_epoch": self.position.best_epoch,
-                "seconds": round(self._seconds(), 1),
-                "device": describe_device(self.device),
-            }
-            reports = [self.best_report.to_json()] if self.best_report else []
-            write_result(self.run, self.folder, trained, reports)
+        several = f"{self.team.size} × " if self.team.size > 1 else ""
+        trained = {
+            "epochs": self.position.epoch,
+            "best_epoch": self.position.best_epoch,
+            "seconds": round(self._seconds(), 1),
+            "device": several + describe_device(self.device),
+        }
+        reports = [self.best_report.to_json()] if self.best_report else []
+        with self.team.together():
+            if self.folder is not None:
+                write_result(self.run, self.folder, trained, reports)
 
     def _save(self) -> None:
         self.saved = time.monotonic()
         self.position.seconds = self._seconds()
-        if self.folder is not None:
-            tensors = {f"model/{name}": value for name, value in self.model.state_dict().items()}
-            for number, state in self.optimizer.state_dict()["state"].items():
-                tensors |= {f"optimizer/{number}/{key}": value for key, value in state.items()}
-            write_state(self.folder, tensors, asdict(self.position))
+        tensors = {f"model/{name}": value for name, value in self.model.state_dict().items()}
+        for number, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer/{number}/{key}": value for key, value in state.items()}
+        with self.team.together():
+            if self.folder is not None:
+                write_state(self.folder, tensors, asdict(self.position))
 
     def _seconds(self) -> float:
         return self.seconds_before + time.monotonic() - self.began

@@ -6,6 +6,7 @@ prints one sentence and exits with 2.
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -13,22 +14,29 @@ from cyclopts import App, CycloptsError
 
 from targcn import __version__
 from targcn.cli.ask import explain_answer, predict_answers
+from targcn.cli.bench import bench
+from targcn.cli.compare import compare_runs
 from targcn.cli.data import data
 from targcn.cli.runs import evaluate_run, list_models, train
 from targcn.errors import InputError
+
+SECONDS_TO_TALK = 5.0
 
 app = App(
     name="targcn",
     help="Complete a temporal knowledge graph: rank the missing facts among dated ones.",
     version=f"targcn {__version__}",
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,
 )
 app.command(data)
 app.command(list_models, name="models")
 app.command(train, name="train")
 app.command(evaluate_run, name="evaluate")
+app.command(compare_runs, name="compare")
 app.command(predict_answers, name="predict")
 app.command(explain_answer, name="explain")
+app.command(bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -42,15 +50,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
     except KeyboardInterrupt:
-        print("targcn: stopped", file=sys.stderr)
+        if _leads():
+            print("targcn: stopped", file=sys.stderr)
         sys.exit(130)
 
 
 def _complain(sentence: str) -> None:
-    # Of several processes that were started together, the first one does the talking.
-    if os.environ.get("RANK", "0") == "0":
+    if _leads():
         print(f"targcn: {sentence}", file=sys.stderr)
+    else:
+        # The launcher ends everyone when one has left, so the first must have said it by then.
+        time.sleep(SECONDS_TO_TALK)
     sys.exit(2)
+
+
+def _leads() -> bool:
+    """Of several processes that were started together, the first one does the talking."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def program() -> None:
@@ -63,6 +79,9 @@ def program() -> None:
         main()
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 0
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        code = 1
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     with suppress(OSError, ValueError):

@@ -25,9 +25,13 @@ def open_source(source: str, read: Reading | None) -> "Dataset":
         return open_dataset(source, read, progress)
 
 
-def load_folder(folder: Path) -> "Run":
+def require_folder(folder: Path) -> None:
     if not folder.exists():
         raise InputError(f"there is no run {folder}; 'targcn train --out {folder}' makes one")
+
+
+def load_folder(folder: Path) -> "Run":
+    require_folder(folder)
     from targcn.checkpoint import load_run
 
     return load_run(folder)

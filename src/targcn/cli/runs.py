@@ -99,27 +99,29 @@ def train(
     from targcn.training import resume as go_on
 
     with join(device) as (team, place):
-        if resume is None and was_restarted() and out is not None and out.exists():
-            resume = out
+        [restarted] = team.anyone(was_restarted())
         if resume is None:
             if team.size > 1 and out is None:
                 raise InputError(
                     "several processes were started, but no --out given; name a folder, so that "
                     "they find the run again if one of them has to be restarted"
                 )
-            if out is not None and team.leads:
-                require_absent(out)
-            dataset = open_source(source, read)
-            out = out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
-        else:
-            out = resume
+            # The leader first: what it has to download, the others find.
+            for leader in (True, False):
+                with team.together():
+                    if team.leads is leader:
+                        if leader and out is not None and not restarted:
+                            require_absent(out)
+                        dataset = open_source(source, read)
+        out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
         try:
             with training_bar() as watch:
-                if tensorboard and team.leads:
-                    from targcn.tracking import tensorboard_watch
+                with team.together():
+                    if tensorboard and team.leads:
+                        from targcn.tracking import tensorboard_watch
 
-                    # Beside the run folder, which training makes whole.
-                    watch = tensorboard_watch(out.with_name(f"{out.name}-tensorboard"), watch)
+                        # Beside the run folder, which training makes whole.
+                        watch = tensorboard_watch(out.with_name(f"{out.name}-tensorboard"), watch)
                 if resume is not None:
                     trained = go_on(resume, device=place, watch=watch, team=team)
                 else:
@@ -133,12 +135,14 @@ def train(
                         device=place,
                         watch=watch,
                         team=team,
+                        restarted=restarted,
                         **options,
                     )
         except TrainingStopped as stopped:
-            if team.leads:
-                message = f"targcn: {stopped}; go on with: targcn train --resume {out}"
-                print(message, file=sys.stderr)
+            with team.together():
+                if team.leads:
+                    message = f"targcn: {stopped}; go on with: targcn train --resume {out}"
+                    print(message, file=sys.stderr)
             sys.exit(130)
     if team.leads:
         _show_trained(trained, out, device)
@@ -193,8 +197,9 @@ def evaluate_run(
     from targcn.distributed import join
     from targcn.evaluation import evaluate
 
-    loaded = load_folder(run)
     with join(device) as (team, place), counting(f"judging {split}", "queries") as progress:
+        with team.together():
+            loaded = load_folder(run)
         report = evaluate(
             loaded,
             split=split,

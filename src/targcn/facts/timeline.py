@@ -93,6 +93,35 @@ class Timeline:
             return str(value)
         return str(np.datetime64(value, CALENDAR_CODES[self.unit]))  # type: ignore[call-overload]
 
+    def calendar(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Year, month and day of each tick, one row each; the day with the part of it gone by.
+
+        Times that are no dates count as years.
+
+        >>> hours = Timeline.of("hour", calendar_value("2014-03-09T00", "hour"), True, [0])
+        >>> hours.calendar(np.array([0, 36])).tolist()
+        [[2014.0, 2014.0], [3.0, 3.0], [9.0, 10.5]]
+        """
+        values = self.start + ticks
+        if not self.dated:
+            return np.stack([values, np.zeros_like(values), np.zeros_like(values)]).astype(float)
+        moments = values.astype(f"M8[{CALENDAR_CODES[self.unit]}]")
+        years, months, days = (moments.astype(f"M8[{code}]") for code in "YMD")
+        in_month = days - months.astype("M8[D]")
+        gone = (
+            (moments - days.astype(moments.dtype))
+            / np.timedelta64(1, "D").astype(f"m8[{CALENDAR_CODES[self.unit]}]")
+            if self.unit in ("hour", "minute", "second")
+            else 0.0
+        )
+        return np.stack(
+            [
+                years.astype(np.int64) + 1970.0,
+                (months - years.astype("M8[M]")).astype(np.int64) + 1.0,
+                in_month.astype(np.int64) + 1.0 + gone,
+            ]
+        )
+
     @property
     def first(self) -> str:
         """The first time, as a label."""

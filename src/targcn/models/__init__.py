@@ -27,6 +27,24 @@ MODELS: Final = {
     "targcn": ModelEntry(
         "targcn", "TARGCN", "a subject is the mean of its facts around the query's time"
     ),
+    "tcompounde": ModelEntry(
+        "tcompounde", "TCompoundE", "factors: relation and time move and scale the subject"
+    ),
+    "teast": ModelEntry("teast", "TeAST", "factors: complex, relations on a spiral of time"),
+    "telm": ModelEntry("telm", "TeLM", "factors: multivectors, modulated by the time"),
+    "chronor": ModelEntry(
+        "chronor", "ChronoR", "factors: complex, turned by relation and time side by side"
+    ),
+    "tntcomplex": ModelEntry(
+        "tntcomplex", "TNTComplEx", "factors: complex, relations partly modulated by the time"
+    ),
+    "de-simple": ModelEntry(
+        "de_simple", "DESimplE", "factors: SimplE whose entities swing with year, month and day"
+    ),
+    "tcomplex": ModelEntry("tcomplex", "TComplEx", "factors: complex, modulated by the time"),
+    "complex": ModelEntry("complex", "ComplEx", "factors without time: complex vectors"),
+    "simple": ModelEntry("simple", "SimplE", "factors without time: a vector for each direction"),
+    "distmult": ModelEntry("distmult", "DistMult", "factors without time: real vectors"),
     "seen": ModelEntry(
         "floors", "Seen", "no training: seen before, then often together, then common"
     ),

@@ -55,6 +55,13 @@ def sums_and_table(
     return found
 
 
+def rows_and_table(table: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The same without sums."""
+    nothing = rows.new_zeros(0, 1)
+    _, single, whole = sums_and_table(table, nothing, nothing.to(table.dtype), rows)
+    return single, whole
+
+
 class _SumsAndTable(Function):
     """Sums of a table's rows, single rows, and the table again, for a product with all of it.
 

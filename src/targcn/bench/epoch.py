@@ -1,0 +1,238 @@
+"""How long an epoch of training TARGCN takes, beside its products alone and beside a plain loop.
+
+The loop is the real one (training.Trainer, on a GPU with the recorded step); only its batches are
+watched as they come and go. The three take turns in one run: after each step on a CPU, after each
+epoch on a GPU.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from targcn.batches import Batch, Batches
+from targcn.bench.comparing import load_plain, why_none
+from targcn.bench.generation import Shape, open_source
+from targcn.bench.measuring import (
+    Progress,
+    Result,
+    Row,
+    check_at_least,
+    clock,
+    describe_machine,
+    forget_peak,
+    peak_bytes,
+)
+from targcn.bench.untrained import make_untrained
+from targcn.checkpoint import Run
+from targcn.devices import choose_device
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset, Facts
+from targcn.steps import Replay, make_optimizer
+from targcn.training import Trainer
+
+TRAINING: Final = "training"
+PRODUCTS: Final = "scoring product and loss alone"
+PLAIN: Final = "plain loop"
+# How many are timed, after how many that are not: steps on a CPU, epochs on a GPU.
+STEPS, STEPS_BEFORE = 17, 3
+EPOCHS, EPOCHS_BEFORE = 5, 1
+# Steps of the others in one turn on a GPU; on a CPU it is one.
+TURNS: Final = {PRODUCTS: 200, PLAIN: 3}
+# A recorded step is recorded by then.
+TURNS_BEFORE: Final = Replay.NUM_WARM_UP + 2
+
+Step = Callable[[Batch], Any]
+
+
+def measure_epoch(
+    source: Dataset | Shape,
+    *,
+    run: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    repeats: int | None = None,
+    device: str = "auto",
+    plain: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Milliseconds per step and seconds per epoch: medians of so many steps (GPU: epochs)."""
+    loops, place = load_plain(plain), choose_device(device)
+    on_gpu = place.type == "cuda"
+    if repeats is None:
+        repeats = EPOCHS if on_gpu else STEPS
+    check_at_least(1, repeats=repeats)
+    dataset, data = open_source(source)
+    if len(dataset.train) == 0:
+        raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
+    # A look at the valid split is no part of an epoch.
+    nothing = Facts(dataset.valid.columns[:, :0])
+    dataset = replace(dataset, splits={**dataset.splits, "valid": nothing})
+    forget_peak(place)
+    made, training = make_untrained(dataset, "targcn", run, settings or {})
+    notes = []
+    if loops is None:
+        notes.append(why_none(plain))
+    elif not loops.PlainTARGCN.covers(made.settings):
+        notes.append("no plain version to compare with: the plain loop lacks one of the settings")
+        loops = None
+
+    def bring_others() -> dict[str, Step]:
+        others = {PRODUCTS: _products(made, training.batch_size, place)}
+        return others | ({PLAIN: _plain_step(loops, made, place)} if loops is not None else {})
+
+    num_steps = -(-2 * len(dataset.train) // training.batch_size)
+    epochs = EPOCHS_BEFORE + repeats
+    if not on_gpu:
+        # The last step of an epoch, which may be smaller, is not counted on.
+        epochs = -(-(STEPS_BEFORE + repeats) // max(num_steps - 1, 1))
+    training = replace(training, epochs=epochs, validate_every=epochs, patience=0)
+    trainer = Trainer(made, training, None, place)
+    watched = WatchedBatches(trainer.batches, repeats, bring_others, progress)
+    trainer.batches = watched  # type: ignore[assignment]
+    trainer.train()
+    arguments = {
+        "run": made.run_name,
+        "settings": asdict(made.settings),
+        "batch_size": training.batch_size,
+        "repeats": repeats,
+        "device": str(place),
+    }
+    return Result(
+        "epoch", arguments, data, describe_machine(place), _rows(watched), notes=tuple(notes)
+    )
+
+
+class WatchedBatches:
+    """A training's own batches, timed from when one is asked for until the next one is.
+
+    Between two of them (on a GPU between two epochs) the others take their turn on the same.
+    """
+
+    def __init__(
+        self,
+        batches: Batches,
+        repeats: int,
+        bring_others: Callable[[], Mapping[str, Step]],
+        progress: Progress | None,
+    ) -> None:
+        self.batches, self.repeats, self.progress = batches, repeats, progress
+        self.bring_others = bring_others
+        self.others: Mapping[str, Step] = {}
+        self.on_gpu = batches.device.type == "cuda"
+        self.num_before = EPOCHS_BEFORE if self.on_gpu else STEPS_BEFORE
+        self.steps_per_epoch = max(len(batches) / batches.batch_size, 1.0)
+        # Seconds of a step, one for each time that it was timed.
+        self.seconds: dict[str, list[float]] = {TRAINING: []}
+        # Of the training alone, before the others came.
+        self.peak_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
+        coming = self.batches.of_epoch(epoch, step)
+        return self._whole(coming) if self.on_gpu else self._one_by_one(coming)
+
+    def _one_by_one(self, coming: Iterator[Batch]) -> Iterator[Batch]:
+        while len(self.seconds[TRAINING]) < self.repeats:
+            begin = clock(self.batches.device)
+            batch = next(coming, None)
+            smaller = batch is not None and len(batch) < self.batches.batch_size
+            if batch is None or (smaller and self.batches.num_steps > 1):
+                return
+            yield batch
+            self._finish(clock(self.batches.device) - begin, [batch])
+
+    def _whole(self, coming: Iterator[Batch]) -> Iterator[Batch]:
+        first: list[Batch] = []
+        begin = clock(self.batches.device)
+        for batch in coming:
+            if len(first) < min(TURNS[PLAIN], max(self.batches.num_steps - 1, 1)):
+                # A copy, or all that was drawn ahead together with it would be kept.
+                first.append(Batch.of_tensors(tuple(column.clone() for column in batch.tensors)))
+            yield batch
+        seconds = clock(self.batches.device) - begin
+        self._finish(seconds / self.steps_per_epoch, first)
+
+    def _finish(self, seconds: float, batches: Sequence[Batch]) -> None:
+        if self.num_before == 0:
+            self.seconds[TRAINING].append(seconds)
+            for name in self.others:
+                turns = TURNS[name] if self.on_gpu else 1
+                self.seconds[name].append(self._take_turns(name, batches, turns))
+            if self.progress is not None:
+                self.progress(len(self.seconds[TRAINING]), self.repeats)
+            return
+        self.num_before -= 1
+        if self.num_before == 0:
+            self.peak_bytes = peak_bytes(self.batches.device)
+            self.others = self.bring_others()
+            for name in self.others:
+                self.seconds[name] = []
+                self._take_turns(name, batches, TURNS_BEFORE)
+
+    def _take_turns(self, name: str, batches: Sequence[Batch], turns: int) -> float:
+        begin = clock(self.batches.device)
+        for batch in islice(cycle(batches), turns):
+            self.others[name](batch)
+        return (clock(self.batches.device) - begin) / turns
+
+
+def _rows(watched: WatchedBatches) -> list[Row]:
+    median = {name: statistics.median(seconds) for name, seconds in watched.seconds.items()}
+    rows: list[Row] = []
+    for name, seconds in median.items():
+        row = {
+            "what": name,
+            "milliseconds_per_step": seconds * 1e3,
+            "seconds_per_epoch": seconds * watched.steps_per_epoch,
+            "queries_per_second": len(watched) / (seconds * watched.steps_per_epoch),
+            "ratio_to_products": seconds / median[PRODUCTS],
+        }
+        if PLAIN in median:
+            row["ratio_to_plain"] = median[PLAIN] / seconds
+        if name == TRAINING:
+            row["peak_bytes"] = watched.peak_bytes
+        rows.append(row)
+    return rows
+
+
+def _products(run: Run, batch_size: int, device: torch.device) -> Step:
+    """The least any such model has to do: one product with all entities, and back."""
+    size = run.settings.size
+    table = torch.randn(len(run.dataset.entities), size, device=device, requires_grad=True)
+    # Scores of the size a model has: larger ones underflow in the softmax, which is slow.
+    vectors = (0.2 * torch.randn(batch_size, size, device=device)).requires_grad_()
+
+    def step(batch: Batch) -> Tensor:
+        table.grad = vectors.grad = None
+        loss = functional.cross_entropy(vectors[: len(batch)] @ table.T, batch.answers)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    if device.type != "cuda":
+        return step
+    replay = Replay(step, device)
+    return lambda batch: replay.take(Batch(batch.queries, batch.answers, ()))
+
+
+def _plain_step(loops: Any, run: Run, device: torch.device) -> Step:
+    dataset = run.dataset
+    sizes = len(dataset.entities), len(dataset.relations)
+    model = loops.PlainTARGCN(dataset.train.columns, *sizes, run.settings).to(device)
+    optimizer = make_optimizer(model, "adam", 1e-3)
+
+    def step(batch: Batch) -> None:
+        queries = batch.queries
+        loss = model.loss(queries.subjects, queries.relations, queries.times, batch.answers)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step

@@ -1,0 +1,361 @@
+"""`targcn bench`: how fast each part is on this machine, on any data set or a generated one."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter, Token
+
+from targcn.cli.common import AsJson, Context, open_source
+from targcn.cli.figures import report
+from targcn.errors import InputError
+from targcn.terminal import counting
+
+if TYPE_CHECKING:
+    from targcn.bench import Shape
+    from targcn.facts.dataset import Dataset
+
+bench = App(name="bench", help="Measure how fast each part is here, and in how much memory.")
+
+
+def _read_count(kind: object, tokens: Sequence[Token]) -> int:
+    return _whole_number(tokens[0].value)
+
+
+def _read_counts(kind: object, tokens: Sequence[Token]) -> tuple[int, ...]:
+    return tuple(_whole_number(token.value) for token in tokens)
+
+
+def _whole_number(written: str) -> int:
+    """A whole number, also one written like 1e6."""
+    try:
+        number = float(written)
+        if number != int(number):
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise InputError(
+            f"{written!r} is not a whole number; write it like 1000000 or 1e6"
+        ) from None
+    return int(number)
+
+
+Count = Annotated[int, Parameter(converter=_read_count)]
+Counts = Annotated[
+    tuple[int, ...], Parameter(converter=_read_counts, consume_multiple=True, negative="")
+]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The shape of a generated data set; what is left out keeps the default of bench.Shape."""
+
+    facts: Count | None = None
+    """Generate a data set of so many facts (100,000)."""
+
+    entities: Count | None = None
+    """Generate so many entities (10,000)."""
+
+    relations: Count | None = None
+    """Generate so many relations (200)."""
+
+    days: Count | None = None
+    """Generate so many days (365)."""
+
+    skew: float | None = None
+    """Zipf's exponent of how often entities and relations are met (1); 0: all alike."""
+
+    seed: int | None = None
+    """Seed of what is generated (0)."""
+
+
+HowToGenerate = Annotated[Generated, Parameter(name="*")]
+
+
+@bench.command(name="sampler")
+def bench_sampler(
+    source: str | None = None,
+    *,
+    shape: HowToGenerate | None = None,
+    queries: Count = 2048,
+    device: str = "auto",
+    plain: str | None = None,
+    out: Path | None = None,
+    json: AsJson = False,
+) -> None:
+    """Time the sampler, K being 100, and see what its window misses.
+
+    Parameters
+    ----------
+    source
+        A name, a folder, or a file; congress where nothing is generated.
+    queries
+        How many training queries to draw for.
+    device
+        auto, cpu or cuda.
+    plain
+        File with the plain versions to compare with (benchmarks/plain.py if it is here); or none.
+    out
+        Write the figures as JSON into this file too.
+    json
+        Print JSON for programs.
+    """
+    from targcn.bench import measure_sampler
+
+    data = _open(source, shape)
+    with counting("sampling", "rows") as progress:
+        result = measure_sampler(
+            data, queries=queries, device=device, plain=plain, progress=progress
+        )
+    report(result, out, json)
+
+
+@bench.command(name="epoch")
+def bench_epoch(
+    source: str | None = None,
+    *,
+    shape: HowToGenerate | None = None,
+    run: str | None = None,
+    repeats: Count | None = None,
+    device: str = "auto",
+    plain: str | None = None,
+    out: Path | None = None,
+    json: AsJson = False,
+    **settings: str,
+) -> None:
+    """Time the training of TARGCN, beside its products alone and beside a plain loop.
+
+    Parameters
+    ----------
+    source
+        A name, a folder, or a file; congress where nothing is generated.
+    run
+        The published run whose settings to take; left out, the published code's at size 300.
+    repeats
+        Steps to time (17), on a GPU epochs (5), after a few that are not.
+    device
+        auto, cpu or cuda.
+    plain
+        File with the plain versions to compare with (benchmarks/plain.py if it is here); or none.
+    out
+        Write the figures as JSON into this file too.
+    json
+        Print JSON for programs.
+    settings
+        Any setting of TARGCN or its training (see `models targcn`).
+    """
+    from targcn.bench import measure_epoch
+
+    data = _open(source, shape)
+    with counting("training", "repeats") as progress:
+        result = measure_epoch(
+            data,
+            run=run,
+            settings=settings,
+            repeats=repeats,
+            device=device,
+            plain=plain,
+            progress=progress,
+        )
+    report(result, out, json)
+
+
+@bench.command(name="evaluate")
+def bench_evaluate(
+    source: str | None = None,
+    *,
+    shape: HowToGenerate | None = None,
+    model: str = "targcn",
+    run: str | None = None,
+    context: Context = "train+valid",
+    device: str = "auto",
+    plain: str | None = None,
+    out: Path | None = None,
+    json: AsJson = False,
+    **settings: str,
+) -> None:
+    """Time the judging of the test split under the three filters.
+
+    Parameters
+    ----------
+    source
+        A name, a folder, or a file; congress where nothing is generated.
+    model
+        What to judge, its weights as they are drawn (see `models`).
+    run
+        The published run whose settings to take; left out, the published code's at size 300.
+    context
+        The facts the model may look at.
+    device
+        auto, cpu or cuda.
+    plain
+        File with the plain versions to compare with (benchmarks/plain.py if it is here); or none.
+    out
+        Write the figures as JSON into this file too.
+    json
+        Print JSON for programs.
+    settings
+        Any setting of the model (see `models NAME`).
+    """
+    from targcn.bench import measure_evaluate
+
+    data = _open(source, shape)
+    with counting("judging", "queries") as progress:
+        result = measure_evaluate(
+            data,
+            model=model,
+            run=run,
+            settings=settings,
+            context=context,
+            device=device,
+            plain=plain,
+            progress=progress,
+        )
+    report(result, out, json)
+
+
+@bench.command(name="predict")
+def bench_predict(
+    source: str | None = None,
+    *,
+    shape: HowToGenerate | None = None,
+    model: str = "targcn",
+    run: str | None = None,
+    questions: Count = 200,
+    out: Path | None = None,
+    json: AsJson = False,
+    **settings: str,
+) -> None:
+    """Time questions one by one, in a loaded process and as whole commands.
+
+    Parameters
+    ----------
+    source
+        A name, a folder, or a file; congress where nothing is generated.
+    model
+        What to ask, its weights as they are drawn (see `models`).
+    run
+        The published run whose settings to take; left out, the published code's at size 300.
+    questions
+        How many questions of the test split to ask.
+    out
+        Write the figures as JSON into this file too.
+    json
+        Print JSON for programs.
+    settings
+        Any setting of the model (see `models NAME`).
+    """
+    from targcn.bench import measure_predict
+
+    data = _open(source, shape)
+    with counting("asking", "questions") as progress:
+        result = measure_predict(
+            data, model=model, run=run, settings=settings, questions=questions, progress=progress
+        )
+    report(result, out, json)
+
+
+@bench.command(name="ingest")
+def bench_ingest(
+    *,
+    rows: Counts = (2_000_000,),
+    entities: Count = 1_000_000,
+    relations: Count = 250,
+    days: Count = 7305,
+    skew: float = 1.0,
+    seed: int = 0,
+    out: Path | None = None,
+    json: AsJson = False,
+) -> None:
+    """Time the reading of generated CSV tables, from names and dates to a prepared folder.
+
+    Parameters
+    ----------
+    rows
+        Rows of each table.
+    entities
+        Entities to take names from.
+    relations
+        Relations to take names from.
+    days
+        Days to date rows with.
+    skew
+        Zipf's exponent of how often names are met; 0: all alike.
+    seed
+        Seed of what is generated.
+    out
+        Write the figures as JSON into this file too.
+    json
+        Print JSON for programs.
+    """
+    from targcn.bench import Shape, measure_ingest
+
+    shape = Shape(entities=entities, relations=relations, days=days, skew=skew, seed=seed)
+    with counting("reading", "tables") as progress:
+        result = measure_ingest(rows, shape, progress=progress)
+    report(result, out, json)
+
+
+@bench.command(name="scale")
+def bench_scale(
+    *,
+    facts: Counts = (1_000_000, 10_000_000),
+    entities: Count = 1_000_000,
+    relations: Count = 200,
+    days: Count = 3650,
+    skew: float = 1.0,
+    seed: int = 0,
+    queries: Count = 2048,
+    device: str = "auto",
+    folder: Path | None = None,
+    out: Path | None = None,
+    json: AsJson = False,
+) -> None:
+    """See what grows with the number of facts: generate, save, load, build the graph, sample.
+
+    Parameters
+    ----------
+    facts
+        Facts of each data set.
+    entities
+        Entities of each.
+    relations
+        Relations of each.
+    days
+        Days of each.
+    skew
+        Zipf's exponent of how often entities and relations are met; 0: all alike.
+    seed
+        Seed of what is generated.
+    queries
+        How many queries to draw for, K being 100.
+    device
+        auto, cpu or cuda.
+    folder
+        Where to write the data sets for the while; left out: where temporary files go.
+    out
+        Write the figures as JSON into this file too.
+    json
+        Print JSON for programs.
+    """
+    from targcn.bench import Shape, measure_scale
+
+    shape = Shape(entities=entities, relations=relations, days=days, skew=skew, seed=seed)
+    with counting("measuring", "sizes") as progress:
+        result = measure_scale(
+            facts, shape, queries=queries, device=device, folder=folder, progress=progress
+        )
+    report(result, out, json)
+
+
+def _open(source: str | None, generated: Generated | None) -> "Dataset | Shape":
+    flags = asdict(generated or Generated())
+    given = {name: value for name, value in flags.items() if value is not None}
+    if not given:
+        return open_source(source or "congress", None)
+    if source is not None:
+        written = ", ".join(f"--{name}" for name in given)
+        raise InputError(f"{source} has a shape of its own; leave either it or {written} out")
+    from targcn.bench import Shape
+
+    return Shape(**given)

@@ -1,0 +1,133 @@
+"""DE-SimplE: SimplE whose entities change with the date.
+
+"Diachronic Embedding for Temporal Knowledge Graph Completion" (Goel et al., 2020). A share of each
+entity's numbers stays as it is; each of the others is Σ α sin(ω u + φ) over the date's year, month
+and day u, so a date never seen has its vectors too. Trained against all entities, where the paper
+draws 500 of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.facts.graph import TemporalGraph
+from targcn.models.contract import Queries
+from targcn.noise import combine, uniform
+
+
+@dataclass(frozen=True)
+class DESimplESettings:
+    """Sizes and dropout."""
+
+    rank: int = 100
+    """Numbers per vector; every entity and relation has one for each direction."""
+
+    static_share: float = 0.68
+    """Share of an entity's numbers that do not change with the date."""
+
+    dropout: float = 0.4
+    """Share of the products' numbers dropped in training."""
+
+    def __post_init__(self) -> None:
+        if self.rank < 2:
+            raise InputError(f"rank is {self.rank}; at least 2 was expected")
+        if not 0 <= self.static_share <= 1:
+            raise InputError(f"static_share is {self.static_share}; 0 up to 1 was expected")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
+
+
+class DESimplE(nn.Module):
+    """score = ½ (⟨a_s(t), u_r, b_o(t)⟩ + ⟨a_o(t), u′_r, b_s(t)⟩), a as head, b as tail."""
+
+    Settings: ClassVar[type[Any]] = DESimplESettings
+    # How many dates a batch holds is seen only as it comes.
+    recordable = False
+
+    def __init__(self, settings: DESimplESettings, dataset: Dataset) -> None:
+        super().__init__()
+        self.settings, self.timeline = settings, dataset.timeline
+        self.num_relations, num_entities = len(dataset.relations), len(dataset.entities)
+        still = round(settings.rank * settings.static_share)
+        moving = settings.rank - still
+        # Two roles each: as head and as tail, for relations there and back.
+        self.static = _xavier(num_entities, 2, still)
+        self.amplitudes = _xavier(3, num_entities, 2, moving)
+        self.frequencies = _xavier(3, num_entities, 2, moving)
+        self.phases = _xavier(3, num_entities, 2, moving)
+        self.relations = _xavier(self.num_relations, 2, settings.rank)
+
+    @property
+    def places_per_query(self) -> int:
+        return 2 * self.settings.rank
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        """One row per query, one column per entity; the context is not looked at."""
+        return self.score(queries)
+
+    def draw(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor
+    ) -> tuple[Tensor, ...]:
+        """What dropout leaves of each product."""
+        rows = combine(seed, queries.subjects, queries.relations, queries.times)
+        columns = torch.arange(2 * self.settings.rank, device=rows.device)
+        return (uniform(rows[:, None], columns) >= self.settings.dropout,)
+
+    def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+        """Cross-entropy of the answers against all entities."""
+        return functional.cross_entropy(self.score(queries, drawn[0]), answers)
+
+    def score(self, queries: Queries, kept: Tensor | None = None) -> Tensor:
+        """Every entity as the answer to each query."""
+        dates = self.dates(queries.times)
+        waves = self.waves(dates[..., None, None], (slice(None), queries.subjects))
+        subjects = torch.cat([self.static[queries.subjects], waves.sum(0)], dim=-1)
+        relations = self.relations[queries.relations % self.num_relations]
+        turned = (queries.relations >= self.num_relations)[:, None, None]
+        relations = torch.where(turned, relations.flip(1), relations)
+        # The subject as head meets the candidate as tail, and the other way round.
+        wanted = (subjects * relations).flip(1) / 2
+        if kept is not None:
+            wanted = wanted * kept.view_as(wanted) / (1 - self.settings.dropout)
+        of_still, of_moving = wanted.tensor_split([self.static.shape[-1]], dim=-1)
+        scores = of_still.flatten(1) @ self.static.flatten(1).T
+        for unit in range(3):
+            # A year, month or day is shared by many queries: each has its waves made once.
+            values, which = torch.unique(dates[unit], return_inverse=True)
+            candidates = self.waves(values[:, None, None, None], unit)
+            scores = scores + _products(of_moving.flatten(1), which, candidates.flatten(2))
+        return scores
+
+    def waves(self, values: Tensor, where: Any) -> Tensor:
+        """α sin(ω u + φ) at these places of the tables."""
+        return self.amplitudes[where] * torch.sin(
+            self.frequencies[where] * values + self.phases[where]
+        )
+
+    def dates(self, times: Tensor) -> Tensor:
+        """Year, month and day of each time, one row each."""
+        parts = torch.from_numpy(self.timeline.calendar(times.cpu().numpy()))
+        return parts.to(times.device, self.static.dtype)
+
+
+def _products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
+    """Each vector times every row of its own table; those of one table are multiplied together."""
+    counts = torch.bincount(which, minlength=len(tables))
+    order = which.argsort()
+    numbers = torch.arange(len(which), device=which.device)
+    place = torch.empty_like(order)
+    place[order] = numbers - (counts.cumsum(0) - counts)[which[order]]
+    gathered = vectors.new_zeros(len(tables), int(counts.max()), vectors.shape[1])
+    gathered = gathered.index_put((which, place), vectors)
+    return torch.bmm(gathered, tables.transpose(1, 2))[which, place]
+
+
+def _xavier(*shape: int) -> nn.Parameter:
+    reach = (6 / (shape[-3] + 2 * shape[-1])) ** 0.5
+    return nn.Parameter(torch.empty(shape).uniform_(-reach, reach))

@@ -1,0 +1,31 @@
+"""TCompoundE: score = Σ (s + b_r) ⊙ ((a_r + a_τ) ⊙ c_τ) ⊙ o.
+
+"Simple but Effective Compound Geometric Operations for Temporal Knowledge Graph Completion"
+(Ying et al., 2024). Relations translate and scale, times translate the scale and scale it.
+"""
+
+import math
+
+from torch import Tensor
+from torch.nn import functional
+
+from targcn.facts.dataset import Dataset
+from targcn.models.contract import Queries
+from targcn.models.factorization import Factorization, TimeTable
+
+
+class TCompoundE(Factorization):
+    """Real vectors, moved by the relation and scaled by relation and time."""
+
+    parts = 1
+
+    def add_tables(self, dataset: Dataset) -> None:
+        self.relations = self.table(2 * self.num_relations, 2)
+        self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 2))
+
+    def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
+        relations = functional.embedding(queries.relations, self.relations) * math.pi
+        scale, move = relations.chunk(2, dim=-1)
+        time_move, time_scale = self.times(queries.times).chunk(2, dim=-1)
+        timed = (scale + time_move) * time_scale
+        return (subjects + move) * timed, [timed.square() + move.square()]

@@ -1,0 +1,32 @@
+"""TeAST: score = Re Σ s ⊙ ρ ⊙ conj(o), ρ = πr ⊙ τ + a spiral's phase that belongs to the time.
+
+"TeAST: Temporal Knowledge Graph Embedding via Archimedean Spiral Timeline" (Li et al., 2023).
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from targcn.facts.dataset import Dataset
+from targcn.models.contract import Queries
+from targcn.models.factorization import Factorization, TimeTable, complex_product, squared
+
+
+class TeAST(Factorization):
+    """TComplEx with relations on a spiral: each time also adds a phase of its own."""
+
+    # A time has a complex number τ and two phases.
+    time_parts = 4
+
+    def add_tables(self, dataset: Dataset) -> None:
+        self.relations = self.table(2 * self.num_relations, 2)
+        self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 4))
+
+    def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
+        relations = functional.embedding(queries.relations, self.relations) * math.pi
+        turns, phases = self.times(queries.times).chunk(2, dim=-1)
+        one, other = torch.sin(phases.abs()).chunk(2, dim=-1)
+        timed = complex_product(relations, turns) + torch.cat([one - other, one + other], dim=-1)
+        return complex_product(subjects, timed), [squared(timed, 2)]

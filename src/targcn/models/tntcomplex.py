@@ -1,0 +1,30 @@
+"""TNTComplEx: score = Re Σ s ⊙ (r ⊙ τ + r′) ⊙ conj(o), r′ a relation's part that time leaves alone.
+
+"Tensor Decompositions for Temporal Knowledge Base Completion" (Lacroix et al., 2020).
+"""
+
+from torch import Tensor
+from torch.nn import functional
+
+from targcn.facts.dataset import Dataset
+from targcn.models.contract import Queries
+from targcn.models.factorization import Factorization, TimeTable, complex_product, squared
+
+
+class TNTComplEx(Factorization):
+    """TComplEx and ComplEx over the same entities, added."""
+
+    # Subject and object stand in both sums, so that their powers count twice.
+    entity_share = 2.0
+
+    def add_tables(self, dataset: Dataset) -> None:
+        self.relations = self.table(2 * self.num_relations, 2)
+        self.lasting = self.table(2 * self.num_relations, 2)
+        self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 2))
+
+    def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
+        relations = functional.embedding(queries.relations, self.relations)
+        timed = complex_product(relations, self.times(queries.times))
+        lasting = functional.embedding(queries.relations, self.lasting)
+        vectors = complex_product(subjects, timed + lasting)
+        return vectors, [squared(timed, 2), squared(lasting, 2)]

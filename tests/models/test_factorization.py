@@ -1,0 +1,511 @@
+"""The factorisation models against their papers' formulas, taken number by number."""
+
+import json
+import re
+import signal
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from torch.nn import functional
+
+import targcn
+from oracle import (
+    Fact,
+    Query,
+    World,
+    checked,
+    factorized,
+    queries_of,
+    roughness,
+    with_reciprocals,
+    worlds_with_queries,
+)
+from targcn.checkpoint import read_state
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.models import MODELS, ModelEntry, create
+from targcn.models.factorization import TimeTable
+from targcn.steps import RecordableAdagrad, set_rate
+from targcn.training import TrainingStopped, resume
+from test_training import same_weights, stop_at
+
+STATIC = ["distmult", "complex", "simple"]
+TEMPORAL = ["tcomplex", "tntcomplex", "chronor", "telm", "teast", "tcompounde"]
+NAMES = STATIC + TEMPORAL
+
+WORLD = World(7, 2, [(n % 6, n % 2, n * n % 5, n * n % 41) for n in range(60)])
+TICKS = sorted({t for _, _, _, t in WORLD.facts})
+# Both directions; entity 6 has no facts; times lie before, at, between and after the known ones.
+QUERIES = [(n % 7, n % 4, n * 5 % 47 - 4) for n in range(20)]
+FACTS = with_reciprocals(WORLD.facts, 2)
+REGULARISED = {"factor_weight": 0.3, "time_weight": 0.2}
+
+
+def build(name: str, world: World = WORLD, **options: Any) -> Any:
+    """A model in double precision with large weights, TeLM's step among them."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = create(name, world.dataset, {"rank": 4, "init_scale": 0.7} | options).double()
+        if name == "telm":
+            torch.nn.init.normal_(model.step)
+    return model
+
+
+def scores_of(model: Any, queries: list[Query], world: World = WORLD) -> torch.Tensor:
+    with torch.no_grad():
+        return model(queries_of(queries), world.graph)
+
+
+def slow_scores(
+    name: str, model: Any, queries: list[Query], world: World = WORLD
+) -> list[list[float]]:
+    ticks = sorted({fact[3] for fact in world.facts})
+    return [
+        [factorized(name, model, ticks, (s, r, o, t))[0] for o in range(world.num_entities)]
+        for s, r, t in queries
+    ]
+
+
+def loss_of(model: Any, facts: list[Fact]) -> torch.Tensor:
+    queries = queries_of([(s, r, t) for s, r, _, t in facts])
+    return model.loss(queries, torch.tensor([o for _, _, o, _ in facts]), ())
+
+
+# --- the formulas ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [2, 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_follow_the_formula(name: str, rank: int) -> None:
+    model = build(name, rank=rank)
+    expected = torch.tensor(slow_scores(name, model, QUERIES), dtype=torch.float64)
+    torch.testing.assert_close(scores_of(model, QUERIES), expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(checked, max_examples=12)
+@given(drawn=worlds_with_queries())
+def test_scores_follow_the_formula_in_any_world(
+    name: str, drawn: tuple[World, list[Query]]
+) -> None:
+    """A single time, a single entity, times far outside the timeline."""
+    world, queries = drawn
+    assume(world.facts)
+    model = build(name, world, rank=2)
+    expected = torch.tensor(slow_scores(name, model, queries, world), dtype=torch.float64)
+    torch.testing.assert_close(scores_of(model, queries, world), expected)
+
+
+@pytest.mark.parametrize(
+    ("rank", "share", "of_relation"),
+    [(4, 0.5, 2), (5, 0.2, 1), (5, 0.75, 4), (3, 0.01, 1), (3, 0.99, 2), (2, 0.3, 1)],
+)
+def test_relation_and_time_both_have_numbers_in_chronors_rotation(
+    rank: int, share: float, of_relation: int
+) -> None:
+    model = build("chronor", rank=rank, relation_share=share)
+    assert model.relations.shape[1] == 2 * of_relation
+    assert model.times.rows.shape[1] == 2 * (rank - of_relation)
+    expected = torch.tensor(slow_scores("chronor", model, QUERIES), dtype=torch.float64)
+    torch.testing.assert_close(scores_of(model, QUERIES), expected)
+
+
+def test_simple_gives_a_fact_one_score_from_either_side() -> None:
+    model = build("simple")
+    there, back = scores_of(model, [(3, 1, 0)]), scores_of(model, [(5, 3, 9)])
+    torch.testing.assert_close(there[0, 5], back[0, 3])
+
+
+# --- what a score may depend on -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_score_depends_on_its_query_alone(name: str) -> None:
+    model = build(name)
+    together = scores_of(model, QUERIES)
+    alone = torch.cat([scores_of(model, [query]) for query in QUERIES])
+    torch.testing.assert_close(together, alone)
+    torch.testing.assert_close(scores_of(model, QUERIES[::-1]), together.flip(0))
+    without_facts = World(WORLD.num_entities, WORLD.num_relations, [])
+    assert torch.equal(scores_of(model, QUERIES, without_facts), together)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_queries_need_not_lie_side_by_side(name: str) -> None:
+    model, queries = build(name), queries_of(QUERIES)
+    with torch.no_grad():
+        every_third = model(queries[::3], WORLD.graph)
+    torch.testing.assert_close(every_third, scores_of(model, QUERIES)[::3])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_time_counts_where_a_model_knows_it(name: str) -> None:
+    first, last = scores_of(build(name), [(0, 1, TICKS[0]), (0, 1, TICKS[-1])])
+    assert torch.equal(first, last) == (name in STATIC)
+
+
+# --- the loss -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("power", [None, 2, 5])
+@pytest.mark.parametrize(("factor_weight", "time_weight"), [(0, 0), (0.3, 0), (0, 0.2), (0.3, 0.2)])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loss_is_cross_entropy_and_the_regularisers(
+    name: str, factor_weight: float, time_weight: float, power: int | None
+) -> None:
+    options = {"factor_weight": factor_weight, "time_weight": time_weight}
+    model = build(name, **options, **({} if power is None else {"power": power}))
+    power = power or (4 if name == "chronor" else 3)
+    # Also between two times and outside them, some of it twice.
+    batch = [(s, r, n % 7, t) for n, (s, r, t) in enumerate(QUERIES)] + FACTS[:8] + FACTS[4:8]
+    expected = 0.0
+    for fact in batch:
+        s, r, o, t = fact
+        scores = torch.tensor(slow_scores(name, model, [(s, r, t)]), dtype=torch.float64)
+        _, sizes = factorized(name, model, TICKS, fact)
+        cost = float(scores.logsumexp(1) - scores[0, o])
+        expected += (cost + factor_weight * sum(size**power for size in sizes)) / len(batch)
+    if name in TEMPORAL:
+        expected += time_weight * roughness(name, model, power)
+    assert float(loss_of(model, batch).detach()) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_of_a_batch_have_its_loss_on_average(name: str) -> None:
+    model, batch = build(name, **REGULARISED), FACTS[:20]
+    parts = loss_of(model, batch[:13]) * 13 / 20 + loss_of(model, batch[13:]) * 7 / 20
+    torch.testing.assert_close(parts, loss_of(model, batch))
+
+
+def test_times_that_change_by_telms_step_are_smooth() -> None:
+    model = build("telm", time_weight=1.0)
+    with torch.no_grad():
+        places = torch.arange(len(TICKS))[:, None]
+        model.times.rows.copy_(model.times.rows[:1] + places * model.step)
+        assert float(model.time_roughness()) == pytest.approx(0, abs=1e-30)
+        model.step.zero_()
+        assert float(model.time_roughness()) > 1
+
+
+@pytest.mark.parametrize("num_entities", [7, 40])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_those_of_the_plain_product(name: str, num_entities: int) -> None:
+    """Short and long tables take different ways; subjects and answers come more than once."""
+    world = World(num_entities, 2, WORLD.facts)
+    model = build(name, world)
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    queries = queries_of([(s, r, t) for s, r, _, t in FACTS])
+    answers = torch.tensor([o for _, _, o, _ in FACTS])
+    vectors, _ = model.combine(model.entities[queries.subjects], queries)
+    plain = functional.cross_entropy(vectors @ model.entities.T, answers)
+    found = torch.autograd.grad(loss_of(model, FACTS), weights)
+    expected = torch.autograd.grad(plain, weights)
+    for fast, slow in zip(found, expected, strict=True):
+        torch.testing.assert_close(fast, slow)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_say_how_the_loss_changes(name: str) -> None:
+    model = build(name, **REGULARISED)
+    loss_of(model, FACTS).backward()
+    # Some way to go: mostly down, so that the slope is far from 0.
+    ways = [0.5 * torch.cos(10 * weight.detach()) - weight.grad for weight in model.parameters()]
+    both = zip(model.parameters(), ways, strict=True)
+    slope = sum(float((weight.grad * way).sum()) for weight, way in both)
+    losses = []
+    with torch.no_grad():
+        for distance in (1e-5, -2e-5):
+            for weight, way in zip(model.parameters(), ways, strict=True):
+                weight += distance * way
+            losses.append(float(loss_of(model, FACTS)))
+    assert (losses[0] - losses[1]) / 2e-5 == pytest.approx(slope, rel=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, REGULARISED], ids=["plain", "regularised"])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_finite_and_reach_every_row(name: str, options: dict[str, float]) -> None:
+    model = build(name, **options)
+    loss_of(model, FACTS).backward()
+    for table, weight in model.named_parameters():
+        if not weight.requires_grad:
+            assert weight.grad is None, table
+            continue
+        # One without a gradient would stop several processes that train together.
+        assert weight.grad is not None, table
+        assert weight.grad.isfinite().all(), table
+        assert (weight.grad.abs().sum(-1) > 0).all(), table
+
+
+def test_telms_step_is_learned_where_something_asks_for_it() -> None:
+    assert build("telm", time_weight=0.1).step.requires_grad
+    assert not build("telm").step.requires_grad
+
+
+@pytest.mark.parametrize("power", [2, 3, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_that_are_zero_have_a_gradient(name: str, power: int) -> None:
+    for left in (None, "entities", "relations", "times.rows"):
+        model = build(name, power=power, **REGULARISED)
+        for table, weight in model.named_parameters():
+            if table != left:
+                torch.nn.init.zeros_(weight)
+        loss_of(model, FACTS).backward()
+        assert all(weight.grad.isfinite().all() for weight in model.parameters())
+
+
+# --- times ----------------------------------------------------------------------------------
+
+
+def table_of(ticks: list[int]) -> TimeTable:
+    world = World(2, 1, [(0, 0, 1, tick) for tick in ticks])
+    rows = torch.randn(len(ticks), 3, generator=torch.Generator().manual_seed(0))
+    rows = torch.nn.Parameter(rows, requires_grad=False)
+    return TimeTable(world.dataset, rows)
+
+
+def test_a_known_time_is_its_own_row() -> None:
+    table = table_of([-5, 0, 1, 3, 30, 1000, 10**9])
+    assert torch.equal(table(table.ticks), table.rows)
+    assert torch.equal(table(table.ticks.flip(0)), table.rows.flip(0))
+
+
+def test_a_time_between_two_known_ones_is_between_their_rows() -> None:
+    table = table_of([0, 10, 14, 10**6])
+    found = table(torch.tensor([1, 5, 9, 11, 12, 10**6 - 1]))
+    places = [(0, 0.1), (0, 0.5), (0, 0.9), (1, 0.25), (1, 0.5), (2, 1 - 1 / (10**6 - 14))]
+    rows = table.rows
+    expected = torch.stack([rows[n] * (1 - share) + rows[n + 1] * share for n, share in places])
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_time_outside_the_known_ones_takes_the_nearest_row() -> None:
+    table = table_of([3, 10, 14])
+    before, after = torch.tensor([2, -1, -(10**12)]), torch.tensor([15, 40, 10**12])
+    assert torch.equal(table(before), table.rows[:1].expand(3, -1))
+    assert torch.equal(table(after), table.rows[-1:].expand(3, -1))
+
+
+def test_a_single_time_stands_for_all() -> None:
+    table = table_of([7])
+    assert torch.equal(table(torch.tensor([-3, 7, 7, 90])), table.rows.expand(4, -1))
+
+
+def test_rows_have_the_gradient_of_their_share() -> None:
+    table = table_of([0, 4, 8])
+    table.rows.requires_grad_()
+    table(torch.tensor([1, 4, 4, 9])).sum().backward()
+    assert table.rows.grad[:, 0].tolist() == [0.75, 2.25, 1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_data_set_of_a_single_time_can_be_learned(name: str) -> None:
+    world = World(3, 1, [(0, 0, 1, 5), (1, 0, 2, 5), (2, 0, 0, 5)], cuts=(3, 3))
+    model = build(name, world, **REGULARISED)
+    facts = with_reciprocals(world.facts, 1)
+    loss = loss_of(model, facts)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(weight.grad.isfinite().all() for weight in model.parameters())
+    scores = scores_of(model, [(0, 0, time) for time in (-9, 5, 400)], world)
+    assert torch.equal(scores, scores[:1].expand(3, -1))
+
+
+ASKED = World(6, 2, [(n % 5, n % 2, n * n % 6, n * 4 % 11 * 3) for n in range(30)], cuts=(24, 27))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_date_can_be_asked_for(name: str) -> None:
+    ticks = sorted({t for _, _, _, t in ASKED.facts})
+    run = targcn.fit(ASKED.dataset, name, rank=4, init_scale=0.5, epochs=1, device="cpu")
+    for date, tick in (
+        ("1969-01-01", -365), ("1970-01-04", 3), ("1970-01-05", 4), ("1971-01-01", 365),
+    ):  # fmt: skip
+        for asked, query in ((("e3", None), (3, 1, tick)), ((None, "e3"), (3, 3, tick))):
+            frame = targcn.predict(run, asked[0], "r1", asked[1], date)
+            s, r, t = query
+            expected = {f"e{o}": factorized(name, run.model, ticks, (s, r, o, t))[0]
+                        for o in range(6)}  # fmt: skip
+            found = dict(zip(frame["answer"], frame["score"], strict=True))
+            assert found == pytest.approx(expected, abs=1e-5)
+            assert float(frame["probability"].sum()) == pytest.approx(1, abs=1e-5)
+
+
+# --- training -------------------------------------------------------------------------------
+
+SMALL: dict[str, Any] = {
+    "rank": 16,
+    "factor_weight": 0.001,
+    "epochs": 2,
+    "batch_size": 20,
+    "learning_rate": 0.1,
+    "optimizer": "adagrad",
+    "schedule": "constant",
+    "validate_every": 1,
+    "patience": 0,
+    "device": "cpu",
+}
+
+
+def mrr(run: Any) -> float:
+    return float(targcn.evaluate(run, device="cpu").metrics["time-aware"]["both"]["mrr"])
+
+
+def planted(partners: Callable[[int, int, int], int], num_relations: int) -> Dataset:
+    """12 entities on 24 days, each with its partner; a tenth of the facts is left for either."""
+    facts = []
+    for number in range(288):
+        s, t = divmod(number * 37 % 288, 24)
+        r = (s + t) % num_relations
+        facts.append((s, r, partners(s, r, t), t))
+    return World(12, num_relations, facts, cuts=(230, 259)).dataset
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_epochs_lower_the_loss_and_beat_chance(name: str, tmp_path: Path) -> None:
+    """Who somebody meets under a relation never changes; chance is about .26."""
+    data = planted(lambda s, r, t: s ^ (r + 1), 3)
+    run = targcn.fit(data, name, out=tmp_path / "run", **SMALL)
+    lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
+    losses = [line["loss"] for line in lines if "loss" in line]
+    assert losses[1] < 0.7 * losses[0]
+    assert mrr(run) > 0.8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_changes_with_time_is_learned_by_who_knows_it(name: str) -> None:
+    """Everyone changes partners halfway; who knows no time is right about every second time."""
+    data = planted(lambda s, r, t: s ^ (1 if t < 12 else 2), 1)
+    found = mrr(targcn.fit(data, name, **SMALL | {"epochs": 5}))
+    assert found > 0.95 if name in TEMPORAL else 0.6 < found < 0.85
+
+
+# --- runs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
+    options = SMALL | REGULARISED | {"rank": 4, "epochs": 1}
+    run = targcn.fit(ASKED.dataset, name, out=tmp_path / "run", **options)
+    loaded = targcn.load_run(tmp_path / "run")
+    assert same_weights(loaded, run)
+    assert loaded.settings == run.settings
+    assert torch.equal(
+        scores_of(loaded.model, QUERIES[:6], ASKED), scores_of(run.model, QUERIES[:6], ASKED)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
+    name: str, tmp_path: Path
+) -> None:
+    options = SMALL | REGULARISED | {"rank": 4, "epochs": 3}
+    whole = targcn.fit(ASKED.dataset, name, **options)
+    stop = stop_at((1, 0), signal.SIGINT)
+    with pytest.raises(TrainingStopped):
+        targcn.fit(ASKED.dataset, name, out=tmp_path / "run", watch=stop, **options)
+    tensors, position = read_state(tmp_path / "run")
+    assert (position["epoch"], position["step"]) == (1, 1)
+    for number in range(len(list(whole.model.parameters()))):
+        assert tensors[f"optimizer/{number}/sum"].any()
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
+    """Entity 4, relation 2 and a time stand in the test split alone, others in the valid one."""
+    facts = [(0, 0, 1, 0), (1, 0, 2, 2), (3, 1, 0, 5), (0, 2, 4, 9)]
+    world = World(5, 3, facts, cuts=(2, 3))
+    run = targcn.fit(world.dataset, name, **SMALL | {"rank": 4})
+    model = run.model
+    assert len(model.entities) == 5
+    assert len(model.relations) == (3 if name == "simple" else 6)
+    if name in TEMPORAL:
+        assert len(model.times.rows) == 4
+    assert targcn.evaluate(run, device="cpu").num_queries == 2
+    assert scores_of(model, [(4, 5, 9)], world).shape == (1, 5)
+
+
+# --- steps ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.1, torch.tensor(0.1)], ids=["number", "tensor"])
+def test_the_recordable_adagrad_takes_torchs_steps(rate: float | torch.Tensor) -> None:
+    tables = [build("telm", **REGULARISED) for _ in range(2)]
+    ours = RecordableAdagrad(tables[0].parameters(), rate)
+    theirs = torch.optim.Adagrad(tables[1].parameters(), lr=0.1)
+    for number in range(12):
+        for model, optimizer in zip(tables, (ours, theirs), strict=True):
+            set_rate(optimizer, 0.1 / (1 + number // 3))
+            optimizer.zero_grad()
+            loss_of(model, FACTS[number : number + 7]).backward()
+            optimizer.step()
+    for one, other in zip(tables[0].parameters(), tables[1].parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+        torch.testing.assert_close(ours.state[one]["sum"], theirs.state[other]["sum"])
+        assert ours.state[one].keys() == theirs.state[other].keys()
+
+
+def test_it_leaves_alone_what_has_no_gradient_and_rows_whose_gradient_is_zero() -> None:
+    table, other = (torch.nn.Parameter(torch.ones(3, 2)) for _ in range(2))
+    optimizer = RecordableAdagrad([table, other], 0.5)
+    table[1].sum().backward()
+    optimizer.step()
+    assert table.tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
+    assert other.tolist() == [[1, 1]] * 3
+
+
+# --- settings -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 0}, "rank is 0; at least 1 was expected"),
+        ({"rank": 2.5}, "rank is 2.5; a whole number was expected"),
+        ({"power": 1}, "power is 1; at least 2 was expected"),
+        ({"factor_weight": -0.1}, "factor_weight is -0.1; it cannot be negative"),
+        ({"time_weight": -1}, "time_weight is -1.0; it cannot be negative"),
+        ({"init_scale": -1}, "init_scale is -1.0; it cannot be negative"),
+        ({"factor_weight": "nan"}, "factor_weight is 'nan'; a number was expected"),
+        ({"factor_wait": 1}, "factor_wait is unknown; did you mean 'factor_weight'?"),
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_out_of_range_are_refused(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=f"^({name}\\.)?{re.escape(message)}$"):
+        create(name, WORLD.dataset, options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"relation_share": 0}, "relation_share is 0.0; between 0 and 1"),
+        ({"relation_share": 1}, "relation_share is 1.0; between 0 and 1"),
+        ({"relation_share": -0.5}, "relation_share is -0.5; between 0 and 1"),
+        ({"rank": 1}, "rank is 1; relation and time need at least 1 number each"),
+    ],
+)
+def test_chronors_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        create("chronor", WORLD.dataset, options)
+
+
+def test_the_model_that_the_docs_add_can_be_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    source = textwrap.dedent(page.split("```python\n")[1].split("```")[0])
+    module = ModuleType("targcn.models.mine")
+    exec(source, module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(MODELS, "mine", ModelEntry("mine", "Mine", "factors: shifted by the time"))
+    planted = World(6, 1, [(n % 6, 0, (n + 1) % 6, n % 4) for n in range(48)], cuts=(36, 42))
+    run = targcn.fit(planted.dataset, "mine", rank=16, epochs=40, learning_rate=0.1, device="cpu")
+    assert targcn.evaluate(run, split="train", context="train").metrics["raw"]["both"]["mrr"] > 0.6

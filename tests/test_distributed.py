@@ -1,0 +1,500 @@
+"""Several processes train as one: the same figures, and nobody waits for one that is gone."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from oracle import World
+from targcn.batches import Batch, Batches
+from targcn.checkpoint import load_run, read_state
+from targcn.distributed import Team
+from targcn.errors import InputError
+from targcn.models import create
+from test_training import DATA, FACTS, SMALL, same_weights, trace_of
+
+# 540 queries in 9 steps an epoch, the last of 28; 90 queries in the valid and in the test split.
+FLAGS = SMALL | {"validate_every": 1, "patience": 0}
+CPU = torch.device("cpu")
+
+
+# --- shares ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 2, 7, 12])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_everyone_has_a_share_and_nobody_anothers(size: int, num_rows: int) -> None:
+    shares = [Team(rank, size).share(torch.arange(num_rows)) for rank in range(size)]
+    assert sorted(torch.cat(shares).tolist()) == list(range(num_rows))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@pytest.mark.parametrize("num_rows", [0, 2, 7])
+def test_shares_are_joined_exactly(num_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[torch.Tensor] = []
+    monkeypatch.setattr(torch.distributed, "all_reduce", sent.append)
+    rows = torch.arange(num_rows, dtype=torch.float64) + 0.1
+    for team in (Team(rank, 3) for rank in range(3)):
+        team.join_shares(team.share(rows), num_rows)
+    assert torch.equal(torch.stack(sent).sum(0), rows)
+    assert torch.equal(Team().join_shares(rows, num_rows), rows)
+
+
+def batches_of(size: int, batch_size: int = 60, **settings: Any) -> list[Batches]:
+    torch.manual_seed(0)
+    own = {name: SMALL[name] for name in ("size", "neighbors", "dropout")}
+    model = create("targcn", DATA, own | settings).train()
+    return [Batches(model, DATA, batch_size, 7, CPU, Team(rank, size)) for rank in range(size)]
+
+
+def rows_of(batch: Batch) -> list[tuple[Any, ...]]:
+    """Each query with its answer and all that was drawn for it."""
+    assert all(len(tensor) == len(batch) for tensor in batch.tensors)
+    return [tuple(tensor[row].tolist() for tensor in batch.tensors) for row in range(len(batch))]
+
+
+def of_epoch(them: Batches, ahead: int, step: int = 0) -> list[Batch]:
+    them.steps_ahead = ahead
+    return list(them.of_epoch(3, step))
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_shares_are_the_batch_of_one_process_drawn_alike(size: int, steps: int) -> None:
+    [alone] = batches_of(1, steps=steps)
+    whole = of_epoch(alone, ahead=1)
+    assert [len(batch) for batch in whole] == [60] * 9
+    for ahead in (1, 4, 100):
+        team = [of_epoch(member, ahead) for member in batches_of(size, steps=steps)]
+        for batch, *shares in zip(whole, *team, strict=True):
+            assert {(len(share), share.weight) for share in shares} == {(60 // size, 1.0)}
+            rows = rows_of(batch)
+            assert [rows_of(share) for share in shares] == [rows[n::size] for n in range(size)]
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 100])
+def test_a_step_is_the_same_wherever_an_epoch_is_entered(ahead: int) -> None:
+    whole = [rows_of(batch) for batch in of_epoch(batches_of(1)[0], ahead=1)]
+    assert [rows_of(batch) for batch in of_epoch(batches_of(1)[0], ahead, step=5)] == whole[5:]
+
+
+def test_each_step_draws_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+    [alone] = batches_of(1)
+    monkeypatch.setattr(alone.model, "draw", lambda *given: seeds.extend(given[3].tolist()) or ())
+    for epoch in range(3):
+        list(alone.of_epoch(epoch))
+    other = Batches(alone.model, DATA, 60, 8, CPU)
+    list(other.of_epoch(0))
+    assert [len(set(seeds[n : n + 60])) for n in range(0, len(seeds), 60)] == [1] * 36
+    assert len(set(seeds)) == 36
+    next(Batches(alone.model, DATA, 60, 10**15, CPU).of_epoch(10**5))
+
+
+def test_out_of_memory_fewer_steps_are_drawn_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    [alone] = batches_of(1)
+    whole = [rows_of(batch) for batch in of_epoch(alone, ahead=1)]
+    draw = alone.model.draw
+
+    def limited(queries: Any, *rest: Any) -> Any:
+        if len(queries) > 100:
+            raise torch.OutOfMemoryError("no more")
+        return draw(queries, *rest)
+
+    monkeypatch.setattr(alone.model, "draw", limited)
+    assert [rows_of(batch) for batch in of_epoch(alone, ahead=9)] == whole
+
+
+def test_a_batch_must_be_shared_equally() -> None:
+    with pytest.raises(InputError, match="batch_size is 64, which 3 processes cannot share"):
+        batches_of(3, 64)
+
+
+@pytest.mark.parametrize(("size", "batch_size"), [(2, 64), (3, 111), (4, 268), (7, 539)])
+def test_the_last_batch_has_the_gradient_of_one_process(size: int, batch_size: int) -> None:
+    # 540 queries leave 28, 96, 4 and 1 of them; the last is one for seven processes.
+    def gradients(them: Batches) -> list[torch.Tensor]:
+        *_, batch = them.of_epoch(0)
+        them.model.zero_grad()
+        loss = them.model.loss(batch.queries, batch.answers, batch.drawn) * batch.weight
+        loss.backward()
+        return [loss.detach(), *(weight.grad.clone() for weight in them.model.parameters())]
+
+    expected = gradients(batches_of(1, batch_size)[0])
+    found = [gradients(member) for member in batches_of(size, batch_size)]
+    for one, *several in zip(expected, *found, strict=True):
+        torch.testing.assert_close(torch.stack(several).mean(0), one, rtol=1e-4, atol=1e-6)
+
+
+# --- processes ------------------------------------------------------------------------------
+
+# Importing torch takes longer than anything below, so one process does it and forks the others.
+# Each request is a team's size, its arguments, and code that its members run before.
+FORKING = """
+import faulthandler, json, os, signal, socket, sys, tempfile
+import safetensors.torch, torch._dynamo, torch.nn.parallel
+import targcn.models.floors, targcn.models.targcn
+from targcn import cli, distributed, evaluation, tracking, training
+cli.SECONDS_TO_TALK = 0.0
+
+def member(rank, size, port, arguments, before, streams):
+    faulthandler.dump_traceback_later(30, exit=True)
+    for number, stream in enumerate(streams, start=1):
+        os.dup2(stream.fileno(), number)
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    try:
+        exec(before, globals() | {"rank": rank})
+        sys.argv = ["targcn", *arguments]
+        cli.program()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+
+for line in sys.stdin:
+    size, arguments, before = json.loads(line)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    streams = [[tempfile.TemporaryFile("w+") for _ in range(2)] for _ in range(size)]
+    members = []
+    for rank in range(size):
+        members.append(os.fork())
+        if members[-1] == 0:
+            member(rank, size, port, arguments, before, streams[rank])
+    codes = [os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in members]
+    said = []
+    for pair in streams:
+        for stream in pair:
+            stream.seek(0)
+            said.append(stream.read())
+    print(json.dumps([codes, said[::2], said[1::2]]), flush=True)
+"""
+
+Answer = tuple[list[int], list[str], list[str]]
+Start = Callable[..., Answer]
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Start]:
+    """Run the command line in a team: exit codes, what was printed, what was complained of."""
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def ask(size: int, *arguments: object, before: str = "") -> Answer:
+            print(
+                json.dumps([size, [*map(str, arguments)], before]), file=process.stdin, flush=True
+            )
+            codes, printed, complaints = json.loads(process.stdout.readline())
+            return codes, printed, complaints
+
+        yield ask
+        process.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "world"
+    DATA.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(start: Start, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training by two processes, never stopped."""
+    folder = tmp_path_factory.mktemp("two") / "run"
+    codes, printed, complaints = start(2, "train", data, *flags(out=folder))
+    assert (codes, complaints) == ([0, 0], ["", ""])
+    assert "valid split: 90 queries" in printed[0]
+    assert printed[1] == ""
+    return folder
+
+
+def flags(**options: Any) -> list[str]:
+    given = {name: value for name, value in (FLAGS | options).items() if value is not None}
+    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+
+
+def names_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def same_state(one: Path, other: Path) -> bool:
+    (ours, here), (theirs, there) = read_state(one), read_state(other)
+    same = all(torch.equal(ours[name], theirs[name]) for name in ours | theirs)
+    return same and here | {"seconds": 0} == there | {"seconds": 0}
+
+
+def assert_close(one: Path, other: Path) -> None:
+    """Equal but for the order in which floating point numbers were added up."""
+    ours, theirs = (load_run(folder).model.state_dict() for folder in (one, other))
+    for name in ours:
+        torch.testing.assert_close(ours[name], theirs[name], rtol=0, atol=1e-5)
+    for here, there in zip(trace_of(one), trace_of(other), strict=True):
+        assert here.keys() == there.keys()
+        if "valid" in here:
+            ours, theirs = (line["valid"]["time-aware"]["both"] for line in (here, there))
+            assert ours == pytest.approx(theirs, abs=1e-3)
+        else:
+            assert here["loss"] == pytest.approx(there["loss"], rel=1e-5)
+
+
+def test_two_processes_train_like_one(start: Start, data: Path, two: Path, tmp_path: Path) -> None:
+    assert start(1, "train", data, *flags(out=tmp_path / "one"))[0] == [0]
+    assert_close(tmp_path / "one", two)
+    assert names_in(tmp_path / "one") == names_in(two)
+    trained = json.loads((two / "metrics.json").read_text())["trained"]
+    assert trained["device"] == "2 × cpu with 1 threads"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"steps": 2, "neighbors": 3, "optimizer": "adagrad"},
+        {"activation_inside": True, "time_encoding": "absolute", "strategy": "whole"},
+    ],
+)
+def test_whatever_is_trained_is_trained_alike(
+    options: dict[str, Any], start: Start, data: Path, tmp_path: Path
+) -> None:
+    for size in (1, 2):
+        given = flags(out=tmp_path / str(size), epochs=2, **options)
+        codes, _, complaints = start(size, "train", data, *given)
+        assert codes == [0] * size, complaints
+    assert_close(tmp_path / "1", tmp_path / "2")
+
+
+def test_there_may_be_more_processes_than_queries(start: Start, tmp_path: Path) -> None:
+    """Three of them for a last batch of two queries, and for two that are judged."""
+    World(30, 3, FACTS, cuts=(250, 251)).dataset.save(tmp_path / "data")
+    for size in (1, 3):
+        given = flags(out=tmp_path / str(size), batch_size=498, epochs=3)
+        codes, _, complaints = start(size, "train", tmp_path / "data", *given)
+        assert codes == [0] * size, complaints
+    assert_close(tmp_path / "1", tmp_path / "3")
+
+
+def test_every_query_is_judged_once(start: Start, two: Path) -> None:
+    """90 queries: 45 each, or 23, 23, 22 and 22."""
+    [expected] = start(1, "evaluate", two, "--json", "--by-relation")[1]
+    for size in (2, 4):
+        codes, printed, _ = start(size, "evaluate", two, "--json", "--by-relation")
+        assert codes == [0] * size
+        assert printed == [expected, *[""] * (size - 1)]
+
+
+def test_a_model_that_does_not_learn_is_judged_by_the_first(
+    start: Start, data: Path, tmp_path: Path
+) -> None:
+    given = ("--model=decayed-copy", "--scale=3", f"--out={tmp_path / 'run'}")
+    for command in (("train", data, *given), ("train", "--resume", tmp_path / "run")):
+        codes, printed, complaints = start(2, *command)
+        assert (codes, complaints) == ([0, 0], ["", ""])
+        assert "decayed-copy on world, valid split: 90 queries" in printed[0]
+        assert printed[1] == ""
+    assert len(json.loads((tmp_path / "run" / "metrics.json").read_text())["reports"]) == 1
+
+
+# --- stopping and going on ------------------------------------------------------------------
+
+# At a step one process is killed, or signalled twice: by whoever stops it and by the launcher.
+AT_A_STEP = """
+take = training.Trainer._take_step
+
+def signalled(self, batch):
+    if (rank, self.position.epoch, self.position.step) == {moment}:
+        os.kill(os.getpid(), {signal})
+        os.kill(os.getpid(), {signal})
+    return take(self, batch)
+
+training.Trainer._take_step = signalled
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "number", "stopped_at"),
+    [((1, 1, 3), signal.SIGTERM, (1, 7)), ((0, 2, 7), signal.SIGINT, (2, 9))],
+)
+def test_all_stop_together_and_go_on_as_if_they_had_not(
+    moment: tuple[int, int, int],
+    number: signal.Signals,
+    stopped_at: tuple[int, int],
+    start: Start,
+    data: Path,
+    two: Path,
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    before = AT_A_STEP.format(moment=moment, signal=int(number))
+    codes, printed, complaints = start(2, "train", data, *flags(out=run), before=before)
+    told = f"stopped in epoch {stopped_at[0] + 1}; go on with: targcn train --resume {run}"
+    assert (codes, printed) == ([130, 130], ["", ""])
+    assert complaints == [f"targcn: {told}\n", ""]
+    _, position = read_state(run)
+    assert (position["epoch"], position["step"]) == stopped_at
+    assert start(2, "train", "--resume", run, "--device=cpu")[0] == [0, 0]
+    assert same_weights(load_run(run), load_run(two))
+    assert same_state(run, two)
+    assert trace_of(run) == trace_of(two)
+
+
+def test_it_is_saved_together_in_the_middle_of_an_epoch(
+    start: Start, data: Path, two: Path, tmp_path: Path
+) -> None:
+    """Only one clock says that it is time, and only one process is killed."""
+    run = tmp_path / "run"
+    before = "training.STEPS_BETWEEN_AGREEMENTS = 2\n"
+    before += "training.SECONDS_BETWEEN_SAVES = 60.0 - 60.0 * rank\n"
+    killed = AT_A_STEP.format(moment=(1, 1, 7), signal=int(signal.SIGKILL))
+    codes, _, _ = start(2, "train", data, *flags(out=run), before=before + killed)
+    assert codes[0] != 0
+    assert codes[1] == -signal.SIGKILL
+    _, position = read_state(run)
+    # Steps 10, 12, 14 and 16 in all were agreed upon; the ninth ended the first epoch.
+    assert (position["epoch"], position["step"]) == (1, 7)
+    assert start(2, "train", "--resume", run, "--device=cpu")[0] == [0, 0]
+    assert same_weights(load_run(run), load_run(two))
+    assert trace_of(run) == trace_of(two)
+
+
+def test_a_restarted_team_goes_on_with_its_own_training_alone(
+    start: Start, data: Path, two: Path, tmp_path: Path
+) -> None:
+    before = "os.environ['TORCHELASTIC_RESTART_COUNT'] = '1'"
+    kept = trace_of(two)
+    codes, printed, _ = start(2, "train", data, *flags(out=two), before=before)
+    assert codes == [0, 0]
+    assert "valid split: 90 queries" in printed[0]
+    for given in (flags(out=two, seed=1), flags(out=two, dropout=0.2)):
+        codes, _, complaints = start(2, "train", data, *given, before=before)
+        assert codes == [2, 2]
+        assert complaints == [f"targcn: {two} already exists; {OTHER_OUT}\n", ""]
+    assert trace_of(two) == kept
+    codes, _, _ = start(2, "train", data, *flags(out=tmp_path / "new", epochs=1), before=before)
+    assert codes == [0, 0]
+
+
+# --- what goes wrong ------------------------------------------------------------------------
+
+OTHER_OUT = "choose another --out or remove it first"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"batch_size": 63}, "batch_size is 63, which 2 processes cannot share equally"),
+        ({"out": None}, "several processes were started, but no --out given"),
+        ({"epochs": 0}, "epochs is 0; at least 1 was expected"),
+        ({"sise": 3}, "--sise is no option of targcn; did you mean --size?"),
+        ({"device": "nonsense"}, "device 'nonsense' is not to be had here"),
+        ({"out": "."}, f". already exists; {OTHER_OUT}"),
+    ],
+)
+def test_bad_input_is_one_sentence_of_the_first(
+    options: dict[str, Any], sentence: str, start: Start, data: Path, tmp_path: Path
+) -> None:
+    given = flags(**({"out": tmp_path / "run"} | options))
+    codes, printed, complaints = start(2, "train", data, *given)
+    assert (codes, printed, complaints[1]) == ([2, 2], ["", ""], "")
+    assert complaints[0].startswith(f"targcn: {sentence}")
+    assert complaints[0].count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+FAILING = """
+if rank == {}:
+    def failing(*_):
+        raise training.InputError("no space left")
+    {} = failing
+"""
+
+
+@pytest.mark.parametrize(
+    ("rank", "what"),
+    [
+        (0, "training.save_run"),
+        (0, "training.write_state"),
+        (0, "training.write_result"),
+        (1, "evaluation.rank"),
+        (1, "training.load_run"),
+    ],
+)
+def test_what_one_cannot_do_ends_all(
+    rank: int, what: str, start: Start, data: Path, two: Path, tmp_path: Path
+) -> None:
+    command = ["train", data, *flags(out=tmp_path / "run")]
+    if what == "training.load_run":
+        command = ["train", "--resume", two, "--device=cpu"]
+    codes, _, complaints = start(2, *command, before=FAILING.format(rank, what))
+    assert codes == [2, 2], complaints
+    assert complaints == ["targcn: no space left\n", ""]
+
+
+# --- torchrun -------------------------------------------------------------------------------
+
+KILLED_ONCE = """
+import os
+from targcn import cli, training
+rank = int(os.environ["RANK"])
+"""
+KILLED_ONCE += AT_A_STEP.format(moment=(0, 2, 4), signal=int(signal.SIGKILL))
+KILLED_ONCE += """
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "1":
+    training.Trainer._take_step = take
+cli.program()
+"""
+
+
+def torchrun(*arguments: object) -> subprocess.Popen[str]:
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+    return subprocess.Popen(
+        [sys.executable, *launcher, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_torchrun_restarts_a_killed_training(data: Path, two: Path, tmp_path: Path) -> None:
+    (tmp_path / "killed.py").write_text(KILLED_ONCE)
+    run = tmp_path / "run"
+    with torchrun("--max-restarts=1", tmp_path / "killed.py", "train", data, *flags(out=run)) as it:
+        printed, complaints = it.communicate(timeout=100)
+    assert it.returncode == 0, complaints
+    assert printed.count("valid split: 90 queries") == 1
+    assert same_weights(load_run(run), load_run(two))
+    assert trace_of(run) == trace_of(two)
+
+
+def test_ctrl_c_on_torchrun_says_once_how_to_go_on(data: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    deadline = time.monotonic() + 60
+    with torchrun("-m", "targcn", "train", data, *flags(out=run, epochs=10_000)) as it:
+        while not (run / "state.safetensors").exists() and time.monotonic() < deadline:
+            assert it.poll() is None, it.communicate()
+            time.sleep(0.01)
+        it.send_signal(signal.SIGINT)
+        printed, complaints = it.communicate(timeout=60)
+    assert it.returncode != 0
+    assert printed == ""
+    assert complaints.count(f"go on with: targcn train --resume {run}") == 1
+    assert "destroy_process_group" not in complaints
+    _, position = read_state(run)
+    assert position["step"] > 0
+    assert load_run(run).training["epochs"] == 10_000
