@@ -194,7 +194,7 @@ def test_whole_epochs_are_watched_as_on_a_gpu() -> None:
     batches = Batches(made.model, dataset, 64, 0, torch.device("cpu"))
     taken: list[Batch] = []
     watched = WatchedBatches(
-        batches, 2, lambda: {"scoring product and loss alone": taken.append}, None
+        batches, 2, lambda: {"scoring products and loss alone": taken.append}, None
     )
     watched.on_gpu, watched.num_before = True, 1
     for epoch in range(3):

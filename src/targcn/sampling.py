@@ -156,7 +156,7 @@ def _draw(
     # Every fact is as much farther from a time outside the timeline as that lies outside.
     inside = times.clamp(min=0, max=graph.span - 1)
     outside = (times - inside).abs()[:, None]
-    distances = graph.times.take(positions).sub_(inside[:, None]).abs_()
+    distances = graph.times.take(positions).sub_(inside.to(graph.times.dtype)[:, None]).abs_()
     if how.search_range is not None:
         gone |= distances > how.search_range - outside
     if how.strategy == "whole":

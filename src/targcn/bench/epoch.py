@@ -38,7 +38,7 @@ from targcn.steps import Replay, make_optimizer
 from targcn.training import Trainer
 
 TRAINING: Final = "training"
-PRODUCTS: Final = "scoring product and loss alone"
+PRODUCTS: Final = "scoring products and loss alone"
 PLAIN: Final = "plain loop"
 # How many are timed, after how many that are not: steps on a CPU, epochs on a GPU.
 STEPS, STEPS_BEFORE = 17, 3
@@ -204,15 +204,17 @@ def _rows(watched: WatchedBatches) -> list[Row]:
 
 
 def _products(run: Run, batch_size: int, device: torch.device) -> Step:
-    """The least any such model has to do: one product with all entities, and back."""
+    """What scoring alone costs: a vector through f's weight, then times all entities, and back."""
     size = run.settings.size
     table = torch.randn(len(run.dataset.entities), size, device=device, requires_grad=True)
+    weight = (torch.randn(size, size, device=device) / size**0.5).requires_grad_()
     # Scores of the size a model has: larger ones underflow in the softmax, which is slow.
     vectors = (0.2 * torch.randn(batch_size, size, device=device)).requires_grad_()
 
     def step(batch: Batch) -> Tensor:
-        table.grad = vectors.grad = None
-        loss = functional.cross_entropy(vectors[: len(batch)] @ table.T, batch.answers)
+        table.grad = vectors.grad = weight.grad = None
+        scores = (vectors[: len(batch)] @ weight) @ table.T
+        loss = functional.cross_entropy(scores, batch.answers)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
