@@ -11,7 +11,7 @@ from oracle import World
 from targcn.checkpoint import Run, load_run, save_run
 from targcn.errors import InputError
 from targcn.evaluation import evaluate
-from targcn.training import fit
+from targcn.fitting import fit
 
 FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
 

@@ -24,7 +24,7 @@ from targcn.errors import InputError
 from targcn.evaluation import Judge, evaluate
 from targcn.facts.dataset import Dataset, Facts
 from targcn.filtering import FILTERS
-from targcn.training import fit
+from targcn.fitting import fit
 from targcn.writeup import plot, table, write
 
 FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]

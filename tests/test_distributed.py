@@ -142,7 +142,7 @@ FORKING = """
 import faulthandler, json, os, signal, socket, sys, tempfile
 import safetensors.torch, torch._dynamo, torch.nn.parallel
 import targcn.models.floors, targcn.models.targcn
-from targcn import cli, distributed, evaluation, tracking, training
+from targcn import cli, distributed, evaluation, fitting, tracking, training
 cli.SECONDS_TO_TALK = 0.0
 
 def member(rank, size, port, arguments, before, streams):
@@ -419,7 +419,7 @@ def test_bad_input_is_one_sentence_of_the_first(
 FAILING = """
 if rank == {}:
     def failing(*_):
-        raise training.InputError("no space left")
+        raise evaluation.InputError("no space left")
     {} = failing
 """
 
@@ -427,18 +427,18 @@ if rank == {}:
 @pytest.mark.parametrize(
     ("rank", "what"),
     [
-        (0, "training.save_run"),
+        (0, "fitting.save_run"),
         (0, "training.write_state"),
         (0, "training.write_result"),
         (1, "evaluation.rank"),
-        (1, "training.load_run"),
+        (1, "fitting.load_run"),
     ],
 )
 def test_what_one_cannot_do_ends_all(
     rank: int, what: str, start: Start, data: Path, two: Path, tmp_path: Path
 ) -> None:
     command = ["train", data, *flags(out=tmp_path / "run")]
-    if what == "training.load_run":
+    if what == "fitting.load_run":
         command = ["train", "--resume", two, "--device=cpu"]
     codes, _, complaints = start(2, *command, before=FAILING.format(rank, what))
     assert codes == [2, 2], complaints

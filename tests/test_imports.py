@@ -10,7 +10,7 @@ import pytest
 import targcn
 from oracle import World
 from targcn.checkpoint import save_run
-from targcn.training import fit
+from targcn.fitting import fit
 
 ROOT = Path(targcn.__file__).parent
 
@@ -60,6 +60,7 @@ ORDER = [
     "batches",
     "steps",
     "training",
+    "fitting",
     "tracking",
     "prediction",
     "explanation",

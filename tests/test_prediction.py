@@ -8,8 +8,8 @@ import oracle
 from oracle import World
 from targcn.checkpoint import Run
 from targcn.errors import InputError
+from targcn.fitting import fit
 from targcn.prediction import predict
-from targcn.training import fit
 
 TRAIN = [(0, 0, 1, 0), (0, 0, 2, 4), (3, 0, 1, 4)]
 WORLD = World(5, 2, [*TRAIN, (0, 0, 3, 4), (0, 0, 4, 9)], cuts=(3, 4))

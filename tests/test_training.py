@@ -19,8 +19,9 @@ from targcn import training
 from targcn.checkpoint import Run, load_run, read_state
 from targcn.errors import InputError
 from targcn.evaluation import evaluate
+from targcn.fitting import fit, resume
 from targcn.models.targcn import TARGCN
-from targcn.training import Sign, Trainer, Training, TrainingStopped, fit, resume
+from targcn.training import Sign, Trainer, Training, TrainingStopped
 
 # Who somebody meets under a relation never changes, and each day shows a third of it.
 FACTS = [
@@ -412,7 +413,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import targcn.models.targcn, safetensors.torch, torch._dynamo
-from targcn import training
+from targcn import fitting, training
 from targcn.checkpoint import load_run, read_state
 from test_training import DATA, SMALL
 
@@ -421,9 +422,9 @@ folder, num_kills = Path(sys.argv[1]), int(sys.argv[2])
 
 def train():
     if folder.exists():
-        training.resume(folder, device="cpu")
+        fitting.resume(folder, device="cpu")
     else:
-        training.fit(DATA, out=folder, **(SMALL | {"epochs": 4 * num_kills}))
+        fitting.fit(DATA, out=folder, **(SMALL | {"epochs": 4 * num_kills}))
 
 def check():
     if folder.exists():

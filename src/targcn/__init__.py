@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from targcn.facts.graph import TemporalGraph
     from targcn.facts.opening import open_dataset
     from targcn.facts.reading import Reading
+    from targcn.fitting import fit, resume
     from targcn.prediction import Question, predict, predict_many
-    from targcn.training import fit, resume
 
 __version__ = "0.1.0"
 
@@ -34,12 +34,12 @@ _HOMES = {
     "compare": "comparison",
     "evaluate": "evaluation",
     "explain": "explanation",
-    "fit": "training",
+    "fit": "fitting",
     "load_run": "checkpoint",
     "open_dataset": "facts.opening",
     "predict": "prediction",
     "predict_many": "prediction",
-    "resume": "training",
+    "resume": "fitting",
     "save_run": "checkpoint",
 }
 __all__ = [

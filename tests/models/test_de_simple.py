@@ -10,9 +10,9 @@ import torch
 from oracle import World, queries_of
 from targcn.errors import InputError
 from targcn.facts.timeline import Timeline, calendar_value
+from targcn.fitting import fit
 from targcn.models import create
 from targcn.models.de_simple import DESimplE
-from targcn.training import fit
 
 WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n * 7 % 23) for n in range(40)], cuts=(40, 40))
 # Seen and unseen times, before and after all of them, relations in both directions.

@@ -30,10 +30,11 @@ from oracle import (
 from targcn.checkpoint import read_state
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
+from targcn.fitting import resume
 from targcn.models import MODELS, ModelEntry, create
 from targcn.models.factorization import TimeTable
 from targcn.steps import RecordableAdagrad, set_rate
-from targcn.training import TrainingStopped, resume
+from targcn.training import TrainingStopped
 from test_training import same_weights, stop_at
 
 STATIC = ["distmult", "complex", "simple"]

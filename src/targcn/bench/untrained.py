@@ -12,9 +12,10 @@ import torch
 
 from targcn.checkpoint import Run
 from targcn.facts.dataset import Dataset
+from targcn.fitting import choose_settings
 from targcn.models import DEFAULT, create
 from targcn.runs import RunFile, find_run
-from targcn.training import Training, choose_settings
+from targcn.training import Training
 
 PUBLISHED: Final = RunFile(
     "published-code",

@@ -95,8 +95,9 @@ def train(
     _check_settings(model, find_model(model).Settings, settings)
     from targcn.distributed import join, was_restarted
     from targcn.files import require_absent
-    from targcn.training import TrainingStopped, fit
-    from targcn.training import resume as go_on
+    from targcn.fitting import fit
+    from targcn.fitting import resume as go_on
+    from targcn.training import TrainingStopped
 
     with join(device) as (team, place):
         [restarted] = team.anyone(was_restarted())

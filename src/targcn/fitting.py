@@ -1,0 +1,120 @@
+"""From a data set to a trained run, or from a stopped one to its end.
+
+Takes a data set, the name of a model, and settings from a run file or from arguments; gives a
+Run, kept in a folder where one is given. Next room: prediction, cli.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from targcn.checkpoint import Run, load_run, read_state, save_run
+from targcn.config import build
+from targcn.devices import choose_device
+from targcn.distributed import ALONE, Team
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.files import remove_drafts, require_absent
+from targcn.models import DEFAULT, create, find_model
+from targcn.models.contract import learns
+from targcn.runs import RunFile, find_run
+from targcn.training import Position, Trainer, Training, Watch
+
+
+def fit(
+    dataset: Dataset,
+    model: str = DEFAULT,
+    *,
+    seed: int = 0,
+    run: str = "default",
+    out: Path | str | None = None,
+    device: str | torch.device = "auto",
+    watch: Watch | None = None,
+    team: Team = ALONE,
+    restarted: bool = False,
+    **settings: Any,
+) -> Run:
+    """Train a model of this name; keep it in the folder `out` if one is given.
+
+    Settings of the model and of the training come from the run file, then from the arguments. A
+    team trains together (see distributed.py): each process calls this with the same arguments. If
+    it was restarted, it goes on with what it had begun in `out`.
+
+    >>> import targcn
+    >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=10)
+    >>> report = targcn.evaluate(run, split="valid", context="train")
+    >>> report.num_queries
+    8318
+    >>> targcn.predict(run, "Barack Obama", "succeeded", None, 2005, top=1)["answer"].to_list()
+    ['Peter G. Fitzgerald']
+    """
+    file = find_run(model, run, dataset.name)
+    for_model, training = choose_settings(model, file, settings)
+    where = choose_device(device)
+    # Weights are drawn on the CPU, the same for every device, and nobody else's are disturbed.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = create(model, dataset, for_model)
+    if learns(module) and len(dataset.train) == 0:
+        raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
+    made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
+    folder = None if out is None else Path(out)
+    if folder is not None and team.anyone(restarted and folder.exists())[0]:
+        with team.together():
+            if not _is_begun(made, folder):
+                require_absent(folder)
+        return resume(folder, device=where, watch=watch, team=team)
+    trainer = Trainer(made, training, folder, where, watch, team) if learns(module) else None
+    with team.together():
+        if folder is not None and team.leads:
+            save_run(made, folder)
+    return trainer.train() if trainer else made
+
+
+def resume(
+    folder: Path | str,
+    *,
+    device: str | torch.device = "auto",
+    watch: Watch | None = None,
+    team: Team = ALONE,
+) -> Run:
+    """Go on with a run that was stopped, as if it had not been."""
+    folder = Path(folder)
+    with team.together():
+        run = load_run(folder)
+        tensors, position = read_state(folder)
+    if team.leads:
+        remove_drafts(folder)
+    if not learns(run.model):
+        return run
+    training = build(Training, run.training, "training")
+    trainer = Trainer(run, training, folder, choose_device(device), watch, team)
+    if tensors:
+        trainer.restore(tensors, build(Position, position, "state"))
+    return trainer.train()
+
+
+def _is_begun(run: Run, folder: Path) -> bool:
+    """Whether a folder holds this very training."""
+    kept = load_run(folder)
+    same = ("model_name", "settings", "seed", "run_name", "training")
+    return all(getattr(kept, name) == getattr(run, name) for name in same) and np.array_equal(
+        kept.dataset.facts.columns, run.dataset.facts.columns
+    )
+
+
+def choose_settings(
+    model: str, file: RunFile, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], Training]:
+    """Sort what is given into settings of the model and of the training, over the run file's."""
+    of_training = {field.name for field in fields(Training)}
+    given = {name.replace("-", "_"): value for name, value in given.items()}
+    for_model = {name: given[name] for name in given if name not in of_training}
+    for_training = {name: given[name] for name in given if name in of_training}
+    settings = dict(file.settings) | for_model
+    build(find_model(model).Settings, settings, model)
+    return settings, build(Training, dict(file.training) | for_training, "training")
