@@ -74,11 +74,18 @@ class Team:
             yield
         except InputError as error:
             own = error
-        complaints: list[InputError | None] = [None] * self.size
-        distributed.all_gather_object(complaints, own)
-        first = own or next(filter(None, complaints), None)
-        if first is not None:
-            raise first
+        said = list(f"{own}\n".encode(errors="surrogateescape")) if own else []
+        lengths = self.join_shares(torch.tensor([len(said)]), self.size)
+        if not lengths.any():
+            return
+        # As bytes: a whole object would be sent as a pickle, and none is ever read here.
+        speaker = int(lengths.nonzero()[0])
+        sentence = torch.zeros(int(lengths[speaker]), dtype=torch.uint8)
+        if self.rank == speaker:
+            sentence = torch.tensor(said, dtype=torch.uint8)
+        distributed.broadcast(sentence, speaker)
+        text = bytes(sentence.tolist()).decode(errors="surrogateescape")
+        raise own or InputError(text.removesuffix("\n"))
 
 
 ALONE = Team()
