@@ -396,9 +396,9 @@ def worlds(draw: st.DrawFn, min_facts: int = 0) -> World:
 
 
 @st.composite
-def worlds_with_queries(draw: st.DrawFn) -> tuple[World, list[Query]]:
+def worlds_with_queries(draw: st.DrawFn, min_facts: int = 0) -> tuple[World, list[Query]]:
     """Queries of either direction, most never seen, also at times before and after all facts."""
-    world = draw(worlds())
+    world = draw(worlds(min_facts))
     query = st.tuples(
         st.integers(0, world.num_entities - 1),
         st.integers(0, 2 * world.num_relations - 1),

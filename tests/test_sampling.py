@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import (
@@ -280,7 +280,7 @@ def test_a_hidden_fact_is_never_seen_and_every_other_is(world: World, data: st.D
 def test_hiding_takes_the_fact_out_of_the_order_of_the_draw(
     world: World, data: st.DataObject, neighbors: int, window: int
 ) -> None:
-    assume(len(set(world.facts)) == len(world.facts))  # copies leave gaps
+    world = replace(world, facts=list(dict.fromkeys(world.facts)))  # copies leave gaps
     s, r, o, t = data.draw(st.sampled_from(with_reciprocals(world.facts, world.num_relations)))
     how = Sampling(neighbors, decay=2.0, window=window)
     (order,) = draw(world.graph, [(s, t)], replace(how, neighbors=60, window=0), 3)
