@@ -20,7 +20,7 @@ from targcn.models.contract import Queries, queries_of
 
 # Places drawn ahead on a GPU, where drawing for many steps costs hardly more than for one.
 MOST_PLACES_AHEAD = 2_000_000
-# Far more than the steps of any run, so that no two runs or steps share a seed.
+# More than the steps of the runs here, so that runs of neighbouring seeds do not meet.
 SEEDS_PER_RUN = 1_000_003
 
 

@@ -44,16 +44,12 @@ def predict_answers(
         Any date, also one that the data does not have.
     top
         How many answers to show.
-    context
-        The facts the model may look at.
     explain
         Show the facts that carried the best answer.
     queries
         A table of questions instead: subject, relation, object, time, the open one ? or empty.
     out
         Where the answers to a table go: .csv, .jsonl or .parquet.
-    json
-        Print JSON for programs.
     """
     from targcn.prediction import OPEN, predict
 
@@ -124,12 +120,8 @@ def explain_answer(
         Which of the two was the answer.
     top
         How many facts to show.
-    context
-        The facts the model may look at.
     plot
         Draw them on a time axis into this file (needs matplotlib).
-    json
-        Print JSON for programs.
     """
     from targcn.explanation import explain, in_words
     from targcn.explanation import plot as draw

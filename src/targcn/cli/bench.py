@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, Token
 
-from targcn.cli.common import AsJson, Context, open_source
+from targcn.cli.common import AsJson, Context, Device, open_source
 from targcn.cli.figures import report
 from targcn.errors import InputError
 from targcn.terminal import counting
@@ -46,6 +46,20 @@ Counts = Annotated[
 ]
 
 
+Source = Annotated[
+    str | None,
+    Parameter(help="A name, a folder, or a file; congress where nothing is generated."),
+]
+Plain = Annotated[
+    str | None,
+    Parameter(
+        help="File with the plain versions to compare with (benchmarks/plain.py if it is here); "
+        "or none."
+    ),
+]
+Out = Annotated[Path | None, Parameter(help="Write the figures as JSON into this file too.")]
+
+
 @dataclass(frozen=True)
 class Generated:
     """The shape of a generated data set; what is left out keeps the default of bench.Shape."""
@@ -74,31 +88,21 @@ HowToGenerate = Annotated[Generated, Parameter(name="*")]
 
 @bench.command(name="sampler")
 def bench_sampler(
-    source: str | None = None,
+    source: Source = None,
     *,
     shape: HowToGenerate | None = None,
     queries: Count = 2048,
-    device: str = "auto",
-    plain: str | None = None,
-    out: Path | None = None,
+    device: Device = "auto",
+    plain: Plain = None,
+    out: Out = None,
     json: AsJson = False,
 ) -> None:
     """Time the sampler, K being 100, and see what its window misses.
 
     Parameters
     ----------
-    source
-        A name, a folder, or a file; congress where nothing is generated.
     queries
         How many training queries to draw for.
-    device
-        auto, cpu or cuda.
-    plain
-        File with the plain versions to compare with (benchmarks/plain.py if it is here); or none.
-    out
-        Write the figures as JSON into this file too.
-    json
-        Print JSON for programs.
     """
     from targcn.bench import measure_sampler
 
@@ -112,14 +116,14 @@ def bench_sampler(
 
 @bench.command(name="epoch")
 def bench_epoch(
-    source: str | None = None,
+    source: Source = None,
     *,
     shape: HowToGenerate | None = None,
     run: str | None = None,
     repeats: Count | None = None,
-    device: str = "auto",
-    plain: str | None = None,
-    out: Path | None = None,
+    device: Device = "auto",
+    plain: Plain = None,
+    out: Out = None,
     json: AsJson = False,
     **settings: str,
 ) -> None:
@@ -127,20 +131,10 @@ def bench_epoch(
 
     Parameters
     ----------
-    source
-        A name, a folder, or a file; congress where nothing is generated.
     run
         The published run whose settings to take; left out, the published code's at size 300.
     repeats
         Steps to time (17), on a GPU epochs (5), after a few that are not.
-    device
-        auto, cpu or cuda.
-    plain
-        File with the plain versions to compare with (benchmarks/plain.py if it is here); or none.
-    out
-        Write the figures as JSON into this file too.
-    json
-        Print JSON for programs.
     settings
         Any setting of TARGCN or its training (see `models targcn`).
     """
@@ -162,15 +156,15 @@ def bench_epoch(
 
 @bench.command(name="evaluate")
 def bench_evaluate(
-    source: str | None = None,
+    source: Source = None,
     *,
     shape: HowToGenerate | None = None,
     model: str = "targcn",
     run: str | None = None,
     context: Context = "train+valid",
-    device: str = "auto",
-    plain: str | None = None,
-    out: Path | None = None,
+    device: Device = "auto",
+    plain: Plain = None,
+    out: Out = None,
     json: AsJson = False,
     **settings: str,
 ) -> None:
@@ -178,22 +172,10 @@ def bench_evaluate(
 
     Parameters
     ----------
-    source
-        A name, a folder, or a file; congress where nothing is generated.
     model
         What to judge, its weights as they are drawn (see `models`).
     run
         The published run whose settings to take; left out, the published code's at size 300.
-    context
-        The facts the model may look at.
-    device
-        auto, cpu or cuda.
-    plain
-        File with the plain versions to compare with (benchmarks/plain.py if it is here); or none.
-    out
-        Write the figures as JSON into this file too.
-    json
-        Print JSON for programs.
     settings
         Any setting of the model (see `models NAME`).
     """
@@ -216,13 +198,13 @@ def bench_evaluate(
 
 @bench.command(name="predict")
 def bench_predict(
-    source: str | None = None,
+    source: Source = None,
     *,
     shape: HowToGenerate | None = None,
     model: str = "targcn",
     run: str | None = None,
     questions: Count = 200,
-    out: Path | None = None,
+    out: Out = None,
     json: AsJson = False,
     **settings: str,
 ) -> None:
@@ -230,18 +212,12 @@ def bench_predict(
 
     Parameters
     ----------
-    source
-        A name, a folder, or a file; congress where nothing is generated.
     model
         What to ask, its weights as they are drawn (see `models`).
     run
         The published run whose settings to take; left out, the published code's at size 300.
     questions
         How many questions of the test split to ask.
-    out
-        Write the figures as JSON into this file too.
-    json
-        Print JSON for programs.
     settings
         Any setting of the model (see `models NAME`).
     """
@@ -264,7 +240,7 @@ def bench_ingest(
     days: Count = 7305,
     skew: float = 1.0,
     seed: int = 0,
-    out: Path | None = None,
+    out: Out = None,
     json: AsJson = False,
 ) -> None:
     """Time the reading of generated CSV tables, from names and dates to a prepared folder.
@@ -283,10 +259,6 @@ def bench_ingest(
         Zipf's exponent of how often names are met; 0: all alike.
     seed
         Seed of what is generated.
-    out
-        Write the figures as JSON into this file too.
-    json
-        Print JSON for programs.
     """
     from targcn.bench import Shape, measure_ingest
 
@@ -306,9 +278,9 @@ def bench_scale(
     skew: float = 1.0,
     seed: int = 0,
     queries: Count = 2048,
-    device: str = "auto",
+    device: Device = "auto",
     folder: Path | None = None,
-    out: Path | None = None,
+    out: Out = None,
     json: AsJson = False,
 ) -> None:
     """See what grows with the number of facts: generate, save, load, build the graph, sample.
@@ -329,14 +301,8 @@ def bench_scale(
         Seed of what is generated.
     queries
         How many queries to draw for, K being 100.
-    device
-        auto, cpu or cuda.
     folder
         Where to write the data sets for the while; left out: where temporary files go.
-    out
-        Write the figures as JSON into this file too.
-    json
-        Print JSON for programs.
     """
     from targcn.bench import Shape, measure_scale
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
 
 HowToRead = Annotated[Reading, Parameter(name="*")]
-AsJson = Annotated[bool, Parameter(name="--json", negative="")]
-Context = Literal["train", "train+valid"]
+AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
+Context = Annotated[
+    Literal["train", "train+valid"], Parameter(help="The facts the model may look at.")
+]
+Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 
 
 def open_source(source: str, read: Reading | None) -> "Dataset":

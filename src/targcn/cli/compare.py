@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.common import AsJson, Context, require_folder
+from targcn.cli.common import AsJson, Context, Device, require_folder
 from targcn.terminal import counting, show, show_json, table_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def compare_runs(
     *runs: Path,
     split: Literal["train", "valid", "test"] = "test",
-    context: Context = "train+valid",
+    context: Annotated[
+        Context, Parameter(help="The facts the models may look at.")
+    ] = "train+valid",
     ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,
@@ -23,7 +25,7 @@ def compare_runs(
     seed: int = 0,
     out: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
     plot: Path | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     json: AsJson = False,
 ) -> None:
     """Judge several runs of one data set alike: figures, costs, and how sure a difference is.
@@ -34,8 +36,6 @@ def compare_runs(
         Run folders, as `train` writes them; two or more.
     split
         The facts to ask about.
-    context
-        The facts the models may look at.
     ties
         The rank of an answer among equal scores.
     filter
@@ -50,10 +50,6 @@ def compare_runs(
         Write the figures into this file too: .csv, .json or .md; can be given several times.
     plot
         Draw MRR over parameters into this file: .png, .svg or .pdf (needs matplotlib).
-    device
-        auto, cpu or cuda.
-    json
-        Print JSON for programs.
     """
     for folder in runs:
         require_folder(folder)

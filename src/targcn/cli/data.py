@@ -47,8 +47,6 @@ def describe_data(
     ----------
     source
         A name (see `data list`), a folder, or a file.
-    json
-        Print JSON for programs.
     """
     dataset = open_source(source, read)
     description = _describe(dataset)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.common import AsJson, Context, HowToRead, load_folder, open_source
+from targcn.cli.common import AsJson, Context, Device, HowToRead, load_folder, open_source
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
 from targcn.terminal import counting, show, show_json, show_report, table_of, training_bar
@@ -62,7 +62,7 @@ def train(
     out: Path | None = None,
     resume: Path | None = None,
     seed: int = 0,
-    device: str = "auto",
+    device: Device = "auto",
     tensorboard: Annotated[bool, Parameter(negative="")] = False,
     read: HowToRead | None = None,
     **settings: str,
@@ -83,8 +83,6 @@ def train(
         A run folder to go on with, as if it had never been stopped.
     seed
         Seed of everything that is drawn.
-    device
-        auto, cpu or cuda.
     tensorboard
         Write curves for TensorBoard into a folder beside the run's.
     settings
@@ -173,7 +171,7 @@ def evaluate_run(
     context: Context = "train+valid",
     ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
     by_relation: Annotated[bool, Parameter(negative="")] = False,
-    device: str = "auto",
+    device: Device = "auto",
     json: AsJson = False,
 ) -> None:
     """Judge a run: ranks under the raw, static and time-aware filters, side by side.
@@ -184,16 +182,10 @@ def evaluate_run(
         A run folder, as `train` writes it.
     split
         The facts to ask about.
-    context
-        The facts the model may look at.
     ties
         The rank of an answer among equal scores.
     by_relation
         Show the figures of every relation too.
-    device
-        auto, cpu or cuda.
-    json
-        Print JSON for programs.
     """
     from targcn.distributed import join
     from targcn.evaluation import evaluate

@@ -106,19 +106,13 @@ class Timeline:
         if not self.dated:
             return np.stack([values, np.zeros_like(values), np.zeros_like(values)]).astype(float)
         moments = values.astype(f"M8[{CALENDAR_CODES[self.unit]}]")
-        years, months, days = (moments.astype(f"M8[{code}]") for code in "YMD")
-        in_month = days - months.astype("M8[D]")
-        gone = (
-            (moments - days.astype(moments.dtype))
-            / np.timedelta64(1, "D").astype(f"m8[{CALENDAR_CODES[self.unit]}]")
-            if self.unit in ("hour", "minute", "second")
-            else 0.0
-        )
+        years, months = moments.astype("M8[Y]"), moments.astype("M8[M]")
+        in_month = (moments.astype("M8[s]") - months.astype("M8[s]")) / np.timedelta64(1, "D")
         return np.stack(
             [
                 years.astype(np.int64) + 1970.0,
                 (months - years.astype("M8[M]")).astype(np.int64) + 1.0,
-                in_month.astype(np.int64) + 1.0 + gone,
+                in_month + 1.0,
             ]
         )
 
