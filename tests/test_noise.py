@@ -1,8 +1,9 @@
 """Hashes that have to pass for random numbers; every seed is fixed, so no test is left to luck."""
 
+import pytest
 import torch
 
-from targcn.noise import combine, mix, uniform
+from targcn.noise import combine, mix, uniform, whole_numbers
 
 ROWS, COLUMNS = 400, 500
 
@@ -87,3 +88,57 @@ def test_neither_0_nor_1_is_drawn() -> None:
         found = uniform(combine(0, torch.tensor([row])), columns)
         assert float(found.min()) > 0
         assert float(found.max()) < 1
+
+
+# --- whole numbers --------------------------------------------------------------------------
+
+
+def whole_draws(below: int, seed: int = 0) -> torch.Tensor:
+    rows = combine(seed, torch.arange(ROWS))[:, None]
+    return whole_numbers(rows, torch.arange(COLUMNS), below)
+
+
+def unevenness(values: torch.Tensor, below: int) -> float:
+    counts = torch.bincount(values.flatten(), minlength=below).double()
+    expected = values.numel() / below
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+# With limits that are passed with a probability of one in a thousand.
+@pytest.mark.parametrize(("below", "limit"), [(2, 10.8), (7, 22.5), (64, 103.4), (100, 149)])
+def test_whole_numbers_are_equally_likely(below: int, limit: float) -> None:
+    for seed in (0, 1, 12345):
+        found = whole_draws(below, seed)
+        assert found.dtype == torch.int64
+        assert (found.min(), found.max()) == (0, below - 1)
+        assert unevenness(found, below) < limit
+        assert unevenness(found[0], below) < limit
+        assert unevenness(found[:, 0], below) < limit
+
+
+@pytest.mark.parametrize("below", [2, 8, 10])
+def test_pairs_of_neighbouring_whole_numbers_are_equally_likely(below: int) -> None:
+    found = whole_draws(below)
+    # 3, 63 and 99 degrees of freedom.
+    limit = {2: 16.3, 8: 103.4, 10: 149}[below]
+    others = (found[1:], found[:-1]), (found[:, 1:], found[:, :-1]), (found, whole_draws(below, 1))
+    for one, other in others:
+        assert unevenness(one * below + other, below * below) < limit
+
+
+def test_whole_numbers_stay_below_any_limit() -> None:
+    assert not whole_draws(1).any()
+    for below in (10**6 + 3, 2**31 - 1):
+        found = whole_draws(below)
+        assert found.min() >= 0
+        assert found.max() < below
+        # Spread over all of it: each tenth holds a tenth.
+        assert unevenness(found * 10 // below, 10) < 27.9
+
+
+def test_a_whole_number_is_the_same_on_every_machine_and_beside_any_others() -> None:
+    rows = combine(7, torch.tensor([1, 2]))
+    found = whole_numbers(rows[:, None], torch.arange(5), 1000)
+    assert found.tolist() == [[74, 818, 219, 526, 436], [807, 22, 446, 301, 65]]
+    again = whole_numbers(rows[1:].expand(3), torch.tensor([4, 0, 2]), 1000)
+    assert again.tolist() == found[1, [4, 0, 2]].tolist()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +68,31 @@ def trainer_of(run: Run, **options: Any) -> Trainer:
 
 
 # --- learning -------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
+# What torch and its compiler warn of among themselves is not ours.
+@pytest.mark.filterwarnings("default")
+def test_compiled_steps_are_the_same_steps() -> None:
+    options = {"rank": 4, "epochs": 1, "batch_size": 270, "device": "cpu"}
+    plain = fit(DATA, "boxte", **options)
+    compiled = fit(DATA, "boxte", compile=True, **options)
+    for name, weights in plain.model.state_dict().items():
+        torch.testing.assert_close(compiled.model.state_dict()[name], weights)
+
+
+def test_steps_that_cannot_be_compiled_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch._dynamo
+
+    def compile(function: Any, dynamic: bool) -> Any:
+        def call(*arguments: Any) -> Any:
+            raise torch._dynamo.exc.TorchDynamoException("no C compiler\nwas found")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compile)
+    with pytest.raises(InputError, match=r"cannot be compiled .*\(no C compiler\); leave out"):
+        train(compile=True)
 
 
 def test_the_loss_falls_and_the_answers_are_found(tmp_path: Path) -> None:

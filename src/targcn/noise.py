@@ -55,5 +55,19 @@ def uniform(rows: Tensor, columns: Tensor) -> Tensor:
     (True, 0.5)
     """
     # 23 bits: one more and the last number, half a step from 1, would be rounded up to it.
-    bits = mix(columns.to(torch.int32) * _SPREAD + rows).bitwise_right_shift_(8)
+    bits = _bits(rows, columns).bitwise_right_shift_(8)
     return bits.bitwise_and_(0x7FFFFF).to(torch.float32).add_(0.5).mul_(2**-23)
+
+
+def whole_numbers(rows: Tensor, columns: Tensor, below: int) -> Tensor:
+    """A whole number from 0 up to below `below` for each pair, all about equally likely.
+
+    >>> draws = whole_numbers(combine(0, torch.arange(100))[:, None], torch.arange(100), 4)
+    >>> draws.shape, draws.unique().tolist()
+    (torch.Size([100, 100]), [0, 1, 2, 3])
+    """
+    return (_bits(rows, columns) & 0x7FFFFFFF).long() % below
+
+
+def _bits(rows: Tensor, columns: Tensor) -> Tensor:
+    return mix(columns.to(torch.int32) * _SPREAD + rows)

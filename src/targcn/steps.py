@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from targcn.batches import Batch
+from targcn.errors import InputError
 
 
 def make_optimizer(
@@ -52,6 +53,22 @@ class RecordableAdagrad(torch.optim.Optimizer):
                 state["sum"].addcmul_(weight.grad, weight.grad)
                 change = weight.grad.div_(state["sum"].sqrt().add_(self.EPSILON))
                 weight.sub_(change.mul_(group["lr"]))
+
+
+def compiled(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The loss in kernels that torch writes for it when it is first asked for."""
+    made = torch.compile(loss, dynamic=False)
+
+    def call(*arguments: Any) -> Tensor:
+        try:
+            return made(*arguments)
+        except torch._dynamo.exc.TorchDynamoException as error:
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(
+                f"the steps cannot be compiled on this machine ({reason}); leave out --compile"
+            ) from None
+
+    return call
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

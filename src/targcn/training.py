@@ -26,6 +26,7 @@ from targcn.files import atomic_file
 from targcn.filtering import Filter
 from targcn.steps import (
     Replay,
+    compiled,
     make_optimizer,
     matmul_precision,
     set_rate,
@@ -58,6 +59,9 @@ class Training:
 
     matmul_precision: Literal["highest", "high"] = "high"
     """Matrix products of the steps on a GPU: high is TF32, several times as fast."""
+
+    compile: bool = False
+    """Let torch write kernels for the steps: a wait at first, faster steps then; wants gcc."""
 
     validate_every: int = 5
     """Epochs between two looks at the valid split."""
@@ -138,6 +142,8 @@ class Trainer:
         # Out of memory, a step is taken in more parts: the same gradient in less space.
         self.parts = 1
         self.loss_of = shared_loss(self.model, team)
+        if training.compile:
+            self.loss_of = compiled(self.loss_of)
         self.replay: Replay | None = None
         if device.type == "cuda" and self.model.recordable and team.size == 1:
             self.replay = Replay(self._descend, device)
@@ -175,6 +181,8 @@ class Trainer:
         started = time.monotonic()
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
         self.model.train()
+        if hasattr(self.model, "begin_epoch"):
+            self.model.begin_epoch(position.epoch)
         for batch in self.batches.of_epoch(position.epoch, position.step):
             loss_sum += self._take_step(batch)
             position.step += 1

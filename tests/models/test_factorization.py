@@ -6,8 +6,9 @@ import signal
 import sys
 import textwrap
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -317,13 +318,16 @@ def test_a_data_set_of_a_single_time_can_be_learned(name: str) -> None:
     assert torch.equal(scores, scores[:1].expand(3, -1))
 
 
+# The warm-up of its run file would be longer than these trainings.
+OWN = {name: {"warm_up": 0} if name == "telm" else {} for name in NAMES}
 ASKED = World(6, 2, [(n % 5, n % 2, n * n % 6, n * 4 % 11 * 3) for n in range(30)], cuts=(24, 27))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_date_can_be_asked_for(name: str) -> None:
     ticks = sorted({t for _, _, _, t in ASKED.facts})
-    run = targcn.fit(ASKED.dataset, name, rank=4, init_scale=0.5, epochs=1, device="cpu")
+    options = {"rank": 4, "init_scale": 0.5, "epochs": 1, "device": "cpu"} | OWN[name]
+    run = targcn.fit(ASKED.dataset, name, **options)
     for date, tick in (
         ("1969-01-01", -365), ("1970-01-04", 3), ("1970-01-05", 4), ("1971-01-01", 365),
     ):  # fmt: skip
@@ -371,7 +375,7 @@ def planted(partners: Callable[[int, int, int], int], num_relations: int) -> Dat
 def test_two_epochs_lower_the_loss_and_beat_chance(name: str, tmp_path: Path) -> None:
     """Who somebody meets under a relation never changes; chance is about .26."""
     data = planted(lambda s, r, t: s ^ (r + 1), 3)
-    run = targcn.fit(data, name, out=tmp_path / "run", **SMALL)
+    run = targcn.fit(data, name, out=tmp_path / "run", **SMALL | OWN[name])
     lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
     losses = [line["loss"] for line in lines if "loss" in line]
     assert losses[1] < 0.7 * losses[0]
@@ -382,7 +386,7 @@ def test_two_epochs_lower_the_loss_and_beat_chance(name: str, tmp_path: Path) ->
 def test_what_changes_with_time_is_learned_by_who_knows_it(name: str) -> None:
     """Everyone changes partners halfway; who knows no time is right about every second time."""
     data = planted(lambda s, r, t: s ^ (1 if t < 12 else 2), 1)
-    found = mrr(targcn.fit(data, name, **SMALL | {"epochs": 5}))
+    found = mrr(targcn.fit(data, name, **SMALL | OWN[name] | {"epochs": 5}))
     assert found > 0.95 if name in TEMPORAL else 0.6 < found < 0.85
 
 
@@ -391,7 +395,7 @@ def test_what_changes_with_time_is_learned_by_who_knows_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
-    options = SMALL | REGULARISED | {"rank": 4, "epochs": 1}
+    options = SMALL | REGULARISED | OWN[name] | {"rank": 4, "epochs": 1}
     run = targcn.fit(ASKED.dataset, name, out=tmp_path / "run", **options)
     loaded = targcn.load_run(tmp_path / "run")
     assert same_weights(loaded, run)
@@ -405,7 +409,7 @@ def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
 def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
     name: str, tmp_path: Path
 ) -> None:
-    options = SMALL | REGULARISED | {"rank": 4, "epochs": 3}
+    options = SMALL | REGULARISED | OWN[name] | {"rank": 4, "epochs": 3}
     whole = targcn.fit(ASKED.dataset, name, **options)
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
@@ -422,7 +426,7 @@ def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
     """Entity 4, relation 2 and a time stand in the test split alone, others in the valid one."""
     facts = [(0, 0, 1, 0), (1, 0, 2, 2), (3, 1, 0, 5), (0, 2, 4, 9)]
     world = World(5, 3, facts, cuts=(2, 3))
-    run = targcn.fit(world.dataset, name, **SMALL | {"rank": 4})
+    run = targcn.fit(world.dataset, name, **SMALL | OWN[name] | {"rank": 4})
     model = run.model
     assert len(model.entities) == 5
     assert len(model.relations) == (3 if name == "simple" else 6)
@@ -430,6 +434,148 @@ def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
         assert len(model.times.rows) == 4
     assert targcn.evaluate(run, device="cpu").num_queries == 2
     assert scores_of(model, [(4, 5, 9)], world).shape == (1, 5)
+
+
+# --- TeLM's warm-up -------------------------------------------------------------------------
+
+
+def quarters(rows: torch.Tensor) -> torch.Tensor:
+    """The parts 1, e₁, e₂ and e₁₂ of each row."""
+    return rows.detach().view(-1, 4, rows.shape[-1] // 4)
+
+
+def warming_up(**options: Any) -> Any:
+    """A model in the last epoch of its warm-up."""
+    model = build("telm", warm_up=3, **options)
+    model.begin_epoch(2)
+    return model
+
+
+def test_telm_is_tcomplex_while_it_warms_up() -> None:
+    model = warming_up()
+
+    def complex_rows(rows: torch.Tensor) -> torch.Tensor:
+        return quarters(rows)[:, [0, 3]].flatten(1)
+
+    alike = SimpleNamespace(
+        entities=complex_rows(model.entities),
+        relations=complex_rows(model.relations),
+        times=SimpleNamespace(rows=complex_rows(model.times.rows)),
+    )
+    expected = torch.tensor(slow_scores("tcomplex", alike, QUERIES), dtype=torch.float64)
+    torch.testing.assert_close(scores_of(model, QUERIES), expected)
+    model.begin_epoch(3)
+    expected = torch.tensor(slow_scores("telm", model, QUERIES), dtype=torch.float64)
+    torch.testing.assert_close(scores_of(model, QUERIES), expected)
+    assert not torch.isclose(scores_of(model, QUERIES), scores_of(warming_up(), QUERIES)).any()
+
+
+def test_entities_begin_a_warm_up_without_what_does_not_count() -> None:
+    assert not quarters(build("telm", warm_up=1).entities)[:, 1:3].any()
+    for rows in (build("telm").entities, warming_up().relations, warming_up().times.rows):
+        assert (quarters(rows) != 0).all()
+
+
+@pytest.mark.parametrize("options", [{}, REGULARISED], ids=["plain", "regularised"])
+def test_the_loss_of_a_warm_up_is_that_of_numbers_without_these_parts(
+    options: dict[str, float],
+) -> None:
+    model = warming_up(**options)
+    without = deepcopy(model)
+    without.begin_epoch(3)
+    for rows in (without.relations, without.times.rows, without.step):
+        quarters(rows)[:, 1:3] = 0
+    torch.testing.assert_close(loss_of(model, FACTS), loss_of(without, FACTS))
+
+
+@pytest.mark.parametrize("power", [2, 3, 4])
+@pytest.mark.parametrize("options", [{}, REGULARISED], ids=["plain", "regularised"])
+def test_what_does_not_count_has_no_slope_in_a_warm_up(
+    options: dict[str, float], power: int
+) -> None:
+    model = warming_up(power=power, **options)
+    for counts in (False, True):
+        model.zero_grad()
+        loss_of(model, FACTS).backward()
+        for table, weight in model.named_parameters():
+            if weight.requires_grad:
+                slopes = quarters(weight.grad)
+                assert (slopes[:, [0, 3]] != 0).all(), table
+                assert (slopes[:, 1:3] != 0).all() if counts else not slopes[:, 1:3].any(), table
+        model.begin_epoch(3)
+
+
+def test_what_was_learned_in_a_warm_up_is_kept(tmp_path: Path) -> None:
+    """Everyone changes partners halfway; the loss is no higher after the warm-up than before."""
+    data = planted(lambda s, r, t: s ^ (1 if t < 12 else 2), 1)
+    options = SMALL | {"epochs": 4, "warm_up": 3}
+    run = targcn.fit(data, "telm", out=tmp_path / "run", **options)
+    lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
+    losses = [line["loss"] for line in lines if "loss" in line]
+    assert losses[3] < losses[2] < 0.5 * losses[0]
+    assert mrr(run) > 0.95
+
+
+# All its facts are learned, and without a valid split the last weights are kept.
+LEARNED = World(ASKED.num_entities, ASKED.num_relations, ASKED.facts, cuts=(30, 30))
+WARM = SMALL | REGULARISED | {"rank": 4, "init_scale": 0.3}
+
+
+@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
+def test_a_warm_up_leaves_alone_what_does_not_count(optimizer: str) -> None:
+    options = WARM | {"optimizer": optimizer, "learning_rate": 1e-12, "warm_up": 2}
+    untouched = targcn.fit(LEARNED.dataset, "telm", **options | {"epochs": 1})
+    options["learning_rate"] = 0.1
+    warm = targcn.fit(LEARNED.dataset, "telm", **options | {"epochs": 2})
+    after = targcn.fit(LEARNED.dataset, "telm", **options | {"epochs": 3})
+    tables = zip(*(run.model.named_parameters() for run in (untouched, warm, after)), strict=True)
+    for (name, first), (_, second), (_, third) in tables:
+        before, during, later = map(quarters, (first, second, third))
+        assert torch.equal(during[:, 1:3], before[:, 1:3]), name
+        assert ((during - before)[:, [0, 3]].abs() > 1e-6).all(), name
+        assert ((later - during).abs() > 1e-6).all(), name
+
+
+@pytest.mark.parametrize("warm_up", [1, 2, 3])
+def test_a_run_stopped_around_its_warm_up_goes_on_as_if_it_had_not_been(
+    warm_up: int, tmp_path: Path
+) -> None:
+    """It is stopped in its second epoch: just after the warm-up, at its end, and within."""
+    options = WARM | {"epochs": 4, "warm_up": warm_up}
+    whole = targcn.fit(LEARNED.dataset, "telm", **options)
+    stop = stop_at((1, 0), signal.SIGINT)
+    with pytest.raises(TrainingStopped):
+        targcn.fit(LEARNED.dataset, "telm", out=tmp_path / "run", watch=stop, **options)
+    tensors, position = read_state(tmp_path / "run")
+    assert (position["epoch"], position["step"]) == (1, 1)
+    warm = [1, 0, 0, 1] if warm_up > 1 else [1, 1, 1, 1]
+    assert tensors["model/counting"].tolist() == warm
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
+    assert whole.model.counting.tolist() == [1, 1, 1, 1]
+
+
+def test_a_run_saved_in_its_warm_up_gives_the_same_scores(tmp_path: Path) -> None:
+    options = WARM | {"epochs": 1, "warm_up": 5}
+    run = targcn.fit(ASKED.dataset, "telm", out=tmp_path / "run", **options)
+    loaded = targcn.load_run(tmp_path / "run")
+    asked = [(s % 6, r, t) for s, r, t in QUERIES]
+    scores = scores_of(loaded.model, asked, ASKED)
+    assert torch.equal(scores, scores_of(run.model, asked, ASKED))
+    loaded.model.begin_epoch(5)
+    assert not torch.isclose(scores_of(loaded.model, asked, ASKED), scores).any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_best_weights_count_as_they_did_when_they_were_judged(
+    seed: int, tmp_path: Path
+) -> None:
+    """With some of these seeds the best epoch is in the warm-up, with some it comes after."""
+    options = WARM | {"epochs": 4, "warm_up": 2, "seed": seed}
+    run = targcn.fit(ASKED.dataset, "telm", out=tmp_path / "run", **options)
+    best = json.loads((tmp_path / "run" / "metrics.json").read_text())["trained"]["best_epoch"]
+    assert (best <= 2) == (run.model.counting.tolist() == [1, 0, 0, 1])
+    again = targcn.evaluate(targcn.load_run(tmp_path / "run"), split="valid", context="train")
+    assert again.metrics == run.report.metrics
 
 
 # --- steps ----------------------------------------------------------------------------------
@@ -497,6 +643,15 @@ def test_settings_out_of_range_are_refused(
 def test_chronors_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create("chronor", WORLD.dataset, options)
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "message"),
+    [(-1, "warm_up is -1; it cannot be negative"), (0.5, "telm.warm_up is 0.5; a whole number")],
+)
+def test_telms_warm_up_out_of_range_is_refused(warm_up: float, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        create("telm", WORLD.dataset, {"warm_up": warm_up})
 
 
 def test_the_model_that_the_docs_add_can_be_trained(monkeypatch: pytest.MonkeyPatch) -> None:

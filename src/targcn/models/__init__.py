@@ -32,12 +32,14 @@ MODELS: Final = {
     ),
     "teast": ModelEntry("teast", "TeAST", "factors: complex, relations on a spiral of time"),
     "telm": ModelEntry("telm", "TeLM", "factors: multivectors, modulated by the time"),
+    "boxte": ModelEntry("boxte", "BoxTE", "boxes: relations hold the points of their facts"),
     "chronor": ModelEntry(
         "chronor", "ChronoR", "factors: complex, turned by relation and time side by side"
     ),
     "tntcomplex": ModelEntry(
         "tntcomplex", "TNTComplEx", "factors: complex, relations partly modulated by the time"
     ),
+    "atise": ModelEntry("atise", "ATiSE", "bell curves that drift and swing with time"),
     "de-simple": ModelEntry(
         "de_simple", "DESimplE", "factors: SimplE whose entities swing with year, month and day"
     ),

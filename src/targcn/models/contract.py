@@ -4,7 +4,7 @@ Given queries (subject, relation, time) and a context graph, a model gives one s
 higher is better. A query for a missing subject is a query under the reciprocal relation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -83,3 +83,17 @@ class Learner(Model, Protocol):
 def learns(model: Any) -> bool:
     """Whether a model has anything to train."""
     return any(parameter.requires_grad for parameter in model.parameters())
+
+
+class PerContext:
+    """What a model needs to know of a context, made again only when the context is another."""
+
+    def __init__(self, make: Callable[[TemporalGraph], Any]) -> None:
+        self.make = make
+        self.context: TemporalGraph | None = None
+        self.index: Any = None
+
+    def of(self, context: TemporalGraph) -> Any:
+        if self.context is not context:
+            self.context, self.index = context, self.make(context)
+        return self.index

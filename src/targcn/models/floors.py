@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
-from targcn.models.contract import Queries
+from targcn.models.contract import PerContext, Queries
 from targcn.ragged import look_up
 
 
@@ -36,7 +36,7 @@ class Seen(nn.Module):
     def __init__(self, settings: SeenSettings, dataset: Dataset) -> None:
         super().__init__()
         self.settings = settings
-        self._index = _ContextIndex(_SeenIndex)
+        self._index = PerContext(_SeenIndex)
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         index: _SeenIndex = self._index.of(context)
@@ -75,7 +75,7 @@ class DecayedCopy(nn.Module):
     def __init__(self, settings: DecayedCopySettings, dataset: Dataset) -> None:
         super().__init__()
         self.settings = settings
-        self._index = _ContextIndex(lambda context: _DecayIndex(context, settings.scale))
+        self._index = PerContext(lambda context: _DecayIndex(context, settings.scale))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         index: _DecayIndex = self._index.of(context)
@@ -190,17 +190,3 @@ def _zeros(queries: Queries, context: TemporalGraph) -> Tensor:
     # Double precision: the terms of `seen` lie ten powers of ten apart.
     shape = (len(queries), context.num_entities)
     return torch.zeros(shape, dtype=torch.float64, device=context.device)
-
-
-class _ContextIndex:
-    """What a rule needs to know of a context, made again only when the context is another."""
-
-    def __init__(self, make: Any) -> None:
-        self.make = make
-        self.context: TemporalGraph | None = None
-        self.index: Any = None
-
-    def of(self, context: TemporalGraph) -> Any:
-        if self.context is not context:
-            self.context, self.index = context, self.make(context)
-        return self.index

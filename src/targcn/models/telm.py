@@ -4,38 +4,72 @@
 Embeddings" (Xu et al., 2021). A number has four parts: 1, e₁, e₂ and e₁₂, with e₁² = e₂² = 1.
 """
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable, squared
+from targcn.models.factorization import Factorization, FactorSettings, TimeTable, squared
+
+
+@dataclass(frozen=True)
+class TeLMSettings(FactorSettings):
+    """A warm-up beside what all factorisation models have."""
+
+    warm_up: int = 0
+    """First epochs, in which 1 and e₁₂ learn alone, as the complex numbers they are."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.warm_up < 0:
+            raise InputError(f"warm_up is {self.warm_up}; it cannot be negative")
 
 
 class TeLM(Factorization):
     """Multivectors; from one time to the next they are to change by a learned step."""
 
+    Settings: ClassVar[type[Any]] = TeLMSettings
     parts = 4
     # The powers of changes are taken of pairs: 1 with e₂, e₁ with e₁₂.
     time_parts = 2
+    settings: TeLMSettings
 
     def add_tables(self, dataset: Dataset) -> None:
+        # What counts of 1, e₁, e₂ and e₁₂.
+        self.register_buffer("counting", torch.ones(4))
+        self.counting: Tensor
+        if self.settings.warm_up:
+            with torch.no_grad():
+                self.entities.view(-1, 4, self.settings.rank)[:, 1:3] = 0
         self.relations = self.table(2 * self.num_relations, 4)
         self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 4))
         # Only the regulariser knows it: without one there is nothing to learn.
         learned = self.settings.time_weight > 0
         self.step = nn.Parameter(torch.zeros(4 * self.settings.rank), requires_grad=learned)
 
+    def begin_epoch(self, epoch: int) -> None:
+        """Let e₁ and e₂ count once the warm-up is over."""
+        self.counting[1:3] = float(epoch >= self.settings.warm_up)
+
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = functional.embedding(queries.relations, self.relations)
-        timed = geometric_product(relations, self.times(queries.times))
-        one, e1, e2, e12 = geometric_product(subjects, timed).chunk(4, dim=-1)
+        timed = geometric_product(self.part(relations), self.part(self.times(queries.times)))
+        one, e1, e2, e12 = geometric_product(self.part(subjects), timed).chunk(4, dim=-1)
         return torch.cat([one, -e1, -e2, e12], dim=-1), [squared(timed, 4)]
+
+    def part(self, multivectors: Tensor) -> Tensor:
+        """What counts of them."""
+        parts = multivectors.view(-1, 4, self.settings.rank) * self.counting[:, None]
+        return parts.view_as(multivectors)
 
     def time_changes(self) -> Tensor:
         """The changes less the learned step."""
-        return super().time_changes() - self.step
+        return self.part(super().time_changes() - self.step)
 
 
 def geometric_product(one: Tensor, other: Tensor) -> Tensor:

@@ -1,0 +1,106 @@
+"""ATiSE: entities and relations are bell curves that drift and swing with time.
+
+"Temporal Knowledge Graph Completion Based on Time Series Gaussian Embedding" (Xu et al., 2020).
+The mean of each is e + w u + β sin(2π ω u), u the share of the timeline that has passed, so any
+date has one. A fact holds where the curve of the relation is that of subject minus object.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.models.contract import Queries
+from targcn.models.sampled import Sampled, SampledSettings, rows_of
+
+
+@dataclass(frozen=True)
+class ATiSESettings(SampledSettings):
+    """Shape of the curves beside what all sampled models have."""
+
+    bucket: int = 1
+    """Ticks that count as one time."""
+
+    least_variance: float = 0.003
+    """The smallest variance; the largest is a hundred times as much."""
+
+    margin: float = 120.0
+    """The energy at which a fact is as likely true as false."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bucket < 1:
+            raise InputError(f"bucket is {self.bucket}; at least 1 was expected")
+        if not self.least_variance > 0:
+            raise InputError(f"least_variance is {self.least_variance}; it must be above 0")
+
+
+class ATiSE(Sampled):
+    """score = 2 · margin − the energies of the fact and of its reciprocal.
+
+    The energy is a quarter of the divergence, there and back, between the curve of the relation
+    and that of subject minus object.
+    """
+
+    Settings: ClassVar[type[Any]] = ATiSESettings
+    settings: ATiSESettings
+
+    def __init__(self, settings: ATiSESettings, dataset: Dataset) -> None:
+        super().__init__(settings, dataset)
+        last = int(dataset.timeline.ticks[-1]) if len(dataset.timeline.ticks) else 0
+        self.num_buckets = last // settings.bucket + 1
+        self.entities = Curves(self.num_entities, settings, self.num_buckets)
+        self.relations = Curves(2 * self.num_relations, settings, self.num_buckets)
+
+    def score(self, queries: Queries, candidates: Tensor) -> Tensor:
+        buckets = torch.div(queries.times, self.settings.bucket, rounding_mode="floor")
+        passed = (buckets.to(self.entities.start.dtype) / self.num_buckets)[:, None, None]
+        means, variances = self.entities(candidates, passed)
+        own, own_variance = self.entities(queries.subjects[:, None], passed)
+        between, variances = own - means, own_variance + variances
+        scores = torch.full((), 2 * self.settings.margin, device=means.device, dtype=means.dtype)
+        back = (queries.relations + self.num_relations) % (2 * self.num_relations)
+        for relations, offsets in ((queries.relations, between), (back, -between)):
+            wanted, variance = self.relations(relations[:, None], passed)
+            scores = scores - energy(offsets - wanted, variances, variance)
+        return scores
+
+
+class Curves(nn.Module):
+    """Bell curves, one a row, whose means move with time."""
+
+    def __init__(self, num_rows: int, settings: ATiSESettings, num_buckets: int) -> None:
+        super().__init__()
+        self.least = settings.least_variance
+        reach = 6 / math.sqrt(settings.rank)
+        shape = (num_rows, settings.rank)
+        self.start = nn.Parameter(torch.empty(shape).uniform_(-reach, reach))
+        self.drift = nn.Parameter(torch.zeros(shape))
+        self.swing = nn.Parameter(torch.zeros(shape))
+        # Turns in the whole timeline; at first up to `reach` of them from one bucket to the next.
+        self.turns = nn.Parameter(torch.empty(shape).uniform_(-reach, reach) * num_buckets)
+        self.spread = nn.Parameter(torch.rand(shape).clamp(1e-3, 1 - 1e-3).logit())
+
+    def forward(self, index: Tensor, passed: Tensor) -> tuple[Tensor, Tensor]:
+        """The means and variances of these rows when so much of the timeline has passed."""
+        # No start is longer than 1.
+        starts = self.start / self.start.norm(dim=1, keepdim=True).clamp(min=1)
+        swings = torch.sin(2 * math.pi * passed * rows_of(self.turns, index))
+        means = rows_of(starts, index) + passed * rows_of(self.drift, index)
+        means = means + rows_of(self.swing, index) * swings
+        return means, rows_of(self.least * (1 + 99 * torch.sigmoid(self.spread)), index)
+
+
+def energy(offsets: Tensor, of_ends: Tensor, of_relation: Tensor) -> Tensor:
+    """A quarter of the divergence, there and back, of two bell curves so far apart.
+
+    >>> one = torch.ones(1, 1)
+    >>> energy(torch.zeros(1, 1), one, one).item(), energy(2 * one, one, one).item()
+    (0.0, 2.0)
+    """
+    apart = offsets.square() * (1 / of_relation + 1 / of_ends)
+    return (of_ends / of_relation + of_relation / of_ends + apart - 2).sum(-1) / 4

@@ -1,0 +1,111 @@
+"""BoxTE: an answer is true where both of a fact's points lie in the relation's boxes.
+
+"Temporal Knowledge Graph Completion Using Box Embeddings" (Messner et al., 2022). An entity has a
+point and a bump, by which it moves the other entity of a fact; a time moves both, by as much as the
+relation takes from each of its bumps.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.models.contract import Queries
+from targcn.models.factorization import TimeTable
+from targcn.models.sampled import Sampled, SampledSettings, rows_of
+
+
+@dataclass(frozen=True)
+class BoxTESettings(SampledSettings):
+    """Bumps of a time beside what all sampled models have."""
+
+    time_bumps: int = 2
+    """Vectors of a time; a relation says how much of each it takes."""
+
+    time_weight: float = 0.1
+    """Weight of the fourth powers of what changes from one time to the next."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.time_bumps < 1:
+            raise InputError(f"time_bumps is {self.time_bumps}; at least 1 was expected")
+        if self.time_weight < 0:
+            raise InputError(f"time_weight is {self.time_weight}; it cannot be negative")
+
+
+class BoxTE(Sampled):
+    """score = −‖distance of e_s + b_o + τ to the head box‖ − ‖that of e_o + b_s + τ to the tail's‖.
+
+    τ = Σ a_rj β_tj over the bumps β of the time. Points and corners go through tanh.
+    """
+
+    Settings: ClassVar[type[Any]] = BoxTESettings
+    layers = 2
+    settings: BoxTESettings
+
+    def __init__(self, settings: BoxTESettings, dataset: Dataset) -> None:
+        super().__init__(settings, dataset)
+        rank, bumps = settings.rank, settings.time_bumps
+        reach = 0.5 / math.sqrt(rank)
+        # Of each entity the bump and the point; of each relation the head's and the tail's box.
+        self.entities = _uniform(-reach, reach, self.num_entities, 2, rank)
+        self.centres = _uniform(-reach, reach, self.num_relations, 2, rank)
+        self.widths = nn.Parameter(torch.rand(self.num_relations, 2, rank).clamp(min=1e-3).log())
+        self.sizes = _uniform(-reach, reach, self.num_relations, 2, 1)
+        self.shares = nn.Parameter(torch.normal(1.0, 0.1, (self.num_relations, bumps, 1)))
+        num_times = len(dataset.timeline.ticks)
+        self.times = TimeTable(dataset, _uniform(-reach, reach, num_times, bumps * rank))
+
+    def score(self, queries: Queries, candidates: Tensor) -> Tensor:
+        relations = queries.relations % self.num_relations
+        shares = rows_of(self.shares, relations)
+        bumps = self.times(queries.times).view(-1, self.settings.time_bumps, self.settings.rank)
+        known = rows_of(self.entities, queries.subjects).flip(1)
+        known = known + (shares * bumps).sum(1, keepdim=True)
+        # The candidate's bump moves the known entity, whose own bump moves the candidate.
+        points = torch.tanh(rows_of(self.entities, candidates) + known[:, None])
+        centres, spans = self.boxes(relations)
+        # Asked for a subject, the known entity is the tail.
+        turned = (queries.relations >= self.num_relations)[:, None, None]
+        centres = torch.where(turned, centres.flip(1), centres)[:, None]
+        spans = torch.where(turned, spans.flip(1), spans)[:, None]
+        far: Tensor = torch.linalg.vector_norm(distance(points, centres, spans), dim=-1)
+        return -far.sum(-1)
+
+    def boxes(self, relations: Tensor) -> tuple[Tensor, Tensor]:
+        """The centres and full widths of the relations' boxes, head's and tail's."""
+        widths = rows_of(self.widths, relations)
+        # The size of a box is one number, its shape has a geometric mean of 1.
+        shape = torch.exp(widths - widths.mean(-1, keepdim=True))
+        half = shape * (functional.elu(rows_of(self.sizes, relations)) + 1)
+        centres = rows_of(self.centres, relations)
+        low, high = torch.tanh(centres - half), torch.tanh(centres + half)
+        return (low + high) / 2, high - low
+
+    def penalty(self) -> Tensor | float:
+        changes = self.times.rows[1:] - self.times.rows[:-1]
+        mean = changes.pow(4).sum() / max(len(changes), 1) / self.settings.time_bumps
+        return self.settings.time_weight * mean
+
+
+def distance(points: Tensor, centres: Tensor, spans: Tensor) -> Tensor:
+    """How far a point lies from a box's centre: little inside the box, more outside.
+
+    With w the box's width plus 1: |p − c| / w inside, and from the edge on w times as steep.
+
+    >>> points = torch.tensor([0.0, 0.5, 1.5])
+    >>> distance(points, torch.zeros(3), torch.ones(3)).tolist()
+    [0.0, 0.25, 2.25]
+    """
+    offsets = (points - centres).abs()
+    width = spans + 1
+    return offsets / width + (width - 1 / width) * functional.relu(offsets - spans / 2)
+
+
+def _uniform(low: float, high: float, *shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(shape).uniform_(low, high))
