@@ -25,6 +25,8 @@ format: $(READY)  ## put the style right
 bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/targcn bench sampler icews05-15 --out $(RESULTS)/sampler.json
 	$(BIN)/targcn bench epoch icews14 --out $(RESULTS)/epoch.json
+	$(BIN)/targcn bench epoch icews14 --model tntcomplex --out $(RESULTS)/epoch-tntcomplex.json
+	$(BIN)/targcn bench evaluate icews14 --model tntcomplex --out $(RESULTS)/evaluate-tntcomplex.json
 	for model in targcn seen decayed-copy; do \
 	  $(BIN)/targcn bench evaluate icews05-15 --model $$model --out $(RESULTS)/evaluate-$$model.json || exit; \
 	done

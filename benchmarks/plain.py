@@ -1,8 +1,8 @@
 """What the library does fast, as plain loops: `targcn bench` times the two in one run.
 
-Written from the descriptions, for comparison only: every query looks its neighbours up, draws K
-of them by weight with numpy and puts each through both layers; every answer is ranked in a row of
-its own, the known ones looked up in dictionaries.
+Written from the descriptions, for comparison only: TARGCN's every query looks its neighbours up,
+draws K of them by weight with numpy and puts each through both layers; TNTComplEx is as one wrote
+it in 2020; every answer is ranked in a row of its own, the known ones looked up in dictionaries.
 """
 
 from collections import defaultdict
@@ -35,18 +35,16 @@ def draw_near(
 class PlainTARGCN(nn.Module):
     """TARGCN as its published loop goes: per query, in Python, with a product per neighbour."""
 
-    def __init__(
-        self, facts: np.ndarray, num_entities: int, num_relations: int, settings: Any
-    ) -> None:
+    def __init__(self, dataset: Any, settings: Any) -> None:
         super().__init__()
-        self.settings, size = settings, settings.size
-        self.entities = nn.Parameter(torch.randn(num_entities, size))
+        self.settings, size, num_relations = settings, settings.size, len(dataset.relations)
+        self.entities = nn.Parameter(torch.randn(len(dataset.entities), size))
         self.relations = nn.Parameter(torch.randn(2 * num_relations, size))
         self.frequencies = nn.Parameter(10 ** -torch.linspace(0, 9, size))
         self.phases = nn.Parameter(torch.zeros(size))
         self.inner, self.outer = nn.Linear(2 * size, size), nn.Linear(2 * size, size)
         incoming: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-        for subject, relation, object_, time in facts.T.tolist():
+        for subject, relation, object_, time in dataset.train.columns.T.tolist():
             incoming[object_].append((subject, relation, time))
             incoming[subject].append((object_, relation + num_relations, time))
         self.incoming = {entity: np.array(near) for entity, near in incoming.items()}
@@ -58,6 +56,9 @@ class PlainTARGCN(nn.Module):
         published = asdict(type(settings)(own_fact="kept"))
         fixed = published.keys() - FREE_SETTINGS
         return all(published[name] == asdict(settings)[name] for name in fixed)
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        return torch.optim.Adam(self.parameters(), lr=1e-3)
 
     def codes(self, deltas: Tensor) -> Tensor:
         angles = deltas[:, None] * self.settings.time_factor * self.frequencies
@@ -81,6 +82,75 @@ class PlainTARGCN(nn.Module):
         scores = (vectors * self.relations[relations]) @ candidates.T
         return nn.functional.cross_entropy(scores, answers)
 
+
+Complex = tuple[Tensor, Tensor]  # real and imaginary numbers
+
+
+def halves(vectors: Tensor) -> Complex:
+    size = vectors.shape[1] // 2
+    return vectors[:, :size], vectors[:, size:]
+
+
+def multiply(one: Complex, other: Complex) -> Complex:
+    return one[0] * other[0] - one[1] * other[1], one[0] * other[1] + one[1] * other[0]
+
+
+def cubes(numbers: Complex) -> Tensor:
+    return ((numbers[0] ** 2 + numbers[1] ** 2) ** 1.5).sum()
+
+
+class PlainTNTComplEx(nn.Module):
+    """TNTComplEx in the style of 2020: embeddings with sparse gradients, halves of each vector."""
+
+    def __init__(self, dataset: Any, settings: Any) -> None:
+        super().__init__()
+        self.settings, num_relations = settings, 2 * len(dataset.relations)
+        ticks = torch.from_numpy(dataset.timeline.ticks.astype("int64"))
+        self.register_buffer("ticks", ticks, persistent=False)
+        self.entities = self.table(len(dataset.entities))
+        self.relations, self.lasting = self.table(num_relations), self.table(num_relations)
+        self.times = self.table(len(ticks))
+
+    @staticmethod
+    def covers(settings: Any) -> bool:
+        return settings.power == 3
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        # As it is by default; unsaid, torch warns.
+        torch.sparse.check_sparse_tensor_invariants.disable()
+        return torch.optim.Adagrad(self.parameters(), lr=0.1)
+
+    def table(self, num_rows: int) -> nn.Embedding:
+        table = nn.Embedding(num_rows, 2 * self.settings.rank, sparse=True)
+        nn.init.normal_(table.weight, std=self.settings.init_scale)
+        return table
+
+    def factors(self, subjects: Tensor, relations: Tensor, times: Tensor) -> list[Complex]:
+        """Those of the subject, of the relation at that time, and of the relation at any."""
+        rows = torch.searchsorted(self.ticks, times)
+        timed = multiply(halves(self.relations(relations)), halves(self.times(rows)))
+        return [halves(self.entities(subjects)), timed, halves(self.lasting(relations))]
+
+    def product(self, subject: Complex, timed: Complex, lasting: Complex) -> Tensor:
+        """Re <s, r * tau + r', conj(o)> for every entity o."""
+        real, imaginary = multiply(subject, (timed[0] + lasting[0], timed[1] + lasting[1]))
+        of_entities = halves(self.entities.weight)
+        return real @ of_entities[0].T + imaginary @ of_entities[1].T
+
+    def scores(self, subjects: Tensor, relations: Tensor, times: Tensor) -> Tensor:
+        return self.product(*self.factors(subjects, relations, times))
+
+    def loss(self, subjects: Tensor, relations: Tensor, times: Tensor, answers: Tensor) -> Tensor:
+        subject, timed, lasting = self.factors(subjects, relations, times)
+        loss = nn.functional.cross_entropy(self.product(subject, timed, lasting), answers)
+        ends = cubes(subject) + cubes(halves(self.entities(answers)))
+        powers = 2 * ends + cubes(timed) + cubes(lasting)
+        changes = self.times.weight[1:] - self.times.weight[:-1]
+        loss = loss + self.settings.factor_weight * powers / len(answers)
+        return loss + self.settings.time_weight * cubes(halves(changes)) / max(len(changes), 1)
+
+
+MODELS = {"targcn": PlainTARGCN, "tntcomplex": PlainTNTComplEx}
 
 Known = dict[str, dict[tuple[int, ...], set[int]]]
 

@@ -30,6 +30,7 @@ from targcn.bench.epoch import WatchedBatches
 from targcn.bench.measuring import check_at_least, run_apart
 from targcn.bench.sampler import missed_mass, window_starts
 from targcn.bench.untrained import make_untrained
+from targcn.checkpoint import Run
 from targcn.cli import main
 from targcn.cli.figures import COLUMNS
 from targcn.errors import InputError
@@ -170,6 +171,7 @@ def test_the_window_is_where_the_sampler_lays_it() -> None:
 def test_epoch() -> None:
     result = measure_epoch(TINY, settings=SMALL, repeats=2, device="cpu", plain=PLAIN_FILE)
     training, products, loop = sane(result)
+    assert result.arguments["model"] == "targcn"
     assert training["what"] == "training"
     assert training["peak_bytes"] > 10**7
     assert training["seconds_per_epoch"] == pytest.approx(
@@ -181,11 +183,34 @@ def test_epoch() -> None:
     assert result.arguments["batch_size"] == 64
 
 
+def test_an_epoch_of_tntcomplex() -> None:
+    settings = {"rank": 4, "batch_size": 64}
+    result = measure_epoch(
+        TINY, model="tntcomplex", settings=settings, repeats=2, device="cpu", plain=PLAIN_FILE
+    )
+    training, _, loop = sane(result)
+    assert training["ratio_to_plain"] > 0
+    assert loop["ratio_to_plain"] == 1
+    assert result.arguments["model"] == "tntcomplex"
+    assert result.arguments["run"] == "default"
+    assert result.notes == ()
+
+
+def test_an_epoch_of_a_model_without_a_plain_version() -> None:
+    settings = {"rank": 4, "batch_size": 64}
+    result = measure_epoch(
+        TINY, model="de-simple", settings=settings, repeats=1, device="cpu", plain=PLAIN_FILE
+    )
+    (training,) = sane(result)
+    assert not {"ratio_to_products", "ratio_to_plain"} & training.keys()
+    assert "there is none of de-simple" in result.notes[0]
+
+
 def test_an_epoch_of_one_small_step_and_of_settings_the_plain_loop_lacks() -> None:
     settings = SMALL | {"batch_size": 5000, "dropout": 0.5}
     result = measure_epoch(TINY, settings=settings, repeats=2, device="cpu", plain=PLAIN_FILE)
     assert len(sane(result)) == 2
-    assert "lacks one of the settings" in result.notes[0]
+    assert "it lacks one of the settings" in result.notes[0]
 
 
 def test_whole_epochs_are_watched_as_on_a_gpu() -> None:
@@ -204,14 +229,22 @@ def test_whole_epochs_are_watched_as_on_a_gpu() -> None:
     assert len(taken) == 5 + 2 * 200
 
 
-@pytest.mark.parametrize("model", ["targcn", "decayed-copy"])
-def test_evaluate(model: str) -> None:
-    settings = {"size": 8} if model == "targcn" else {}
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [("targcn", {"size": 8}), ("tntcomplex", {"rank": 4}), ("decayed-copy", {})],
+)
+def test_evaluate(model: str, settings: dict[str, Any]) -> None:
     result = measure_evaluate(TINY, model=model, settings=settings, device="cpu", plain=PLAIN_FILE)
     index, ranking, *others = sane(result)
     assert index["ratio_to_plain"] > 0
     assert ranking["queries_per_second"] == pytest.approx(80 / ranking["seconds"])
-    assert len(others) == 3
+    assert ranking["ratio_to_plain"] > 0
+    assert [row["what"] for row in others] == [
+        "figures of those ranks",
+        "scoring alone",
+        "scoring and plain ranks",
+        "plain index",
+    ]
     assert "scaled" in result.notes[0]
 
 
@@ -267,7 +300,7 @@ def test_the_plain_loop_has_the_same_loss(plain: Any) -> None:
     dataset = World(12, 3, FACTS, cuts=(72, 72)).dataset
     made, _ = make_untrained(dataset, "targcn", None, {"size": 8})
     ours, facts = made.model, dataset.train
-    loop = plain.PlainTARGCN(facts.columns, 12, 3, made.settings)
+    loop = plain.PlainTARGCN(dataset, made.settings)
     weights = {name.replace("first.", ""): value for name, value in ours.state_dict().items()}
     loop.load_state_dict(weights)
     queries, answers = queries_of(facts, 3)
@@ -279,11 +312,60 @@ def test_the_plain_loop_has_the_same_loss(plain: Any) -> None:
     assert theirs == pytest.approx(mine, rel=1e-4)
 
 
-def test_what_the_plain_loop_covers(plain: Any) -> None:
+@pytest.fixture
+def tntcomplex(plain: Any) -> tuple[Run, Any]:
+    """A run over times that leave gaps, and the plain version with its weights."""
+    facts = [(subject, relation, object_, time**2) for subject, relation, object_, time in FACTS]
+    dataset = World(12, 3, facts, cuts=(40, 50)).dataset
+    settings = {"rank": 3, "factor_weight": 0.1, "time_weight": 0.2, "init_scale": 1.0}
+    made, _ = make_untrained(dataset, "tntcomplex", None, settings)
+    simple = plain.PlainTNTComplEx(dataset, made.settings)
+    weights = made.model.state_dict()
+    simple.load_state_dict(
+        {name.replace(".rows", "") + ".weight": value.clone() for name, value in weights.items()}
+    )
+    return made, simple
+
+
+def test_the_plain_tntcomplex_has_the_same_loss_and_gradient(tntcomplex: tuple[Run, Any]) -> None:
+    ours, simple = tntcomplex[0].model, tntcomplex[1]
+    queries, answers = queries_of(tntcomplex[0].dataset.train, 3)
+    mine = ours.loss(queries, answers, ())
+    theirs = simple.loss(queries.subjects, queries.relations, queries.times, answers)
+    assert float(theirs.detach()) == pytest.approx(float(mine.detach()), rel=1e-5)
+    mine.backward()
+    theirs.backward()
+    for weight, other in zip(ours.parameters(), simple.parameters(), strict=True):
+        assert torch.allclose(weight.grad, other.grad.to_dense(), rtol=1e-4, atol=1e-6)
+
+
+def test_the_plain_tntcomplex_has_the_same_scores_and_mrr(
+    plain: Any, tntcomplex: tuple[Run, Any]
+) -> None:
+    made, simple = tntcomplex
+    judge = Judge(made.dataset, "test", "train+valid", torch.device("cpu"))
+    queries, known = judge.queries, plain.known_answers(made.dataset.facts.columns, 3)
+    columns = (queries.subjects, queries.relations, queries.times, judge.targets)
+    with torch.no_grad():
+        scores = simple.scores(*columns[:3])
+        assert torch.allclose(scores, made.model(queries, judge.graph), rtol=1e-4, atol=1e-5)
+    rows = zip(scores.numpy(), *(column.tolist() for column in columns), strict=True)
+    ranks = [plain.ranks(*row, known) for row in rows]
+    for which, sides in judge.report(made).metrics.items():
+        mrr = np.mean([1 / row[which] for row in ranks])
+        assert sides["both"]["mrr"] == pytest.approx(mrr)
+
+
+def test_what_the_plain_versions_cover(plain: Any) -> None:
     dataset = generate(TINY)
-    for settings, covered in (({"size": 4}, True), ({"decoder": "complex", "size": 4}, False)):
-        made, _ = make_untrained(dataset, "targcn", None, settings)
-        assert plain.PlainTARGCN.covers(made.settings) is covered
+    for model, settings, covered in (
+        ("targcn", {"size": 4}, True),
+        ("targcn", {"decoder": "complex", "size": 4}, False),
+        ("tntcomplex", {"rank": 4}, True),
+        ("tntcomplex", {"rank": 4, "power": 4}, False),
+    ):
+        made, _ = make_untrained(dataset, model, None, settings)
+        assert plain.MODELS[model].covers(made.settings) is covered
 
 
 def test_the_plain_draw_is_of_the_near(plain: Any) -> None:
@@ -312,7 +394,7 @@ def test_plain_files_that_will_not_do(tmp_path: Path) -> None:
     for content, sentence in (
         (None, "there is no file"),
         ("def draw_near(: pass", "cannot be run: SyntaxError"),
-        ("def draw_near(): pass", "has no PlainTARGCN"),
+        ("def draw_near(): pass", "has no MODELS"),
     ):
         if content is not None:
             file.write_text(content)
@@ -331,8 +413,10 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         (lambda: measure_epoch(empty, device="cpu"), "nothing to learn from"),
         (lambda: measure_epoch(TINY, repeats=0, device="cpu"), "repeats is 0"),
         (lambda: measure_epoch(TINY, settings={"sise": 3}, device="cpu"), "did you mean 'size'"),
+        (lambda: measure_epoch(TINY, model="seen", device="cpu"), "nothing to learn, so"),
         (lambda: measure_epoch(TINY, run="papre", device="cpu"), "has no run 'papre'"),
         (lambda: measure_evaluate(empty, device="cpu"), "nothing to judge"),
+        (lambda: measure_evaluate(TINY, repeats=0, device="cpu"), "repeats is 0"),
         (lambda: measure_predict(empty), "too few facts"),
         (lambda: measure_ingest([]), "rows is empty"),
         (lambda: measure_ingest([5]), "facts is 5"),
@@ -416,7 +500,8 @@ def test_every_figure_has_a_column(
     for arguments in (
         ("sampler", *small, *plain, "--queries", 4),
         ("epoch", *small, *plain, "--size", 4, "--repeats", 1),
-        ("evaluate", *small, *plain, "--model", "seen"),
+        ("epoch", *small, *plain, "--model", "tntcomplex", "--repeats", 1),
+        ("evaluate", *small, *plain, "--model", "seen", "--repeats", 1),
         ("predict", *small, "--model", "seen", "--questions", 3),
         ("ingest", "--rows", 50, 60, "--entities", 20),
         ("scale", *small, "--queries", 4, "--device", "cpu"),

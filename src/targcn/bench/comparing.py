@@ -11,7 +11,7 @@ from typing import Any, Final
 from targcn.errors import InputError
 
 DEFAULT: Final = Path("benchmarks/plain.py")
-NAMES: Final = ("PlainTARGCN", "draw_near", "known_answers", "ranks")
+NAMES: Final = ("MODELS", "draw_near", "known_answers", "ranks")
 NOT_HERE: Final = (
     f"no plain version to compare with: there is no {DEFAULT} here; name such a file with --plain"
 )
@@ -37,6 +37,18 @@ def load_plain(path: Path | str | None = None) -> Any:
         if not hasattr(module, name):
             raise InputError(f"{file} has no {name}; {DEFAULT} of the repository shows what is due")
     return module
+
+
+def find_plain(path: Path | str | None, model: str, settings: Any) -> tuple[Any, tuple[str, ...]]:
+    """The plain version of a model, or None and a note that says why."""
+    loops = load_plain(path)
+    if loops is None:
+        return None, (why_none(path),)
+    simple = loops.MODELS.get(model)
+    if simple is not None and simple.covers(settings):
+        return simple, ()
+    lacking = f"there is none of {model}" if simple is None else "it lacks one of the settings"
+    return None, (f"no plain version to compare with: {lacking}",)
 
 
 def why_none(path: Path | str | None) -> str:

@@ -1,4 +1,4 @@
-"""How long an epoch of training TARGCN takes, beside its products alone and beside a plain loop.
+"""How long an epoch of training takes, beside its products alone and beside a plain version.
 
 The loop is the real one (training.Trainer, on a GPU with the recorded step); only its batches are
 watched as they come and go. The three take turns in one run: after each step on a CPU, after each
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.batches import Batch, Batches
-from targcn.bench.comparing import load_plain, why_none
+from targcn.bench.comparing import find_plain
 from targcn.bench.generation import Shape, open_source
 from targcn.bench.measuring import (
     Progress,
@@ -34,7 +34,11 @@ from targcn.checkpoint import Run
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts
-from targcn.steps import Replay, make_optimizer
+from targcn.models import DEFAULT
+from targcn.models.contract import learns
+from targcn.models.factorization import Factorization
+from targcn.models.targcn import TARGCN
+from targcn.steps import Replay, matmul_precision
 from targcn.training import Trainer
 
 TRAINING: Final = "training"
@@ -43,6 +47,8 @@ PLAIN: Final = "plain loop"
 # How many are timed, after how many that are not: steps on a CPU, epochs on a GPU.
 STEPS, STEPS_BEFORE = 17, 3
 EPOCHS, EPOCHS_BEFORE = 5, 1
+# What is said of the training beside the model's settings.
+TOLD: Final = ("batch_size", "matmul_precision", "compile")
 # Steps of the others in one turn on a GPU; on a CPU it is one.
 TURNS: Final = {PRODUCTS: 200, PLAIN: 3}
 # A recorded step is recorded by then.
@@ -54,6 +60,7 @@ Step = Callable[[Batch], Any]
 def measure_epoch(
     source: Dataset | Shape,
     *,
+    model: str = DEFAULT,
     run: str | None = None,
     settings: Mapping[str, Any] | None = None,
     repeats: int | None = None,
@@ -62,7 +69,7 @@ def measure_epoch(
     progress: Progress | None = None,
 ) -> Result:
     """Milliseconds per step and seconds per epoch: medians of so many steps (GPU: epochs)."""
-    loops, place = load_plain(plain), choose_device(device)
+    place = choose_device(device)
     on_gpu = place.type == "cuda"
     if repeats is None:
         repeats = EPOCHS if on_gpu else STEPS
@@ -74,17 +81,18 @@ def measure_epoch(
     nothing = Facts(dataset.valid.columns[:, :0])
     dataset = replace(dataset, splits={**dataset.splits, "valid": nothing})
     forget_peak(place)
-    made, training = make_untrained(dataset, "targcn", run, settings or {})
-    notes = []
-    if loops is None:
-        notes.append(why_none(plain))
-    elif not loops.PlainTARGCN.covers(made.settings):
-        notes.append("no plain version to compare with: the plain loop lacks one of the settings")
-        loops = None
+    made, training = make_untrained(dataset, model, run, settings or {})
+    if not learns(made.model):
+        raise InputError(f"{model} has nothing to learn, so there is no epoch to time")
+    simple, note = find_plain(plain, model, made.settings)
 
     def bring_others() -> dict[str, Step]:
-        others = {PRODUCTS: _products(made, training.batch_size, place)}
-        return others | ({PLAIN: _plain_step(loops, made, place)} if loops is not None else {})
+        others: dict[str, Step] = {}
+        if isinstance(made.model, TARGCN | Factorization):
+            others[PRODUCTS] = _products(made, training.batch_size, place)
+        if simple is not None:
+            others[PLAIN] = _plain_step(simple(dataset, made.settings).to(place))
+        return others
 
     num_steps = -(-2 * len(dataset.train) // training.batch_size)
     epochs = EPOCHS_BEFORE + repeats
@@ -97,15 +105,14 @@ def measure_epoch(
     trainer.batches = watched  # type: ignore[assignment]
     trainer.train()
     arguments = {
+        "model": model,
         "run": made.run_name,
         "settings": asdict(made.settings),
-        "batch_size": training.batch_size,
+        **{name: value for name, value in asdict(training).items() if name in TOLD},
         "repeats": repeats,
         "device": str(place),
     }
-    return Result(
-        "epoch", arguments, data, describe_machine(place), _rows(watched), notes=tuple(notes)
-    )
+    return Result("epoch", arguments, data, describe_machine(place), _rows(watched), notes=note)
 
 
 class WatchedBatches:
@@ -193,8 +200,9 @@ def _rows(watched: WatchedBatches) -> list[Row]:
             "milliseconds_per_step": seconds * 1e3,
             "seconds_per_epoch": seconds * watched.steps_per_epoch,
             "queries_per_second": len(watched) / (seconds * watched.steps_per_epoch),
-            "ratio_to_products": seconds / median[PRODUCTS],
         }
+        if PRODUCTS in median:
+            row["ratio_to_products"] = seconds / median[PRODUCTS]
         if PLAIN in median:
             row["ratio_to_plain"] = median[PLAIN] / seconds
         if name == TRAINING:
@@ -204,16 +212,18 @@ def _rows(watched: WatchedBatches) -> list[Row]:
 
 
 def _products(run: Run, batch_size: int, device: torch.device) -> Step:
-    """What scoring alone costs: a vector through f's weight, then times all entities, and back."""
-    size = run.settings.size
+    """What scoring alone costs: vectors times all entities and back, TARGCN's through f first."""
+    size = run.model.entities.shape[1]
     table = torch.randn(len(run.dataset.entities), size, device=device, requires_grad=True)
     weight = (torch.randn(size, size, device=device) / size**0.5).requires_grad_()
     # Scores of the size a model has: larger ones underflow in the softmax, which is slow.
-    vectors = (0.2 * torch.randn(batch_size, size, device=device)).requires_grad_()
+    vectors = (3.5 * torch.randn(batch_size, size, device=device) / size**0.5).requires_grad_()
+    through_f = isinstance(run.model, TARGCN)
 
     def step(batch: Batch) -> Tensor:
         table.grad = vectors.grad = weight.grad = None
-        scores = (vectors[: len(batch)] @ weight) @ table.T
+        wanted = vectors[: len(batch)]
+        scores = (wanted @ weight if through_f else wanted) @ table.T
         loss = functional.cross_entropy(scores, batch.answers)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
@@ -224,16 +234,14 @@ def _products(run: Run, batch_size: int, device: torch.device) -> Step:
     return lambda batch: replay.take(Batch(batch.queries, batch.answers, ()))
 
 
-def _plain_step(loops: Any, run: Run, device: torch.device) -> Step:
-    dataset = run.dataset
-    sizes = len(dataset.entities), len(dataset.relations)
-    model = loops.PlainTARGCN(dataset.train.columns, *sizes, run.settings).to(device)
-    optimizer = make_optimizer(model, "adam", 1e-3)
+def _plain_step(model: Any) -> Step:
+    optimizer = model.optimizer()
 
     def step(batch: Batch) -> None:
         queries = batch.queries
-        loss = model.loss(queries.subjects, queries.relations, queries.times, batch.answers)
-        loss.backward()
+        with matmul_precision("highest"):
+            loss = model.loss(queries.subjects, queries.relations, queries.times, batch.answers)
+            loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 

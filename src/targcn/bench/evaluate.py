@@ -4,7 +4,8 @@ The weights are as they were drawn, which changes no time. The plain version loo
 answers up in dictionaries and ranks row by row.
 """
 
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from targcn.bench.measuring import (
     Progress,
     Result,
     Row,
+    check_at_least,
     clock,
     describe_machine,
     forget_peak,
@@ -27,62 +29,77 @@ from targcn.bench.untrained import make_untrained
 from targcn.devices import choose_device
 from targcn.evaluation import Judge
 from targcn.facts.dataset import Context, Dataset, Split
+from targcn.models import DEFAULT
 
 # Queries that the plain version is timed on; the rest is scaled.
 MOST_PLAIN_QUERIES: Final = 512
 BATCH_SIZE: Final = 128
+RANKING: Final = "scoring and ranks under three filters"
+FIGURES: Final = "figures of those ranks"
+SCORING: Final = "scoring alone"
+PLAIN: Final = "scoring and plain ranks"
 
 
 def measure_evaluate(
     source: Dataset | Shape,
     *,
-    model: str = "targcn",
+    model: str = DEFAULT,
     run: str | None = None,
     settings: Mapping[str, Any] | None = None,
     split: Split = "test",
     context: Context = "train+valid",
+    repeats: int = 3,
     device: str = "auto",
     plain: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Seconds and queries per second of judging a split, beside a plain loop."""
+    """Seconds and queries per second of judging a split, beside a plain loop.
+
+    The two take turns so many times; medians are given.
+    """
+    check_at_least(1, repeats=repeats)
     loops, place = load_plain(plain), choose_device(device)
     dataset, data = open_source(source)
     made, _ = make_untrained(dataset, model, run, settings or {})
+    num_facts = sum(data["num_facts"].values())
     forget_peak(place)
     begin = clock(place)
     judge = Judge(dataset, split, context, place)
-    indexed = clock(place) - begin
-    num_facts = sum(data["num_facts"].values())
-    index: Row = {
-        "what": "index",
-        "seconds": indexed,
-        "facts_per_second": num_facts / indexed,
-        "peak_bytes": peak_bytes(place),
-    }
-    scorer = made.model.to(place).eval()
-    with torch.inference_mode():
-        scorer(judge.queries[:BATCH_SIZE], judge.graph)
+    index = _row("index", clock(place) - begin, facts=num_facts)
+    index["peak_bytes"] = peak_bytes(place)
     forget_peak(place)
-    begin = clock(place)
-    judge.report(made, progress=progress)
-    ranking = _row("scoring and ranks under three filters", clock(place) - begin, judge.num_queries)
-    ranking["peak_bytes"] = peak_bytes(place)
-    sample = PlainSample(judge, scorer)
-    rows = [index, ranking, _row("scoring alone", sample.scoring(), judge.num_queries)]
-    notes = [f"scoring alone was timed on {len(sample):,} queries and scaled"]
+    # Once before anything is timed: by then a GPU has met every shape.
+    ranks = judge.ranks(made)
+    peak = peak_bytes(place)
+    sample = PlainSample(judge, made.model)
+    turns: dict[str, Callable[[], object]] = {
+        RANKING: lambda: judge.ranks(made, progress=progress),
+        FIGURES: lambda: judge.sum_up(made, ranks, "mean"),
+        SCORING: sample.score,
+    }
+    if loops is not None:
+        begin = clock(place)
+        known = loops.known_answers(dataset.facts.columns, len(dataset.relations))
+        plain_index = _row("plain index", clock(place) - begin, facts=num_facts)
+        turns[PLAIN] = lambda: sample.rank(loops, known)
+    taken: dict[str, list[float]] = {what: [] for what in turns}
+    for what, turn in [*turns.items()] * repeats:
+        begin = clock(place)
+        turn()
+        taken[what].append(clock(place) - begin)
+    seconds = {what: statistics.median(times) for what, times in taken.items()}
+    scaled = [what for what in turns if what in (SCORING, PLAIN)]
+    for what in scaled:
+        seconds[what] *= judge.num_queries / len(sample)
+    rows = [index, *(_row(what, seconds[what], queries=judge.num_queries) for what in turns)]
+    rows[1]["peak_bytes"] = peak
+    notes = [f"timed on {len(sample):,} queries and scaled: {', '.join(scaled)}"]
     if loops is None:
         notes.append(why_none(plain))
     else:
-        begin = clock(place)
-        known = loops.known_answers(dataset.facts.columns, len(dataset.relations))
-        plain_index = _row("plain index", clock(place) - begin)
-        plain_index["facts_per_second"] = num_facts / plain_index["seconds"]
-        seconds = sample.ranking(loops, known)
-        rows += [plain_index, _row("scoring and plain ranks", seconds, judge.num_queries)]
+        rows.append(plain_index)
         index["ratio_to_plain"] = plain_index["seconds"] / index["seconds"]
-        ranking["ratio_to_plain"] = seconds / ranking["seconds"]
-        notes = [f"scoring alone and plain ranks were timed on {len(sample):,} queries and scaled"]
+        rows[1]["ratio_to_plain"] = seconds[PLAIN] / seconds[RANKING]
     arguments = {
         "model": model,
         "run": made.run_name,
@@ -90,13 +107,14 @@ def measure_evaluate(
         "split": split,
         "context": context,
         "num_queries": judge.num_queries,
+        "repeats": repeats,
         "device": str(place),
     }
     return Result("evaluate", arguments, data, describe_machine(place), rows, notes=tuple(notes))
 
 
 class PlainSample:
-    """Queries of a judge, spread over all it has, and how long all would take if like these."""
+    """Queries of a judge, spread over all it has."""
 
     def __init__(self, judge: Judge, scorer: Any) -> None:
         self.judge, self.scorer = judge, scorer
@@ -107,21 +125,19 @@ class PlainSample:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def scoring(self) -> float:
-        begin = clock(self.judge.device)
+    def score(self) -> None:
         for _ in self._scores():
             pass
-        return self._scaled(clock(self.judge.device) - begin)
 
-    def ranking(self, loops: Any, known: Any) -> float:
-        begin = clock(self.judge.device)
+    def rank(self, loops: Any, known: Any) -> list[dict[str, float]]:
+        """The ranks as the plain version has them, row by row."""
+        ranks = []
         for chosen, scores in self._scores():
             queries, targets = self.judge.queries[chosen], self.judge.targets[chosen]
             columns = (queries.subjects, queries.relations, queries.times, targets)
             rows = zip(scores.cpu().numpy(), *(column.tolist() for column in columns), strict=True)
-            for row, subject, relation, time, target in rows:
-                loops.ranks(row, subject, relation, time, target, known)
-        return self._scaled(clock(self.judge.device) - begin)
+            ranks += [loops.ranks(*row, known) for row in rows]
+        return ranks
 
     def _scores(self) -> Iterator[tuple[Tensor, Tensor]]:
         with torch.inference_mode():
@@ -129,10 +145,7 @@ class PlainSample:
                 chosen = self.rows[first : first + BATCH_SIZE]
                 yield chosen, self.scorer(self.judge.queries[chosen], self.judge.graph)
 
-    def _scaled(self, seconds: float) -> float:
-        return seconds * self.judge.num_queries / len(self)
 
-
-def _row(what: str, seconds: float, num_queries: int | None = None) -> Row:
-    row: Row = {"what": what, "seconds": seconds}
-    return row | ({"queries_per_second": num_queries / seconds} if num_queries else {})
+def _row(what: str, seconds: float, **counts: int) -> Row:
+    rates = {f"{name}_per_second": count / seconds for name, count in counts.items()}
+    return {"what": what, "seconds": seconds, **rates}

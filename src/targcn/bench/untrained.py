@@ -1,7 +1,7 @@
 """A run with the weights it was drawn with: training changes the answers, not the time they take.
 
-Takes a data set and settings as `train` does; by default the model is the published code's. Next
-room: the benchmarks.
+Takes a data set and settings as `train` does, but TARGCN's are by default the published code's.
+Next room: the benchmarks.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,9 @@ def make_untrained(
     dataset: Dataset, model: str, run: str | None, settings: Mapping[str, Any]
 ) -> tuple[Run, Training]:
     """A run of this model and how it would be trained; `run` names a published one."""
-    if run is not None:
-        file = find_run(model, run, dataset.name)
-    else:
-        file = PUBLISHED if model == DEFAULT else RunFile()
+    file = PUBLISHED
+    if run is not None or model != DEFAULT:
+        file = find_run(model, run or "default", dataset.name)
     for_model, training = choose_settings(model, file, settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

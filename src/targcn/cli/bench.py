@@ -119,6 +119,7 @@ def bench_epoch(
     source: Source = None,
     *,
     shape: HowToGenerate | None = None,
+    model: str = "targcn",
     run: str | None = None,
     repeats: Count | None = None,
     device: Device = "auto",
@@ -127,16 +128,19 @@ def bench_epoch(
     json: AsJson = False,
     **settings: str,
 ) -> None:
-    """Time the training of TARGCN, beside its products alone and beside a plain loop.
+    """Time the training of a model, beside its products alone and beside a plain loop.
 
     Parameters
     ----------
+    model
+        What to train (see `models`); targcn and tntcomplex have a plain version.
     run
-        The published run whose settings to take; left out, the published code's at size 300.
+        The published run whose settings to take; left out: default, for targcn the published
+        code's at size 300.
     repeats
         Steps to time (17), on a GPU epochs (5), after a few that are not.
     settings
-        Any setting of TARGCN or its training (see `models targcn`).
+        Any setting of the model or its training (see `models NAME`).
     """
     from targcn.bench import measure_epoch
 
@@ -144,6 +148,7 @@ def bench_epoch(
     with counting("training", "repeats") as progress:
         result = measure_epoch(
             data,
+            model=model,
             run=run,
             settings=settings,
             repeats=repeats,
@@ -162,6 +167,7 @@ def bench_evaluate(
     model: str = "targcn",
     run: str | None = None,
     context: Context = "train+valid",
+    repeats: Count = 3,
     device: Device = "auto",
     plain: Plain = None,
     out: Out = None,
@@ -175,7 +181,10 @@ def bench_evaluate(
     model
         What to judge, its weights as they are drawn (see `models`).
     run
-        The published run whose settings to take; left out, the published code's at size 300.
+        The published run whose settings to take; left out: default, for targcn the published
+        code's at size 300.
+    repeats
+        How often to judge, in turns with a plain loop on some queries.
     settings
         Any setting of the model (see `models NAME`).
     """
@@ -189,6 +198,7 @@ def bench_evaluate(
             run=run,
             settings=settings,
             context=context,
+            repeats=repeats,
             device=device,
             plain=plain,
             progress=progress,
@@ -215,7 +225,8 @@ def bench_predict(
     model
         What to ask, its weights as they are drawn (see `models`).
     run
-        The published run whose settings to take; left out, the published code's at size 300.
+        The published run whose settings to take; left out: default, for targcn the published
+        code's at size 300.
     questions
         How many questions of the test split to ask.
     settings

@@ -80,6 +80,6 @@ def _written(row: Mapping[str, Any], name: str) -> str:
 
 def _in_words(arguments: Mapping[str, Any]) -> str:
     settings = arguments.get("settings", {})
-    shown = {name: settings[name] for name in ("size", "neighbors") if name in settings}
+    shown = {name: settings[name] for name in ("size", "rank", "neighbors") if name in settings}
     shown |= {name: arguments[name] for name in arguments if name not in ("settings", "device")}
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
