@@ -47,6 +47,10 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             return None
         kind = next(one for one in get_args(kind) if one is not type(None))
         return _convert(value, kind, path)
+    if origin is tuple:
+        if isinstance(value, list | tuple):
+            return tuple(_convert(one, get_args(kind)[0], path) for one in value)
+        raise InputError(f"{path} is {value!r}; a list was expected")
     if origin is collections.abc.Mapping:
         if isinstance(value, Mapping):
             return value

@@ -1,10 +1,13 @@
 """Pictures: a figure to draw on, and its file. matplotlib is an extra, loaded when one is wanted.
 
-Used by everything that draws (explanation, comparison).
+Used by everything that draws (explanation, comparison, pages). Backgrounds are left open and the
+ink is grey: a picture reads on a white page and on a black one.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from targcn.errors import InputError
 from targcn.files import atomic_file
@@ -13,6 +16,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
+# Neither lost on a white page nor on a black one.
+INK: Final = "#808080"
+COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8")
+MARKERS: Final = "os^D"
+POINT_SIZE: Final = 5
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A figure of something that has so many parameters, and how far down and up it may lie."""
+
+    name: str
+    num_parameters: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points joined by a line; those of one color belong together."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    color: int
+    dashed: bool
 
 
 def require_picture(path: Path) -> None:
@@ -34,6 +63,111 @@ def new_figure() -> "Figure":
 
 
 def save_picture(figure: "Figure", path: Path, transparent: bool = False) -> None:
-    """Write a figure as its file's ending says, whole or not at all."""
-    with atomic_file(path) as draft:
-        figure.savefig(draft, dpi=150, transparent=transparent)
+    """Write a figure as its file's ending says, whole or not at all; the same one as the same."""
+    from matplotlib import rc_context
+
+    dateless = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
+    with atomic_file(path) as draft, rc_context({"svg.hashsalt": "targcn"}):
+        figure.savefig(draft, dpi=150, transparent=transparent, **dateless)
+
+
+def draw_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
+    """Draw named figures over the number of parameters; those without any are lines across."""
+    figure, axes = _grey_axes(title, up)
+    labels = []
+    learned = any(mark.num_parameters for mark in marks)
+    if learned:
+        _count_in_powers(axes)
+        axes.margins(x=0.2, y=0.15)
+    else:
+        axes.set_xticks([])
+    axes.set_xlabel("parameters" if learned else "no run has parameters", color=INK)
+    for mark in sorted(marks, key=lambda mark: -mark.value):
+        at: tuple[float, float] = (mark.num_parameters, mark.value)
+        reading = ("data", "data")
+        if mark.num_parameters:
+            spread = [[mark.value - mark.low], [mark.high - mark.value]]
+            axes.errorbar(*at, spread, fmt="o", color=COLORS[0], markersize=POINT_SIZE)
+        else:
+            # Beside the right edge, where no point is.
+            at, reading = (1, mark.value), ("axes fraction", "data")
+            axes.axhline(mark.value, color=COLORS[1], linestyle="--", linewidth=1)
+        label = axes.annotate(
+            mark.name,
+            at,
+            xycoords=reading,
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            color=INK,
+            fontsize=9,
+            parse_math=False,
+            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5, "relpos": (0, 0.5)},
+        )
+        labels.append(label)
+    _keep_apart(figure, axes, labels)
+    save_picture(figure, path, transparent=True)
+
+
+def draw_lines(
+    lines: Sequence[Line], path: Path, title: str, across: str, up: str, logarithmic: bool
+) -> None:
+    """Draw lines with their names beside."""
+    figure, axes = _grey_axes(title, up)
+    if logarithmic:
+        _count_in_powers(axes)
+    axes.set_xlabel(across, color=INK)
+    for line in lines:
+        axes.plot(
+            [x for x, _ in line.points],
+            [y for _, y in line.points],
+            label=line.name,
+            color=COLORS[line.color % len(COLORS)],
+            marker=MARKERS[line.color % len(MARKERS)],
+            markersize=POINT_SIZE,
+            linestyle="--" if line.dashed else "-",
+        )
+    beside = figure.legend(loc="outside right center", frameon=False, labelcolor=INK, fontsize=9)
+    for text in beside.get_texts():
+        text.set_parse_math(False)
+    save_picture(figure, path, transparent=True)
+
+
+def _grey_axes(title: str, up: str) -> tuple["Figure", Any]:
+    figure = new_figure()
+    axes: Any = figure.add_subplot()
+    axes.set_title(title, color=INK, parse_math=False)
+    axes.set_ylabel(up, color=INK)
+    axes.tick_params(which="both", colors=INK)
+    for spine in axes.spines.values():
+        spine.set_edgecolor(INK)
+    return figure, axes
+
+
+def _count_in_powers(axes: Any) -> None:
+    """A logarithmic axis for numbers of parameters: 500 k, 1 M, 2 M."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    axes.xaxis.set_major_formatter(EngFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
+    """Move labels down, the best run's first, until none lies on one before it or on a point."""
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()
+    reach = POINT_SIZE / 2 * figure.dpi / 72
+    points = [axes.transData.transform(label.xy) for label in labels if label.xycoords[0] == "data"]
+    placed = [Bbox([point - reach, point + reach]) for point in points]
+    for label in labels:
+        box = Text.get_window_extent(label)  # Of its words, without the line to its point.
+        while hit := next((other for other in placed if box.overlaps(other)), None):
+            down = box.y1 - hit.y0 + 1
+            x, y = label.get_position()
+            label.set_position((x, y - down * 72 / figure.dpi))
+            box = box.translated(0, -down)
+        placed.append(box)

@@ -30,7 +30,7 @@ def fit(
     model: str = DEFAULT,
     *,
     seed: int = 0,
-    run: str = "default",
+    run: str | RunFile = "default",
     out: Path | str | None = None,
     device: str | torch.device = "auto",
     watch: Watch | None = None,
@@ -52,7 +52,7 @@ def fit(
     >>> targcn.predict(run, "Barack Obama", "succeeded", None, 2005, top=1)["answer"].to_list()
     ['Peter G. Fitzgerald']
     """
-    file = find_run(model, run, dataset.name)
+    file = run if isinstance(run, RunFile) else find_run(model, run, dataset.name)
     for_model, training = choose_settings(model, file, settings)
     where = choose_device(device)
     # Weights are drawn on the CPU, the same for every device, and nobody else's are disturbed.

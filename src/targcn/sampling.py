@@ -104,16 +104,18 @@ def sample(
     """
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
+    keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
     width = how.window if how.strategy == "near" and how.window else 0
     if width == 0 or width >= len(graph):
         width = max(int((ends - starts).max()), 1) if len(entities) else 1
+        # As many places for every batch, so that all have one shape.
+        width = width if how.strategy == "whole" else max(width, keep)
     else:
         # The middle of the query's moment among the entity's facts; the window around it.
         moments = entities * graph.span + times.clamp(min=0, max=graph.span - 1)
         here = torch.searchsorted(graph.keys, moments)
         here = (here + torch.searchsorted(graph.keys, moments, right=True)) // 2
         starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
-    keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
     keep = width if how.strategy == "whole" else min(keep, width)
     row_hashes = combine(seed, entities, times)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)

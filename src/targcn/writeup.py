@@ -5,20 +5,19 @@ Takes a Comparison; every column names the filter its figures are under. Next ro
 
 import csv
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from targcn.comparison import LEVEL, Comparison, Judged
-from targcn.drawing import new_figure, require_picture, save_picture
+from targcn.drawing import Mark, draw_marks, require_picture
 from targcn.errors import InputError
 from targcn.evaluation import HITS
 from targcn.files import atomic_file
 from targcn.filtering import FILTERS
 
 ENDINGS: Final = (".csv", ".json", ".md")
-# Neither lost on a white page nor on a black one.
-INK, POINTS, RULES = "#808080", "#2a8fbd", "#d9822b"
 
 
 def in_words(comparison: Comparison) -> tuple[str, str]:
@@ -131,77 +130,45 @@ def _markdown(comparison: Comparison) -> str:
     heads, rows = table(comparison)
     columns = [f"{head}, {which}" if which else head for head, which in heads]
     about, differences = in_words(comparison)
-    lines = [f"{about}.", "", _markdown_row(columns), "|" + "---|" * len(columns)]
-    return "\n".join([*lines, *map(_markdown_row, rows), "", f"{differences}.", ""])
+    lines = [f"{about}.", "", *markdown_table(columns, rows), "", f"{differences}.", ""]
+    return "\n".join(lines)
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown.
+
+    >>> markdown_table(["run", "MRR"], [["a|b", ".636"]])
+    ['| run | MRR |', '|---|---|', '| a\\\\|b | .636 |']
+    """
+    return [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(markdown_text, cells)) + " |"
+
+
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is, on one line.
+
+    >>> markdown_text("a_b <c>")
+    'a\\\\_b \\\\<c>'
+    """
+    return re.sub(r"([\\|*_`<&\[\]])", r"\\\1", " ".join(text.split()))
 
 
 def plot(comparison: Comparison, path: Path | str) -> None:
-    """Draw the MRR over the number of parameters; runs without any are lines across.
-
-    The background is left open and the ink is grey: it reads on a white page and on a black one.
-    """
+    """Draw the MRR over the number of parameters; runs without any are lines across."""
     path = Path(path)
     require_picture(path)
     which, common = comparison.filter, comparison.common
-    figure = new_figure()
-    axes: Any = figure.add_subplot()
-    labels = []
-    learned = [run for run in comparison.ranked if run.num_parameters]
-    if learned:
-        axes.set_xscale("log")
-        axes.margins(x=0.2, y=0.15)
-    else:
-        axes.set_xticks([])
-    for run in comparison.ranked:
-        mrr, (low, high) = run.mrr(which), run.report.mrr_interval[which]["both"]
-        at: tuple[float, float] = (run.num_parameters, mrr)
-        reading = ("data", "data")
-        if run.num_parameters:
-            spread = [[mrr - low], [high - mrr]]
-            axes.errorbar(*at, spread, fmt="o", color=POINTS, elinewidth=1)
-        else:
-            # Beside the right edge, where no point is.
-            at, reading = (1, mrr), ("axes fraction", "data")
-            axes.axhline(mrr, color=RULES, linestyle="--", linewidth=1)
-        label = axes.annotate(
+    marks = [
+        Mark(
             run.name,
-            at,
-            xycoords=reading,
-            xytext=(7, 0),
-            textcoords="offset points",
-            va="center",
-            color=INK,
-            fontsize=9,
-            parse_math=False,
+            run.num_parameters,
+            run.mrr(which),
+            *run.report.mrr_interval[which]["both"],
         )
-        labels.append(label)
-    axes.set_xlabel("parameters" if learned else "no run has parameters", color=INK)
-    axes.set_ylabel(f"MRR, {which} filter", color=INK)
-    axes.set_title(
-        f"{common.dataset}, {common.split} split, {which} filter, context {common.context}",
-        color=INK,
-        parse_math=False,
-    )
-    axes.tick_params(which="both", colors=INK)
-    for spine in axes.spines.values():
-        spine.set_edgecolor(INK)
-    _keep_apart(figure, labels)
-    save_picture(figure, path, transparent=True)
-
-
-def _keep_apart(figure: Any, labels: Sequence[Any]) -> None:
-    """Move labels down, the best run's first, until none lies on one before it."""
-    figure.draw_without_rendering()
-    placed: list[Any] = []
-    for label in labels:
-        box = label.get_window_extent()
-        while hit := next((other for other in placed if box.overlaps(other)), None):
-            down = box.y1 - hit.y0 + 1
-            x, y = label.get_position()
-            label.set_position((x, y - down * 72 / figure.dpi))
-            box = box.translated(0, -down)
-        placed.append(box)
+        for run in comparison.ranked
+    ]
+    title = f"{common.dataset}, {common.split} split, {which} filter, context {common.context}"
+    draw_marks(marks, path, title, f"MRR, {which} filter")

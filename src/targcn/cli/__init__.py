@@ -17,6 +17,8 @@ from targcn.cli.ask import explain_answer, predict_answers
 from targcn.cli.bench import bench
 from targcn.cli.compare import compare_runs
 from targcn.cli.data import data
+from targcn.cli.report import report_results
+from targcn.cli.reproduce import reproduce
 from targcn.cli.runs import evaluate_run, list_models, train
 from targcn.errors import InputError
 
@@ -37,6 +39,8 @@ app.command(compare_runs, name="compare")
 app.command(predict_answers, name="predict")
 app.command(explain_answer, name="explain")
 app.command(bench)
+app.command(reproduce)
+app.command(report_results, name="report")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

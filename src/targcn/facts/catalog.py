@@ -122,9 +122,15 @@ def cache_folder() -> Path:
 
 
 def find_local(name: str) -> Path | None:
-    """Give the first folder holding the set, in TARGCN_DATA and then in the cache, or None."""
+    """Give the first folder holding the set, in TARGCN_DATA and then in the cache, or None.
+
+    In TARGCN_DATA it may be prepared already.
+    """
+    from targcn.facts.dataset import is_prepared
+
     for text in os.environ.get("TARGCN_DATA", "").split(os.pathsep):
-        if text and _has_files(folder := _expand(text) / name):
+        folder = _expand(text) / name
+        if text and (_has_files(folder) or is_prepared(folder)):
             return folder
     folder = cache_folder() / name
     return folder if _has_files(folder) else None

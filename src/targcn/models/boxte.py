@@ -96,7 +96,8 @@ class BoxTE(Sampled):
 def distance(points: Tensor, centres: Tensor, spans: Tensor) -> Tensor:
     """How far a point lies from a box's centre: little inside the box, more outside.
 
-    With w the box's width plus 1: |p − c| / w inside, and from the edge on w times as steep.
+    With w the box's width plus 1: |p − c| / w inside, |p − c| w − ½ (w − 1)(w − 1/w) outside; the
+    two meet at the edge, and each is the larger one where it holds.
 
     >>> points = torch.tensor([0.0, 0.5, 1.5])
     >>> distance(points, torch.zeros(3), torch.ones(3)).tolist()
@@ -104,7 +105,8 @@ def distance(points: Tensor, centres: Tensor, spans: Tensor) -> Tensor:
     """
     offsets = (points - centres).abs()
     width = spans + 1
-    return offsets / width + (width - 1 / width) * functional.relu(offsets - spans / 2)
+    outside = torch.addcmul(-spans * (width - 1 / width) / 2, offsets, width)
+    return torch.maximum(offsets * (1 / width), outside)
 
 
 def _uniform(low: float, high: float, *shape: int) -> nn.Parameter:

@@ -107,7 +107,7 @@ class TARGCN(nn.Module):
         """Whether every step has the same shapes, so that a GPU can record one and replay it."""
         settings = self.settings
         many_times = settings.time_encoding == "absolute" and settings.activation_inside
-        return settings.strategy == "near" and settings.window > 0 and not many_times
+        return settings.strategy != "whole" and not many_times
 
     @property
     def places_per_query(self) -> int:

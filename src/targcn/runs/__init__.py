@@ -1,7 +1,8 @@
 """Published runs: settings in TOML files, each with the figures it must reach.
 
-A file is found by model, run and data set: `<model>/<run>-<data set>.toml`, else
-`<model>/<run>.toml` for any data set. What a file leaves out keeps its default.
+A file is found by model, run and data set: `<model>/<run>-<data set>.toml`, else that of the set
+it was derived from, else `<model>/<run>.toml` for any data set. What a file leaves out keeps its
+default.
 """
 
 import tomllib
@@ -38,7 +39,8 @@ def find_run(model: str, name: str, dataset: str) -> RunFile:
     Traceback (most recent call last):
     targcn.errors.InputError: targcn has no run 'papre' for icews14; did you mean 'paper'?
     """
-    for stem in (f"{name}-{dataset}", name):
+    origin = dataset.removesuffix("-unseen").removesuffix("-irregular")
+    for stem in (f"{name}-{dataset}", f"{name}-{origin}", name):
         path = FOLDER / model / f"{stem}.toml"
         if path.is_file():
             return read_run(path, name)

@@ -1,0 +1,389 @@
+"""Cells: every run of an experiment, trained and judged once, each kept in a file of its own.
+
+Takes experiments, gives results: one JSON per cell under `<folder>/<data set>/`, named after what
+was run, with its settings, seed, commit, hardware, times and figures. A cell that is there is never
+run again; one that was stopped goes on; several processes share the work. Next room: reporting.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from targcn import __version__
+from targcn.checkpoint import Run
+from targcn.devices import choose_device, describe_device
+from targcn.errors import InputError
+from targcn.evaluation import evaluate
+from targcn.experiments import JUDGEMENTS, Experiment, Row
+from targcn.facts.catalog import CATALOG, find_local
+from targcn.facts.dataset import Dataset
+from targcn.facts.derive import derive_irregular, derive_unseen
+from targcn.facts.opening import open_dataset
+from targcn.files import atomic_file
+from targcn.filtering import FILTERS
+from targcn.fitting import choose_settings, fit
+from targcn.models import find_model
+from targcn.runs import RunFile, find_run
+from targcn.training import Watch
+
+UNFINISHED: Final = ".unfinished"
+DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
+    "unseen": derive_unseen,
+    "irregular": derive_irregular,
+}
+# Seed of the derived data sets: the paper's are random and unpublished.
+DERIVING_SEED: Final = 0
+
+# A larger set is downloaded only for those who ask for it.
+MOST_FACTS_UNASKED: Final = 1_000_000
+
+# What a result says, at least.
+SAID: Final = {
+    "cell",
+    "commit",
+    "device",
+    "figures",
+    "jobs",
+    "parameters",
+    "peak_megabytes",
+    "seconds",
+    "settings",
+    "trained",
+    "training",
+}
+
+QUICK_DATA: Final = "congress"
+# What a quick look takes instead, where a model or its training has such a setting.
+QUICK: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "size": lambda size: 4 * max(size // 25, 1),
+    "rank": lambda rank: min(rank, 8),
+    "negatives": lambda negatives: min(negatives, 8),
+    "neighbors": lambda neighbors: min(neighbors, 10),
+    "window": lambda window: min(window, 32),
+    "epochs": lambda epochs: 1,
+    "batch_size": lambda size: 1024,
+    "warm_up": lambda epochs: 0,
+    "compile": lambda wanted: False,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A run on a data set with a seed: all that its figures depend on but the program."""
+
+    data: str
+    model: str
+    run: str
+    seed: int
+    # What differs from the defaults, so that a setting added later leaves its name as it is.
+    settings: Mapping[str, Any]
+    training: Mapping[str, Any]
+
+    @cached_property
+    def key(self) -> str:
+        """A short name for exactly this."""
+        written = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(written.encode()).hexdigest()[:10]
+
+    def path(self, results: Path) -> Path:
+        return results / self.data / f"{self.model}-{self.run}-seed{self.seed}-{self.key}.json"
+
+
+def seeds_of(experiment: Experiment, quick: bool) -> int:
+    """How many seeds an experiment is run with, unless told otherwise."""
+    return 1 if quick else experiment.seeds
+
+
+def cells_of(
+    experiment: Experiment, data: str, num_seeds: int, quick: bool = False
+) -> list[tuple[Row, list[Cell]]]:
+    """The cells of an experiment's rows on a data set, one for each seed."""
+    return [(row, _cells(row, data, num_seeds, quick)) for row in experiment.rows if row.model]
+
+
+def _cells(row: Row, data: str, num_seeds: int, quick: bool) -> list[Cell]:
+    # A quick look takes the runs of the set that has them all.
+    file = find_run(row.model, row.run, "icews14" if quick else data)
+    settings, training = choose_settings(row.model, file, row.settings)
+    model = find_model(row.model)
+    learned = hasattr(model, "loss")
+    chosen = _set_differently(model.Settings(**settings), quick)
+    how = _set_differently(training, quick) if learned else {}
+    seeds = range(num_seeds if learned else 1)
+    return [Cell(data, row.model, row.run, seed, chosen, how) for seed in seeds]
+
+
+def _set_differently(settings: Any, quick: bool) -> dict[str, Any]:
+    """What of these settings is not as it is by default."""
+    values, defaults = asdict(settings), asdict(type(settings)())
+    if quick:
+        values |= {name: QUICK[name](values[name]) for name in values.keys() & QUICK.keys()}
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def data_at_hand(
+    experiment: Experiment,
+    asked: Sequence[str] = (),
+    quick: bool = False,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[str]:
+    """The data sets to run an experiment on: those asked for, or all that cost little to get.
+
+    >>> from targcn.experiments import find_experiment
+    >>> data_at_hand(find_experiment("unseen"), quick=True)
+    ['congress-unseen']
+    >>> data_at_hand(find_experiment("main"), ["icews14", "gdelt"])
+    ['icews14', 'gdelt']
+    """
+    if quick:
+        kinds = [name.rpartition("-")[2] for name in experiment.data]
+        names = [f"{QUICK_DATA}-{kind}" if kind in DERIVED else QUICK_DATA for kind in kinds]
+        return list(dict.fromkeys(names))
+    if asked:
+        return [name for name in experiment.data if name in asked]
+    names = []
+    for name in experiment.data:
+        named = CATALOG.get(name)
+        if named and sum(named.num_facts) > MOST_FACTS_UNASKED and find_local(name) is None:
+            tell(f"{experiment.name}: {name} is not at hand and left out; --data {name} fetches it")
+        else:
+            names.append(name)
+    return names
+
+
+def open_data(name: str) -> Dataset:
+    """A data set by name, or one derived of it: NAME-unseen, NAME-irregular."""
+    base, _, kind = name.rpartition("-")
+    if base and kind in DERIVED:
+        return DERIVED[kind](open_dataset(base), seed=DERIVING_SEED)
+    return open_dataset(name)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    results: Path,
+    device: str = "auto",
+    jobs: int = 1,
+    watch: Watch | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Run the cells that have no result yet, by several processes if asked to."""
+    distinct = list({cell.key: cell for cell in cells}.values())
+    if jobs > 1:
+        _run_together(distinct, results, device, jobs, tell)
+    else:
+        _run_alone(distinct, results, device, 1, watch, tell)
+
+
+def _run_alone(
+    cells: Sequence[Cell],
+    results: Path,
+    device: str,
+    jobs: int,
+    watch: Watch | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Run what this process can claim, beside as many others as there are jobs."""
+    torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
+    dataset: Dataset | None = None
+    for number, cell in enumerate(cells, 1):
+        if cell.path(results).exists():
+            continue
+        with _claimed(cell, results) as mine:
+            if not mine or cell.path(results).exists():
+                continue
+            if dataset is None or dataset.name != cell.data:
+                dataset = open_data(cell.data)
+            content = run_cell(cell, dataset, results / UNFINISHED / cell.key, device, watch)
+            # Times of processes that share a machine say little.
+            _write(content | {"jobs": jobs}, cell.path(results))
+            shutil.rmtree(results / UNFINISHED / cell.key)
+            (results / UNFINISHED / f"{cell.key}.claim").unlink()
+        tell(f"{number} of {len(cells)}: {_in_words(content)}")
+
+
+def run_cell(
+    cell: Cell, dataset: Dataset, folder: Path, device: str = "auto", watch: Watch | None = None
+) -> dict[str, Any]:
+    """Train a cell in a folder, or go on with it there, and judge it in every way."""
+    where = choose_device(device)
+    if where.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(where)
+    file = RunFile(name=cell.run, settings=cell.settings, training=cell.training)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    run = fit(
+        dataset,
+        cell.model,
+        run=file,
+        seed=cell.seed,
+        out=folder,
+        device=where,
+        watch=watch,
+        restarted=folder.exists(),
+    )
+    figures = {}
+    for judgement in JUDGEMENTS:
+        split, context = judgement.split(", context ")
+        report = evaluate(run, split=split, context=context, device=where)  # type: ignore[arg-type]
+        figures[judgement] = {
+            which: {name: round(value, 5) for name, value in report.metrics[which]["both"].items()}
+            for which in FILTERS
+        }
+    return {
+        "cell": asdict(cell),
+        "figures": figures,
+        "settings": asdict(run.settings),
+        "training": dict(run.training),
+        "parameters": run.num_parameters,
+        "trained": _how_trained(folder, run),
+        "peak_megabytes": _peak_megabytes(where),
+        "seconds": round(time.monotonic() - began, 1),
+        "device": describe_device(where),
+        "commit": _commit(),
+        "targcn": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def read_results(folder: Path) -> dict[str, dict[str, Any]]:
+    """Every result in a folder, by the key of its cell."""
+    found = {}
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            cell = Cell(**content["cell"])
+            if not content.keys() >= SAID:
+                raise ValueError(f"it lacks {', '.join(sorted(SAID - content.keys()))}")
+            judged = {judgement: {*FILTERS} for judgement in JUDGEMENTS}
+            if judged != {one: figures.keys() for one, figures in content["figures"].items()}:
+                raise ValueError("it was not judged in every way")
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{path} is not the result of a cell ({error}); remove it and run it again"
+            ) from None
+        found[cell.key] = content
+    return found
+
+
+@contextmanager
+def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
+    """Whether this process may run a cell; a claim goes with its process, however that ends."""
+    import fcntl
+
+    folder = results / UNFINISHED
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{cell.key}.claim", "w") as claim:
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+
+
+def _run_together(
+    cells: Sequence[Cell], results: Path, device: str, jobs: int, tell: Callable[[str], None]
+) -> None:
+    from multiprocessing import get_context
+    from queue import Empty
+
+    spawn = get_context("spawn")
+    said = spawn.Queue()
+    arguments = (cells, results, device, jobs, said)
+    workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers) or not said.empty():
+        with suppress(Empty):
+            tell(said.get(timeout=0.2))
+    if any(worker.exitcode for worker in workers):
+        raise InputError("a process ended early; the same command goes on where it stopped")
+
+
+def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: Any) -> None:
+    """What each of several processes does: its share, and no noise when it is stopped."""
+    threading.Thread(target=_leave_with_the_first, daemon=True).start()
+    try:
+        _run_alone(cells, results, device, jobs, tell=said.put)
+    except InputError as error:
+        said.put(f"a process ended early: {error}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _leave_with_the_first() -> None:
+    """Stop as if asked to, if the process that started this one is gone."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def _write(content: Mapping[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as draft:
+        draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _how_trained(folder: Path, run: Run) -> dict[str, Any] | None:
+    """Epochs and times of a training, from what its folder says; None where nothing was learned."""
+    if not (folder / "trace.jsonl").exists():
+        return None
+    lines = (folder / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    seconds = [line["seconds"] for line in map(json.loads, lines) if "seconds" in line]
+    trained = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["trained"]
+    return {
+        "epochs": trained["epochs"],
+        "best_epoch": trained["best_epoch"],
+        "seconds": trained["seconds"],
+        # The first epoch also warms up and records.
+        "seconds_per_epoch": round(statistics.median(seconds), 3),
+        "queries_per_epoch": 2 * len(run.dataset.train),
+    }
+
+
+def _peak_megabytes(device: torch.device) -> int | None:
+    if device.type != "cuda":
+        return None
+    return round(torch.cuda.max_memory_allocated(device) / 1e6)
+
+
+def _commit() -> str | None:
+    """The commit of the program, where it runs from a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
+    here = Path(__file__).parent
+    try:
+        said = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.stdout.strip() or None
+
+
+def _in_words(content: Mapping[str, Any]) -> str:
+    cell, figures = content["cell"], content["figures"][JUDGEMENTS[0]]
+    reached = ", ".join(f"{which} {figures[which]['mrr']:.3f}" for which in FILTERS)
+    return (
+        f"{cell['model']} ({cell['run']}) on {cell['data']}, seed {cell['seed']}: MRR on "
+        f"{JUDGEMENTS[0]}: {reached} ({content['seconds']:,.0f} s)"
+    )
