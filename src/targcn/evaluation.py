@@ -134,6 +134,8 @@ class Judge:
             "subject": slice(num_facts, None),
         }
         relations = torch.from_numpy(self.facts.relations.astype("int64")).repeat(2)
+        order, counts = relations.argsort(stable=True), torch.bincount(relations).tolist()
+        by_relation = {which: torch.split(ranks[which][order], counts) for which in FILTERS}
         return Report(
             dataset=self.dataset.name,
             model=run.model_name,
@@ -154,11 +156,11 @@ class Judge:
             },
             by_relation={
                 self.dataset.relations.names[relation]: {
-                    which: figures(ranks[which][relations == relation])
-                    | {"num_queries": float((relations == relation).sum())}
+                    which: figures(by_relation[which][relation]) | {"num_queries": float(count)}
                     for which in FILTERS
                 }
-                for relation in sorted(set(self.facts.relations.tolist()))
+                for relation, count in enumerate(counts)
+                if count
             },
         )
 

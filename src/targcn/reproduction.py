@@ -29,8 +29,8 @@ from targcn import __version__
 from targcn.checkpoint import Run
 from targcn.devices import choose_device, describe_device
 from targcn.errors import InputError
-from targcn.evaluation import evaluate
-from targcn.experiments import JUDGEMENTS, Experiment, Row
+from targcn.evaluation import Judge, Report
+from targcn.experiments import JUDGEMENTS, Experiment, Judgement, Row
 from targcn.facts.catalog import CATALOG, find_local
 from targcn.facts.dataset import Dataset
 from targcn.facts.derive import derive_irregular, derive_unseen
@@ -41,6 +41,8 @@ from targcn.fitting import choose_settings, fit
 from targcn.models import find_model
 from targcn.runs import RunFile, find_run
 from targcn.training import Watch
+
+Judges = dict[Judgement, Judge]
 
 UNFINISHED: Final = ".unfinished"
 DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
@@ -201,16 +203,16 @@ def _run_alone(
 ) -> None:
     """Run what this process can claim, beside as many others as there are jobs."""
     torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
-    dataset: Dataset | None = None
+    judges: Judges = {}
     for number, cell in enumerate(cells, 1):
         if cell.path(results).exists():
             continue
         with _claimed(cell, results) as mine:
             if not mine or cell.path(results).exists():
                 continue
-            if dataset is None or dataset.name != cell.data:
-                dataset = open_data(cell.data)
-            content = run_cell(cell, dataset, results / UNFINISHED / cell.key, device, watch)
+            if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
+                judges = judges_of(open_data(cell.data), device)
+            content = run_cell(cell, judges, results / UNFINISHED / cell.key, watch)
             # Times of processes that share a machine say little.
             _write(content | {"jobs": jobs}, cell.path(results))
             shutil.rmtree(results / UNFINISHED / cell.key)
@@ -218,11 +220,21 @@ def _run_alone(
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
 
 
+def judges_of(dataset: Dataset, device: str = "auto") -> Judges:
+    """Those of every way to judge, made once for all cells of a data set."""
+    judges: Judges = {}
+    for judgement in JUDGEMENTS:
+        split, context = judgement.split(", context ")
+        judges[judgement] = Judge(dataset, split, context, choose_device(device))  # type: ignore[arg-type]
+    return judges
+
+
 def run_cell(
-    cell: Cell, dataset: Dataset, folder: Path, device: str = "auto", watch: Watch | None = None
+    cell: Cell, judges: Judges, folder: Path, watch: Watch | None = None
 ) -> dict[str, Any]:
     """Train a cell in a folder, or go on with it there, and judge it in every way."""
-    where = choose_device(device)
+    any_judge = judges[JUDGEMENTS[0]]
+    dataset, where = any_judge.dataset, any_judge.device
     if where.type == "cuda":
         torch.cuda.reset_peak_memory_stats(where)
     file = RunFile(name=cell.run, settings=cell.settings, training=cell.training)
@@ -238,21 +250,14 @@ def run_cell(
         watch=watch,
         restarted=folder.exists(),
     )
-    figures = {}
-    for judgement in JUDGEMENTS:
-        split, context = judgement.split(", context ")
-        report = evaluate(run, split=split, context=context, device=where)  # type: ignore[arg-type]
-        figures[judgement] = {
-            which: {name: round(value, 5) for name, value in report.metrics[which]["both"].items()}
-            for which in FILTERS
-        }
+    trained = _how_trained(folder, run)
     return {
         "cell": asdict(cell),
-        "figures": figures,
+        "figures": {judgement: _figures(judge.report(run)) for judgement, judge in judges.items()},
         "settings": asdict(run.settings),
-        "training": dict(run.training),
+        "training": dict(run.training) if trained else {},
         "parameters": run.num_parameters,
-        "trained": _how_trained(folder, run),
+        "trained": trained,
         "peak_megabytes": _peak_megabytes(where),
         "seconds": round(time.monotonic() - began, 1),
         "device": describe_device(where),
@@ -260,6 +265,13 @@ def run_cell(
         "targcn": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
+    }
+
+
+def _figures(report: Report) -> dict[str, dict[str, float]]:
+    return {
+        which: {name: round(value, 5) for name, value in report.metrics[which]["both"].items()}
+        for which in FILTERS
     }
 
 

@@ -5,6 +5,7 @@ Next room: training.
 
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,6 @@ import torch
 from torch import Tensor
 
 from targcn.batches import Batch
-from targcn.errors import InputError
 
 
 def make_optimizer(
@@ -56,17 +56,18 @@ class RecordableAdagrad(torch.optim.Optimizer):
 
 
 def compiled(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The loss in kernels that torch writes for it when it is first asked for."""
+    """The loss in kernels that torch writes for it when it is first asked for, if it can."""
     made = torch.compile(loss, dynamic=False)
 
     def call(*arguments: Any) -> Tensor:
+        nonlocal made
         try:
             return made(*arguments)
         except torch._dynamo.exc.TorchDynamoException as error:
             reason = str(error).strip().splitlines()[0]
-            raise InputError(
-                f"the steps cannot be compiled on this machine ({reason}); leave out --compile"
-            ) from None
+            warnings.warn(f"the steps are not compiled: {reason}", RuntimeWarning, stacklevel=2)
+            made = loss
+            return loss(*arguments)
 
     return call
 

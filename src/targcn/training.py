@@ -61,7 +61,7 @@ class Training:
     """Matrix products of the steps on a GPU: high is TF32, several times as fast."""
 
     compile: bool = False
-    """Let torch write kernels for the steps: a wait at first, faster steps then; wants gcc."""
+    """Let torch write kernels for the steps, if a C compiler is there: a wait, then speed."""
 
     validate_every: int = 5
     """Epochs between two looks at the valid split."""
