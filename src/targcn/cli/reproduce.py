@@ -32,7 +32,9 @@ def list_all() -> None:
 @reproduce.default
 def run_experiments(
     *names: str,
-    data: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
+    data: Annotated[
+        tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
+    ] = (),
     seeds: int | None = None,
     device: Device = "auto",
     jobs: int = 1,

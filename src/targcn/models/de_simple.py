@@ -69,26 +69,29 @@ class DESimplE(nn.Module):
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         """One row per query, one column per entity; the context is not looked at."""
-        return self.score(queries)
+        return self.score(queries, self.dates(queries.times))
 
     def draw(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor
     ) -> tuple[Tensor, ...]:
-        """What dropout leaves of each product."""
+        """What dropout leaves of each product; and the dates, found for many steps at once."""
         rows = combine(seed, queries.subjects, queries.relations, queries.times)
         columns = torch.arange(2 * self.settings.rank, device=rows.device)
-        return (uniform(rows[:, None], columns) >= self.settings.dropout,)
+        kept = uniform(rows[:, None], columns) >= self.settings.dropout
+        return kept, self.dates(queries.times).T
 
     def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
         """Cross-entropy of the answers against all entities."""
-        return functional.cross_entropy(self.score(queries, drawn[0]), answers)
+        kept, dates = drawn
+        return functional.cross_entropy(self.score(queries, dates.T, kept), answers)
 
-    def score(self, queries: Queries, kept: Tensor | None = None) -> Tensor:
+    def score(self, queries: Queries, dates: Tensor, kept: Tensor | None = None) -> Tensor:
         """Every entity as the answer to each query."""
-        dates = self.dates(queries.times)
-        waves = self.waves(dates[..., None, None], (slice(None), queries.subjects))
-        subjects = torch.cat([self.static[queries.subjects], waves.sum(0)], dim=-1)
-        relations = self.relations[queries.relations % self.num_relations]
+        tables = (self.amplitudes, self.frequencies, self.phases)
+        own = (table.index_select(1, queries.subjects) for table in tables)
+        static = self.static.index_select(0, queries.subjects)
+        subjects = torch.cat([static, waves(dates[..., None, None], *own).sum(0)], dim=-1)
+        relations = self.relations.index_select(0, queries.relations % self.num_relations)
         turned = (queries.relations >= self.num_relations)[:, None, None]
         relations = torch.where(turned, relations.flip(1), relations)
         # The subject as head meets the candidate as tail, and the other way round.
@@ -100,20 +103,19 @@ class DESimplE(nn.Module):
         for unit in range(3):
             # A year, month or day is shared by many queries: each has its waves made once.
             values, which = torch.unique(dates[unit], return_inverse=True)
-            candidates = self.waves(values[:, None, None, None], unit)
+            candidates = waves(values[:, None, None, None], *(table[unit] for table in tables))
             scores = scores + _products(of_moving.flatten(1), which, candidates.flatten(2))
         return scores
-
-    def waves(self, values: Tensor, where: Any) -> Tensor:
-        """α sin(ω u + φ) at these places of the tables."""
-        return self.amplitudes[where] * torch.sin(
-            self.frequencies[where] * values + self.phases[where]
-        )
 
     def dates(self, times: Tensor) -> Tensor:
         """Year, month and day of each time, one row each."""
         parts = torch.from_numpy(self.timeline.calendar(times.cpu().numpy()))
         return parts.to(times.device, self.static.dtype)
+
+
+def waves(values: Tensor, amplitudes: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
+    """α sin(ω u + φ)."""
+    return amplitudes * torch.sin(frequencies * values + phases)
 
 
 def _products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
@@ -123,9 +125,13 @@ def _products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
     numbers = torch.arange(len(which), device=which.device)
     place = torch.empty_like(order)
     place[order] = numbers - (counts.cumsum(0) - counts)[which[order]]
-    gathered = vectors.new_zeros(len(tables), int(counts.max()), vectors.shape[1])
-    gathered = gathered.index_put((which, place), vectors)
-    return torch.bmm(gathered, tables.transpose(1, 2))[which, place]
+    most = int(counts.max())
+    places = which * most + place
+    gathered = vectors.new_zeros(len(tables) * most, vectors.shape[1])
+    gathered = gathered.index_copy(0, places, vectors).view(len(tables), most, -1)
+    # index_select, unlike an index in brackets, needs no sorting backwards.
+    products = torch.bmm(gathered, tables.transpose(1, 2)).flatten(0, 1)
+    return products.index_select(0, places)
 
 
 def _xavier(*shape: int) -> nn.Parameter:
