@@ -16,7 +16,8 @@ from targcn.evaluation import evaluate
 from targcn.experiments import JUDGEMENTS, Experiment, Row, find_experiment, list_experiments
 from targcn.facts.catalog import CATALOG
 from targcn.fitting import fit
-from targcn.models import MODELS, find_model
+from targcn.models import MODELS
+from targcn.models.floors import DecayedCopySettings
 from targcn.models.targcn import TARGCN
 from targcn.reproduction import (
     QUICK,
@@ -29,7 +30,7 @@ from targcn.reproduction import (
     run_cell,
     run_cells,
 )
-from targcn.training import Sign, Training, TrainingStopped
+from targcn.training import Sign, TrainingStopped
 
 RESULTS = Path(__file__).parents[1] / "results"
 FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
@@ -112,17 +113,18 @@ def test_a_setting_added_later_changes_no_name(monkeypatch: pytest.MonkeyPatch) 
     assert cell("targcn", added=8).key != before
 
 
-@pytest.mark.skipif(not RESULTS.exists(), reason="no results are kept yet")
-def test_kept_results_are_of_what_their_cells_say_now() -> None:
-    """A default that changed since would leave a result under a name that means another run."""
-    for content in read_results(RESULTS).values():
-        named = Cell(**content["cell"])
-        for of, settings, recorded in (
-            (find_model(named.model).Settings, named.settings, content["settings"]),
-            (Training, named.training, content["training"]),
-        ):
-            now = asdict(of(**settings))
-            assert {name: now[name] for name in recorded if recorded} == recorded
+def test_a_result_of_before_a_default_changed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_cells([cell("decayed-copy")], tmp_path, "cpu")
+    monkeypatch.setattr(DecayedCopySettings.__init__, "__defaults__", (7.0, 1e-3, 10.0))
+    with pytest.raises(InputError, match=r"it was run with scale 30.0, which is 7.0 now\); remove"):
+        run_cells([cell("decayed-copy")], tmp_path, "cpu")
+
+
+@pytest.mark.skipif(not RESULTS.exists(), reason="no results are kept here")
+def test_kept_results_are_whole_and_of_what_they_say() -> None:
+    assert read_results(RESULTS)
 
 
 def test_a_derived_set_takes_the_runs_of_its_origin() -> None:
@@ -278,6 +280,9 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
         (["mian"], "there is no experiment 'mian'; did you mean 'main'?"),
         (["unseen", "--data", "icews14"], "icews14 is no data set of these"),
         (["main", "--seeds", "0"], "seeds is 0; at least 1 was expected"),
+        (["main", "--jobs", "0"], "jobs is 0; at least 1 was expected"),
+        (["main", "--quick", "--data", "icews14"], "a quick look is on congress alone"),
+        (["context", "--quick", "--results", __file__], "cannot write"),
     ],
 )
 def test_what_cannot_be_run_is_one_sentence(

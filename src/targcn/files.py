@@ -23,7 +23,7 @@ def require_absent(path: Path) -> None:
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path`; it takes that name only if the block succeeds."""
-    with _explained(path):
+    with explained(path):
         require_absent(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
@@ -40,7 +40,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a file name beside `path`; what was written there replaces `path` in one step."""
-    with _explained(path):
+    with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
         try:
@@ -58,7 +58,8 @@ def remove_drafts(folder: Path) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the system says of a failed write into one sentence."""
     try:
         yield
     except OSError as error:

@@ -35,12 +35,12 @@ from targcn.facts.catalog import CATALOG, find_local
 from targcn.facts.dataset import Dataset
 from targcn.facts.derive import derive_irregular, derive_unseen
 from targcn.facts.opening import open_dataset
-from targcn.files import atomic_file
+from targcn.files import atomic_file, explained
 from targcn.filtering import FILTERS
 from targcn.fitting import choose_settings, fit
 from targcn.models import find_model
 from targcn.runs import RunFile, find_run
-from targcn.training import Watch
+from targcn.training import Training, Watch
 
 Judges = dict[Judgement, Judge]
 
@@ -203,11 +203,15 @@ def _run_alone(
 ) -> None:
     """Run what this process can claim, beside as many others as there are jobs."""
     torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
+    # Nothing is taken for finished that is damaged or no longer means what it says.
+    read_results(results)
     judges: Judges = {}
     for number, cell in enumerate(cells, 1):
         if cell.path(results).exists():
             continue
         with _claimed(cell, results) as mine:
+            if not mine and jobs == 1:
+                tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
             if not mine or cell.path(results).exists():
                 continue
             if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
@@ -238,6 +242,7 @@ def run_cell(
     if where.type == "cuda":
         torch.cuda.reset_peak_memory_stats(where)
     file = RunFile(name=cell.run, settings=cell.settings, training=cell.training)
+    commit = _commit()
     folder.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     run = fit(
@@ -261,7 +266,7 @@ def run_cell(
         "peak_megabytes": _peak_megabytes(where),
         "seconds": round(time.monotonic() - began, 1),
         "device": describe_device(where),
-        "commit": _commit(),
+        "commit": commit,
         "targcn": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -287,6 +292,7 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
             judged = {judgement: {*FILTERS} for judgement in JUDGEMENTS}
             if judged != {one: figures.keys() for one, figures in content["figures"].items()}:
                 raise ValueError("it was not judged in every way")
+            _require_same_meaning(cell, content)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path} is not the result of a cell ({error}); remove it and run it again"
@@ -295,14 +301,28 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def _require_same_meaning(cell: Cell, content: Mapping[str, Any]) -> None:
+    """Refuse a result of before a default changed: its name stands for another run now."""
+    for of, given, recorded in (
+        (find_model(cell.model).Settings, cell.settings, content["settings"]),
+        (Training, cell.training, content["training"]),
+    ):
+        now = asdict(of(**given))
+        for name, value in recorded.items():
+            if now.get(name) != value:
+                raise ValueError(f"it was run with {name} {value}, which is {now.get(name)} now")
+
+
 @contextmanager
 def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
     """Whether this process may run a cell; a claim goes with its process, however that ends."""
     import fcntl
 
-    folder = results / UNFINISHED
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{cell.key}.claim", "w") as claim:
+    path = results / UNFINISHED / f"{cell.key}.claim"
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        claim = path.open("w")
+    with claim:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -323,9 +343,14 @@ def _run_together(
     workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
     for worker in workers:
         worker.start()
-    while any(worker.is_alive() for worker in workers) or not said.empty():
-        with suppress(Empty):
-            tell(said.get(timeout=0.2))
+    try:
+        while any(worker.is_alive() for worker in workers) or not said.empty():
+            with suppress(Empty):
+                tell(said.get(timeout=0.2))
+    finally:
+        # Stopped together with this process, they have to save where they stand first.
+        for worker in workers:
+            worker.join()
     if any(worker.exitcode for worker in workers):
         raise InputError("a process ended early; the same command goes on where it stopped")
 
@@ -382,14 +407,19 @@ def _peak_megabytes(device: torch.device) -> int | None:
 
 
 def _commit() -> str | None:
-    """The commit of the program, where it runs from a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
-    here = Path(__file__).parent
+    """The commit of the program, where it runs from a checkout of its own."""
+    here = Path(__file__)
     try:
-        said = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
+        # A checkout that merely has it installed somewhere inside does not know the file.
+        _git(here.parent, "ls-files", "--error-unmatch", here.name)
+        return _git(here.parent, "describe", "--always", "--dirty", "--abbrev=12", "--match=")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said.stdout.strip() or None
+
+
+def _git(folder: Path, *words: str) -> str:
+    said = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    return said.stdout.strip()
 
 
 def _in_words(content: Mapping[str, Any]) -> str:

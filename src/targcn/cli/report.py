@@ -26,7 +26,8 @@ def report_results(
         Write index.html, report.md and plots into this new folder.
     fill
         Fill the tables of these Markdown files: each stands between a line
-        `<!-- table: EXPERIMENT DATA FILTER -->` and a line `<!-- end of table -->`.
+        `<!-- table: EXPERIMENT DATA FILTER -->` and a line `<!-- end of table -->`; for FILTER may
+        stand costs, and a fourth word `valid` asks for the valid split.
     """
     from targcn.errors import InputError
     from targcn.files import atomic_file

@@ -68,8 +68,11 @@ def run_experiments(
 
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")
-    if seeds is not None and seeds < 1:
-        raise InputError(f"seeds is {seeds}; at least 1 was expected")
+    for name, number in (("seeds", seeds), ("jobs", jobs)):
+        if number is not None and number < 1:
+            raise InputError(f"{name} is {number}; at least 1 was expected")
+    if quick and data:
+        raise InputError("a quick look is on congress alone; leave out --data or --quick")
     chosen = [find_experiment(name) for name in (list_experiments() if "all" in names else names)]
     for asked in data:
         known = {name for experiment in chosen for name in experiment.data}

@@ -83,12 +83,12 @@ class Curves(nn.Module):
 
     def forward(self, index: Tensor, passed: Tensor) -> tuple[Tensor, Tensor]:
         """The means and variances of these rows when so much of the timeline has passed."""
-        # No start is longer than 1.
-        starts = self.start / self.start.norm(dim=1, keepdim=True).clamp(min=1)
+        starts = rows_of(self.start, index)
+        # None is longer than 1.
+        starts = starts / starts.norm(dim=-1, keepdim=True).clamp(min=1)
         swings = torch.sin(2 * math.pi * passed * rows_of(self.turns, index))
-        means = rows_of(starts, index) + passed * rows_of(self.drift, index)
-        means = means + rows_of(self.swing, index) * swings
-        return means, rows_of(self.least * (1 + 99 * torch.sigmoid(self.spread)), index)
+        means = starts + passed * rows_of(self.drift, index) + rows_of(self.swing, index) * swings
+        return means, self.least * (1 + 99 * torch.sigmoid(rows_of(self.spread, index)))
 
 
 def energies(

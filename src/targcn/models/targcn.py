@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -97,6 +98,8 @@ class TARGCN(nn.Module):
         self.first = AggregationStep(size)
         self.second = AggregationStep(size) if settings.steps == 2 else None
         self.activation = torch.tanh if settings.activation == "tanh" else torch.relu
+        ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
+        self.largest_neighborhood = int(np.bincount(ends, minlength=1).max())
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         """One row per query, one column per entity; the same query always draws the same."""
@@ -113,6 +116,8 @@ class TARGCN(nn.Module):
     def places_per_query(self) -> int:
         """How many places `draw` fills for one query."""
         neighbors = self.settings.neighbors
+        if self.settings.strategy == "whole":
+            neighbors = max(self.largest_neighborhood, 1)
         return neighbors if self.second is None else neighbors * (neighbors + 1)
 
     def draw(
