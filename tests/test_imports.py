@@ -70,6 +70,7 @@ ORDER = [
     "explanation",
     "comparison",
     "writeup",
+    "cells",
     "reproduction",
     "reporting",
     "pages",

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from targcn import pages, reporting
+from targcn.cells import Cell, cells_of
 from targcn.cli import main
 from targcn.errors import InputError
 from targcn.experiments import JUDGEMENTS, Experiment, Row, find_experiment, list_experiments
 from targcn.filtering import FILTERS
 from targcn.pages import write_report
 from targcn.reporting import Table, fill, markdown, results_in, tables_of
-from targcn.reproduction import Cell, cells_of
 
 ROOT = Path(__file__).parent.parent
 ADDED = {"raw": 0.0, "static": 0.2, "time-aware": 0.1}

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from oracle import World
+from targcn import cells as cells_module
 from targcn import reproduction
+from targcn.cells import QUICK, Cell, cells_of, data_at_hand, open_data, read_results
 from targcn.cli import main
 from targcn.errors import InputError
 from targcn.evaluation import evaluate
@@ -19,17 +21,7 @@ from targcn.fitting import fit
 from targcn.models import MODELS
 from targcn.models.floors import DecayedCopySettings
 from targcn.models.targcn import TARGCN
-from targcn.reproduction import (
-    QUICK,
-    UNFINISHED,
-    Cell,
-    cells_of,
-    data_at_hand,
-    open_data,
-    read_results,
-    run_cell,
-    run_cells,
-)
+from targcn.reproduction import UNFINISHED, run_cell, run_cells
 from targcn.training import Sign, TrainingStopped
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -154,11 +146,11 @@ def test_a_quick_look_is_small_and_keeps_what_an_experiment_varies() -> None:
 def test_large_sets_are_fetched_only_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     experiment = find_experiment("main")
-    monkeypatch.setattr(reproduction, "find_local", lambda name: None)
+    monkeypatch.setattr(cells_module, "find_local", lambda name: None)
     assert data_at_hand(experiment, tell=told.append) == ["icews14", "icews05-15"]
     assert "gdelt is not at hand" in told[0]
     assert data_at_hand(experiment, ["gdelt"]) == ["gdelt"]
-    monkeypatch.setattr(reproduction, "find_local", lambda name: Path(name))
+    monkeypatch.setattr(cells_module, "find_local", lambda name: Path(name))
     assert data_at_hand(experiment) == ["icews14", "icews05-15", "gdelt"]
 
 

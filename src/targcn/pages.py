@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final
 
+from targcn.cells import Cell, data_at_hand, seeds_of
 from targcn.drawing import Line as DrawnLine
 from targcn.drawing import Mark, draw_lines, draw_marks, require_picture
 from targcn.errors import InputError
@@ -30,7 +31,6 @@ from targcn.reporting import (
     tables_of,
     title_of,
 )
-from targcn.reproduction import Cell, data_at_hand, seeds_of
 from targcn.writeup import markdown_text
 
 TITLE: Final = "The paper's experiments, measured again"

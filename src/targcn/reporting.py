@@ -11,11 +11,11 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final
 
+from targcn.cells import QUICK_DATA, cells_of, data_at_hand, read_results, seeds_of
 from targcn.errors import InputError
 from targcn.evaluation import HITS
 from targcn.experiments import JUDGEMENTS, Experiment, Judgement, Row, find_experiment
 from targcn.filtering import FILTERS
-from targcn.reproduction import QUICK_DATA, cells_of, data_at_hand, read_results, seeds_of
 from targcn.writeup import markdown_table, markdown_text
 
 # Key of a cell -> what its file says.

@@ -126,12 +126,11 @@ def derive_data(
     seed
         Seed of what is drawn.
     """
-    from targcn.facts.derive import derive_irregular, derive_unseen
+    from targcn.facts.derive import DERIVED
     from targcn.files import require_absent
 
     require_absent(out)
-    derive = derive_unseen if kind == "unseen" else derive_irregular
-    derived = derive(open_source(source, read), seed)
+    derived = DERIVED[kind](open_source(source, read), seed)
     derived.save(out)
     table = table_of("name", "train / valid / test", "entities", "relations", "times")
     table.add_row(*shape_of(derived))

@@ -37,8 +37,8 @@ def report_results(
 
     if out is None and not fill:
         raise InputError("what to write? --out DIR makes pages, --fill FILE fills its tables")
-    found = results_in(results)
     texts = {}
+    found = results_in(results) if fill else {}
     for path in fill:
         try:
             texts[path] = filled_with(path.read_text(encoding="utf-8"), found)

@@ -61,10 +61,11 @@ def run_experiments(
     results
         Where results are kept; left out: results/, and results-quick/ for a quick look.
     """
+    from targcn.cells import cells_of, data_at_hand, read_results, seeds_of
     from targcn.errors import InputError
     from targcn.experiments import find_experiment, list_experiments
     from targcn.reporting import tables_of
-    from targcn.reproduction import cells_of, data_at_hand, read_results, run_cells, seeds_of
+    from targcn.reproduction import run_cells
 
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")

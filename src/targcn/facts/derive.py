@@ -4,7 +4,8 @@
 uneven gaps. Both take any data set and give a new one over the names that are left.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,22 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
         f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times drawn with "
         f"seed {seed}",
     )
+
+
+DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
+    "unseen": derive_unseen,
+    "irregular": derive_irregular,
+}
+
+
+def origin_of(name: str) -> tuple[str, str]:
+    """The data set that one of this name was derived of, and how; an original is its own.
+
+    >>> origin_of("icews05-15-unseen"), origin_of("icews05-15")
+    (('icews05-15', 'unseen'), ('icews05-15', ''))
+    """
+    origin, _, kind = name.rpartition("-")
+    return (origin, kind) if kind in DERIVED else (name, "")
 
 
 def _chosen_times(

@@ -13,6 +13,7 @@ from typing import Any
 
 from targcn.config import build
 from targcn.errors import InputError
+from targcn.facts.derive import origin_of
 from targcn.facts.vocabulary import suggest
 
 FOLDER = Path(__file__).parent
@@ -39,8 +40,7 @@ def find_run(model: str, name: str, dataset: str) -> RunFile:
     Traceback (most recent call last):
     targcn.errors.InputError: targcn has no run 'papre' for icews14; did you mean 'paper'?
     """
-    origin = dataset.removesuffix("-unseen").removesuffix("-irregular")
-    for stem in (f"{name}-{dataset}", f"{name}-{origin}", name):
+    for stem in (f"{name}-{dataset}", f"{name}-{origin_of(dataset)[0]}", name):
         path = FOLDER / model / f"{stem}.toml"
         if path.is_file():
             return read_run(path, name)
