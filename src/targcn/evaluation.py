@@ -225,11 +225,10 @@ def _ranks(
     ranks = {}
     for which, answers in known.items():
         rows, entities = answers.look_up(queries)
-        rival = entities != targets[rows]
-        rows, entities = rows[rival], entities[rival]
         theirs, mine = scores[rows, entities], own[rows, 0]
-        above_left = above - torch.bincount(rows[theirs > mine], minlength=len(targets))
-        level_left = level - torch.bincount(rows[theirs == mine], minlength=len(targets))
+        rival = entities != targets[rows]
+        above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)
+        level_left = level.index_add(0, rows, ((theirs == mine) & rival).long(), alpha=-1)
         share = {"optimistic": 0.0, "mean": 0.5, "pessimistic": 1.0}[ties]
         ranks[which] = 1.0 + above_left.double() + share * level_left.double()
     return ranks

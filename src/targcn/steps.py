@@ -51,8 +51,8 @@ class RecordableAdagrad(torch.optim.Optimizer):
                 state = self.state[weight]
                 state["step"] += 1
                 state["sum"].addcmul_(weight.grad, weight.grad)
-                change = weight.grad.div_(state["sum"].sqrt().add_(self.EPSILON))
-                weight.sub_(change.mul_(group["lr"]))
+                roots = state["sum"].sqrt().add_(self.EPSILON)
+                weight.addcdiv_(weight.grad.mul_(group["lr"]), roots, value=-1)
 
 
 def compiled(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
@@ -18,7 +17,7 @@ from targcn.models.factorization import (
     FactorSettings,
     TimeTable,
     complex_product,
-    squared,
+    in_parts,
 )
 
 
@@ -56,10 +55,10 @@ class ChronoR(Factorization):
         self.times = TimeTable(dataset, rows)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations)
-        lasting = functional.embedding(queries.relations, self.lasting)
+        relations = self.relations.index_select(0, queries.relations)
+        lasting = self.lasting.index_select(0, queries.relations)
         real, imaginary = relations.chunk(2, dim=-1)
         real_too, imaginary_too = self.times(queries.times).chunk(2, dim=-1)
         rotation = torch.cat([real, real_too, imaginary, imaginary_too], dim=-1)
         vectors = complex_product(complex_product(subjects, rotation), lasting)
-        return vectors, [squared(rotation, 2), squared(lasting, 2)]
+        return vectors, [in_parts(rotation, 2), in_parts(lasting, 2)]

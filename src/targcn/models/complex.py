@@ -6,11 +6,10 @@ time.
 """
 
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, complex_product, squared
+from targcn.models.factorization import Factorization, complex_product, in_parts
 
 
 class ComplEx(Factorization):
@@ -20,5 +19,5 @@ class ComplEx(Factorization):
         self.relations = self.table(2 * self.num_relations, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations)
-        return complex_product(subjects, relations), [squared(relations, 2)]
+        relations = self.relations.index_select(0, queries.relations)
+        return complex_product(subjects, relations), [in_parts(relations, 2)]

@@ -5,11 +5,10 @@
 """
 
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, squared
+from targcn.models.factorization import Factorization, in_parts
 
 
 class DistMult(Factorization):
@@ -21,5 +20,5 @@ class DistMult(Factorization):
         self.relations = self.table(2 * self.num_relations, 1)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations)
-        return subjects * relations, [squared(relations, 1)]
+        relations = self.relations.index_select(0, queries.relations)
+        return subjects * relations, [in_parts(relations, 1)]

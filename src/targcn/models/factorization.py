@@ -4,12 +4,13 @@ A model says how it makes the query's vector (subject, relation, time → vector
 to keep small; the product with every entity, the loss and the regularisers are here, once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 from torch.nn import functional
 
 from targcn.errors import InputError
@@ -77,7 +78,7 @@ class Factorization(nn.Module):
         raise NotImplementedError
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        """The queries' vectors, and the squared sizes of the factors of relation and time."""
+        """The queries' vectors, and the factors of relation and time to keep small, in parts."""
         raise NotImplementedError
 
     def table(self, num_rows: int, parts: int, rank: int | None = None) -> nn.Parameter:
@@ -97,14 +98,13 @@ class Factorization(nn.Module):
     def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
         """Cross-entropy of the answers against all entities, and the regularisers."""
         ends, entities = rows_and_table(self.entities, torch.cat([queries.subjects, answers]))
-        subjects, objects = ends.chunk(2)
-        vectors, factors = self.combine(subjects, queries)
+        vectors, factors = self.combine(ends[: len(answers)], queries)
         loss = functional.cross_entropy(vectors @ entities.T, answers)
         settings = self.settings
         if settings.factor_weight > 0:
-            of_ends = (squared(end, self.parts) for end in (subjects, objects))
-            powers = sum_of_powers(factors, settings.power)
-            powers = powers + self.entity_share * sum_of_powers(of_ends, settings.power)
+            powers = sum(sum_of_powers(factor, settings.power) for factor in factors)
+            of_ends = sum_of_powers(in_parts(ends, self.parts), settings.power)
+            powers = powers + self.entity_share * of_ends
             loss = loss + settings.factor_weight / len(answers) * powers
         if settings.time_weight > 0 and hasattr(self, "times"):
             loss = loss + settings.time_weight * self.time_roughness()
@@ -113,7 +113,7 @@ class Factorization(nn.Module):
     def time_roughness(self) -> Tensor:
         """How much the time table changes from row to row, on average."""
         changes = self.time_changes()
-        powers = sum_of_powers([squared(changes, self.time_parts)], self.settings.power)
+        powers = sum_of_powers(in_parts(changes, self.time_parts), self.settings.power)
         return powers / max(len(changes), 1)
 
     def time_changes(self) -> Tensor:
@@ -141,22 +141,47 @@ class TimeTable(nn.Module):
         before = (after - 1).clamp(min=0)
         gap = (self.ticks[after] - self.ticks[before]).clamp(min=1)
         share = ((times - self.ticks[before]).to(self.rows.dtype) / gap).clamp(min=0, max=1)
-        found = functional.embedding(after, self.rows)
-        return found.lerp(functional.embedding(before, self.rows), 1 - share[:, None])
+        found = self.rows.index_select(0, after)
+        return found.lerp(self.rows.index_select(0, before), 1 - share[:, None])
 
 
-def squared(vectors: Tensor, parts: int) -> Tensor:
-    """The squared size of each number, its parts lying side by side in `parts` blocks.
+def in_parts(vectors: Tensor, parts: int) -> Tensor:
+    """The blocks that lie side by side in each vector, one a row: parts of the same numbers.
 
-    >>> squared(torch.tensor([[3.0, 1.0, 4.0, 0.0]]), 2).tolist()
-    [[25.0, 1.0]]
+    >>> in_parts(torch.tensor([[3.0, 1.0, 4.0, 0.0]]), 2).tolist()
+    [[[3.0, 1.0], [4.0, 0.0]]]
     """
-    return torch.stack(vectors.square().chunk(parts, dim=-1)).sum(0)
+    return vectors.view(*vectors.shape[:-1], parts, vectors.shape[-1] // parts)
 
 
-def sum_of_powers(squares: Iterable[Tensor], power: int) -> Tensor:
-    """The sum of the sizes' powers, from their squares."""
-    return torch.stack([one.pow(power / 2).sum() for one in squares]).sum()
+def sum_of_powers(numbers: Tensor, power: int) -> Tensor:
+    """The sum of the powers of the numbers' sizes, each number given in parts.
+
+    >>> sum_of_powers(torch.tensor([[3.0, 1.0], [4.0, 0.0]]), 3).item()
+    126.0
+    """
+    found: Tensor = _SumOfPowers.apply(numbers, power)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _SumOfPowers(Function):
+    """Written as one node, since tables as large as the entities' are passed over for it."""
+
+    @staticmethod
+    def forward(context: Any, numbers: Tensor, power: int) -> Tensor:
+        first, *others = numbers.unbind(-2)
+        squares = first.square()
+        for part in others:
+            squares.addcmul_(part, part)
+        context.save_for_backward(numbers, squares)
+        context.power = power
+        return squares.pow(power / 2).sum()
+
+    @staticmethod
+    def backward(context: Any, of_sum: Tensor) -> tuple[Tensor, None]:
+        numbers, squares = context.saved_tensors
+        slopes = squares.pow(context.power / 2 - 1).mul_(context.power * of_sum)
+        return numbers * slopes.unsqueeze(-2), None
 
 
 def complex_product(one: Tensor, other: Tensor) -> Tensor:

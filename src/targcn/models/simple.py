@@ -7,11 +7,10 @@ vectors of their own.
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, squared
+from targcn.models.factorization import Factorization, in_parts
 
 
 class SimplE(Factorization):
@@ -21,11 +20,11 @@ class SimplE(Factorization):
         self.relations = self.table(self.num_relations, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations % self.num_relations, self.relations)
+        relations = self.relations.index_select(0, queries.relations % self.num_relations)
         there, back = relations.chunk(2, dim=-1)
         turned = (queries.relations >= self.num_relations)[:, None]
         forward, inverse = torch.where(turned, back, there), torch.where(turned, there, back)
         head, tail = subjects.chunk(2, dim=-1)
         # A candidate is (a_o, b_o): the subject's tail meets its head, the subject's head its tail.
         vectors = torch.cat([tail * inverse, head * forward], dim=-1) / 2
-        return vectors, [squared(relations, 2)]
+        return vectors, [in_parts(relations, 2)]

@@ -4,11 +4,10 @@
 """
 
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable, complex_product, squared
+from targcn.models.factorization import Factorization, TimeTable, complex_product, in_parts
 
 
 class TComplEx(Factorization):
@@ -19,6 +18,6 @@ class TComplEx(Factorization):
         self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 2))
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations)
+        relations = self.relations.index_select(0, queries.relations)
         timed = complex_product(relations, self.times(queries.times))
-        return complex_product(subjects, timed), [squared(timed, 2)]
+        return complex_product(subjects, timed), [in_parts(timed, 2)]

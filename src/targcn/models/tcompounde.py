@@ -6,8 +6,8 @@
 
 import math
 
+import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
@@ -24,8 +24,8 @@ class TCompoundE(Factorization):
         self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 2))
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations) * math.pi
+        relations = self.relations.index_select(0, queries.relations) * math.pi
         scale, move = relations.chunk(2, dim=-1)
         time_move, time_scale = self.times(queries.times).chunk(2, dim=-1)
         timed = (scale + time_move) * time_scale
-        return (subjects + move) * timed, [timed.square() + move.square()]
+        return (subjects + move) * timed, [torch.stack([timed, move], dim=-2)]

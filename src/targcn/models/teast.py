@@ -7,11 +7,10 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable, complex_product, squared
+from targcn.models.factorization import Factorization, TimeTable, complex_product, in_parts
 
 
 class TeAST(Factorization):
@@ -25,8 +24,8 @@ class TeAST(Factorization):
         self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 4))
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations) * math.pi
+        relations = self.relations.index_select(0, queries.relations) * math.pi
         turns, phases = self.times(queries.times).chunk(2, dim=-1)
         one, other = torch.sin(phases.abs()).chunk(2, dim=-1)
         timed = complex_product(relations, turns) + torch.cat([one - other, one + other], dim=-1)
-        return complex_product(subjects, timed), [squared(timed, 2)]
+        return complex_product(subjects, timed), [in_parts(timed, 2)]

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, FactorSettings, TimeTable, squared
+from targcn.models.factorization import Factorization, FactorSettings, TimeTable, in_parts
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,10 @@ class TeLM(Factorization):
         self.counting[1:3] = float(epoch >= self.settings.warm_up)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations)
+        relations = self.relations.index_select(0, queries.relations)
         timed = geometric_product(self.part(relations), self.part(self.times(queries.times)))
         one, e1, e2, e12 = geometric_product(self.part(subjects), timed).chunk(4, dim=-1)
-        return torch.cat([one, -e1, -e2, e12], dim=-1), [squared(timed, 4)]
+        return torch.cat([one, -e1, -e2, e12], dim=-1), [in_parts(timed, 4)]
 
     def part(self, multivectors: Tensor) -> Tensor:
         """What counts of them."""

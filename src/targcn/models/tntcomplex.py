@@ -4,11 +4,10 @@
 """
 
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable, complex_product, squared
+from targcn.models.factorization import Factorization, TimeTable, complex_product, in_parts
 
 
 class TNTComplEx(Factorization):
@@ -23,8 +22,8 @@ class TNTComplEx(Factorization):
         self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 2))
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        relations = functional.embedding(queries.relations, self.relations)
+        relations = self.relations.index_select(0, queries.relations)
         timed = complex_product(relations, self.times(queries.times))
-        lasting = functional.embedding(queries.relations, self.lasting)
+        lasting = self.lasting.index_select(0, queries.relations)
         vectors = complex_product(subjects, timed + lasting)
-        return vectors, [squared(timed, 2), squared(lasting, 2)]
+        return vectors, [in_parts(timed, 2), in_parts(lasting, 2)]
