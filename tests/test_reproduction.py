@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from oracle import World
 from targcn import cells as cells_module
@@ -17,8 +18,10 @@ from targcn.errors import InputError
 from targcn.evaluation import evaluate
 from targcn.experiments import JUDGEMENTS, Experiment, Row, find_experiment, list_experiments
 from targcn.facts.catalog import CATALOG
+from targcn.facts.graph import TemporalGraph
 from targcn.fitting import fit
-from targcn.models import MODELS
+from targcn.models import MODELS, create
+from targcn.models.contract import queries_of
 from targcn.models.floors import DecayedCopySettings
 from targcn.models.targcn import TARGCN
 from targcn.reproduction import UNFINISHED, run_cell, run_cells
@@ -62,6 +65,19 @@ def test_every_row_of_every_experiment_can_be_run(name: str) -> None:
         for row, cells in cells_of(experiment, data, 2):
             assert len(cells) == (1 if row.model in ("seen", "decayed-copy") else 2)
             assert {one.data for one in cells} == {data}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_says_so_scores_alike_in_any_context(name: str) -> None:
+    torch.manual_seed(0)
+    model = create(name, WORLD).eval()
+    queries, _ = queries_of(WORLD.test, len(WORLD.relations))
+    with torch.no_grad():
+        one, other = (
+            model(queries, TemporalGraph.of_context(WORLD, context))
+            for context in ("train", "train+valid")
+        )
+    assert torch.equal(one, other) == (not model.reads_context)
 
 
 @pytest.mark.parametrize("name", list_experiments())
@@ -163,15 +179,16 @@ def test_derived_sets_are_made_of_their_origin(monkeypatch: pytest.MonkeyPatch) 
 # --- running --------------------------------------------------------------------------------
 
 
-def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path) -> None:
-    one = cell()
+@pytest.mark.parametrize("model", ["tntcomplex", "targcn"])
+def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path, model: str) -> None:
+    one = cell(model)
     told: list[str] = []
     run_cells([one], tmp_path, "cpu", tell=told.append)
     [(key, content)] = read_results(tmp_path).items()
     assert key == one.key
     assert Cell(**content["cell"]).key == one.key
-    run = fit(replace(WORLD, name="congress"), "tntcomplex", rank=4, epochs=4, batch_size=80,
-              patience=one.training["patience"], device="cpu")  # fmt: skip
+    settings = SMALL[model] | {"patience": one.training.get("patience", 0)}
+    run = fit(replace(WORLD, name="congress"), model, device="cpu", **settings)
     for judgement in JUDGEMENTS:
         split, context = judgement.split(", context ")
         report = evaluate(run, split=split, context=context, device="cpu")
@@ -183,7 +200,7 @@ def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path) -> None:
     assert content["trained"]["queries_per_epoch"] == 200
     assert content["peak_megabytes"] is None
     assert content["device"].startswith("cpu")
-    assert "1 of 1: tntcomplex (default) on congress, seed 0" in told[0]
+    assert f"1 of 1: {model} (default) on congress, seed 0" in told[0]
     assert content["settings"] == asdict(run.settings)
     assert content["training"] == run.training
     assert list((tmp_path / UNFINISHED).iterdir()) == []

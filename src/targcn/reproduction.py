@@ -123,7 +123,7 @@ def run_cell(
     trained = _how_trained(folder, run)
     return {
         "cell": asdict(cell),
-        "figures": {judgement: _figures(judge.report(run)) for judgement, judge in judges.items()},
+        "figures": _judge(run, judges),
         "settings": asdict(run.settings),
         "training": dict(run.training) if trained else {},
         "parameters": run.num_parameters,
@@ -136,6 +136,20 @@ def run_cell(
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
+
+
+def _judge(run: Run, judges: Judges) -> dict[Judgement, dict[str, dict[str, float]]]:
+    """The figures of a run, judged in every way; nothing is asked that is known."""
+    reports: dict[tuple[str, str], Report] = {}
+    figures = {}
+    for judgement, judge in judges.items():
+        asked = judge.split, judge.context if run.model.reads_context else "any"
+        if asked not in reports:
+            # Training has looked at the valid split, with the context that learning has.
+            known = run.report if judge.split == "valid" else None
+            reports[asked] = known or judge.report(run)
+        figures[judgement] = _figures(reports[asked])
+    return figures
 
 
 def _figures(report: Report) -> dict[str, dict[str, float]]:

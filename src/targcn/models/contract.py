@@ -51,6 +51,8 @@ class Model(Protocol):
     """
 
     Settings: ClassVar[type[Any]]
+    # Whether the scores depend on the context, or only on what was learned.
+    reads_context: ClassVar[bool]
 
     def __call__(self, queries: Queries, context: TemporalGraph) -> Tensor:
         """One row per query, one column per entity."""

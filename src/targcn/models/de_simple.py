@@ -47,6 +47,7 @@ class DESimplE(nn.Module):
     """score = ½ (⟨a_s(t), u_r, b_o(t)⟩ + ⟨a_o(t), u′_r, b_s(t)⟩), a as head, b as tail."""
 
     Settings: ClassVar[type[Any]] = DESimplESettings
+    reads_context = False
     # How many dates a batch holds is seen only as it comes.
     recordable = False
 

@@ -63,6 +63,7 @@ class Factorization(nn.Module):
     # Made by `add_tables` where the model knows time.
     times: "TimeTable"
 
+    reads_context = False
     recordable = True
     places_per_query = 0
 

@@ -32,6 +32,7 @@ class Seen(nn.Module):
     """Seen before? then how often together, then how common under the relation."""
 
     Settings: ClassVar[type[Any]] = SeenSettings
+    reads_context = True
 
     def __init__(self, settings: SeenSettings, dataset: Dataset) -> None:
         super().__init__()
@@ -71,6 +72,7 @@ class DecayedCopy(nn.Module):
     """The sum over the subject's facts with o of (10 if same relation)·(exp(−|Δ|/30) + 0.001)."""
 
     Settings: ClassVar[type[Any]] = DecayedCopySettings
+    reads_context = True
 
     def __init__(self, settings: DecayedCopySettings, dataset: Dataset) -> None:
         super().__init__()

@@ -58,6 +58,7 @@ class Sampled(nn.Module):
     # How many times `rank` numbers a model lays out for one candidate of one query.
     layers: ClassVar[int] = 1
 
+    reads_context = False
     recordable = True
 
     def __init__(self, settings: SampledSettings, dataset: Dataset) -> None:

@@ -84,6 +84,7 @@ class TARGCN(nn.Module):
     """The encoder of the paper before a decoder that is linear in its candidates."""
 
     Settings: ClassVar[type[Any]] = TARGCNSettings
+    reads_context = True
 
     def __init__(self, settings: TARGCNSettings, dataset: Dataset) -> None:
         super().__init__()
