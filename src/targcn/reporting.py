@@ -124,7 +124,6 @@ def _table_of_figures(
     about: str, lines: Sequence[Line], judgement: Judgement, which: str, num_seeds: int
 ) -> Table:
     split, context = judgement.split(", ")
-    over = "1 seed" if num_seeds == 1 else f"mean ± standard deviation of {num_seeds} seeds"
     shown = [line for line in lines if line.row.model or line.printed(judgement, which)]
     # How many figures the paper prints at most.
     compared = max((len(line.printed(judgement, which)) for line in shown), default=0)
@@ -141,11 +140,46 @@ def _table_of_figures(
         notes = (f"paper: {'/'.join([*METRICS.values()][:compared])} as it prints them", *notes)
     return Table(
         f"{about}: {split} split, {context}, {which} filter, mean rank on ties, both directions, "
-        f"{over}",
+        f"{_over(num_seeds)}",
         ("run", *METRICS.values(), *(["paper"] if compared else [])),
         tuple(rows),
         notes,
     )
+
+
+def _table_of_mrr(experiment: Experiment, results: Results) -> Table:
+    """The MRR of every row on every data set that has results, under both filters, at a glance."""
+    judgement, num_seeds = experiment.judged[0], experiment.seeds
+    by_data = {
+        data: lines_of(experiment, data, results, num_seeds, quick=False)
+        for data in experiment.data
+    }
+    measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
+    columns = [(data, which) for data in measured for which in ("static", "time-aware")]
+    rows = []
+    for number, row in enumerate(experiment.rows):
+        cells = []
+        for data, which in columns:
+            line = measured[data][number]
+            found = line.measured(judgement, which, "mrr")
+            printed = [f"({_short(figure)})" for figure in line.printed(judgement, which)[:1]]
+            cells.append(" ".join([*([_mean_of(found)] if found else []), *printed]))
+        if any(cells):
+            rows.append((row.name, *cells))
+    split, context = judgement.split(", ")
+    shown = [replace(line, row=replace(line.row, name=f"{line.row.name}, {data}"))
+             for data, lines in measured.items() for line in lines if line.results]  # fmt: skip
+    return Table(
+        f"{experiment.title}: MRR, {split} split, {context}, mean rank on ties, both directions, "
+        f"{_over(num_seeds)}; in brackets what the paper prints, under the filter of that figure",
+        ("run", *(f"{data}, {which}" for data, which in columns)),
+        tuple(rows),
+        _notes(shown),
+    )
+
+
+def _over(num_seeds: int) -> str:
+    return "1 seed" if num_seeds == 1 else f"mean ± standard deviation of {num_seeds} seeds"
 
 
 def _table_of_costs(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
@@ -219,7 +253,8 @@ def fill(text: str, results: Results) -> str:
 
     A place begins with the line `<!-- table: EXPERIMENT DATA FILTER -->` and ends with
     `<!-- end of table -->`. For FILTER may stand `costs`; a fourth word says which of the
-    experiment's judgements is meant, counted from 0, or `valid`; left out, the first.
+    experiment's judgements is meant, counted from 0, or `valid`; left out, the first. `all mrr` for
+    DATA FILTER is the MRR of every data set under both filters.
     """
     filled = []
     lines = iter(text.split("\n"))
@@ -247,6 +282,8 @@ def _table_for(words: Sequence[str], results: Results) -> Table:
         raise InputError(f"table {wanted!r} is unclear; write EXPERIMENT DATA FILTER [JUDGEMENT]")
     name, data, which, *rest = words
     experiment = find_experiment(name)
+    if (data, which) == ("all", "mrr"):
+        return _table_of_mrr(experiment, results)
     known = [*experiment.data, *data_at_hand(experiment, quick=True)]
     if data not in known:
         raise InputError(f"table {wanted!r}: {name} has the data sets {', '.join(known)}")
