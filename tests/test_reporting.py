@@ -20,7 +20,7 @@ from targcn.errors import InputError
 from targcn.experiments import JUDGEMENTS, Experiment, Row, find_experiment, list_experiments
 from targcn.filtering import FILTERS
 from targcn.pages import write_report
-from targcn.reporting import Table, fill, markdown, results_in, tables_of
+from targcn.reporting import Table, fill, markdown, results_in, table_of_mrr, tables_of
 
 ROOT = Path(__file__).parent.parent
 ADDED = {"raw": 0.0, "static": 0.2, "time-aware": 0.1}
@@ -111,6 +111,34 @@ both directions, mean ± standard deviation of 2 seeds:
 - DistMult: only 1 of 2 seeds finished
 - DistMult: a word on it"""
     )
+
+
+def test_the_mrr_of_all_data_sets_at_a_glance() -> None:
+    rows = (
+        replace(LEARNED, paper=TIME_AWARE),
+        COPY,
+        replace(SEEN, paper=STATIC),
+        Row("elsewhere", note="not built here", paper=TIME_AWARE),
+    )
+    sets = ("icews14", "icews05-15", "gdelt")
+    experiment = experiment_of(*rows, data=sets, seeds=2)
+    results = results_of(experiment, {"seen": [0.4356], "DistMult": [0.5, 0.52]})
+    results |= results_of(experiment, {"DistMult": [0.6]}, "icews05-15")
+    table = table_of_mrr(experiment, results)
+    assert "in brackets what the paper prints, under the filter of that figure" in table.title
+    assert table.heads == (
+        "run",
+        "icews14, static",
+        "icews14, time-aware",
+        "icews05-15, static",
+        "icews05-15, time-aware",
+    )
+    assert table.rows == (
+        ("DistMult", ".710 ± .014", ".610 ± .014 (.607)", ".800", ".700"),
+        ("seen", ".636 (.636)", ".536", "", ""),
+        ("elsewhere", "", "(.607)", "", ""),
+    )
+    assert table.notes == ("DistMult, icews05-15: only 1 of 2 seeds finished",)
 
 
 def test_several_seeds_are_a_mean_and_a_sample_standard_deviation() -> None:
@@ -264,6 +292,7 @@ def results(tmp_path: Path) -> Any:
         ("context icews14 raw valid", "valid split, context train, raw", "| .380 |"),
         ("context icews14 costs", "what it cost", "| 0 |"),
         ("unseen congress-unseen raw", "(a quick look, whose", "| .300 |"),
+        ("context all mrr", "MRR, test split, context train+valid", "| .600 | .500 |\n"),
     ],
 )
 def test_a_place_is_filled_and_all_else_left_alone(

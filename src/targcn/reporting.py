@@ -147,7 +147,7 @@ def _table_of_figures(
     )
 
 
-def _table_of_mrr(experiment: Experiment, results: Results) -> Table:
+def table_of_mrr(experiment: Experiment, results: Results) -> Table:
     """The MRR of every row on every data set that has results, under both filters, at a glance."""
     judgement, num_seeds = experiment.judged[0], experiment.seeds
     by_data = {
@@ -283,7 +283,7 @@ def _table_for(words: Sequence[str], results: Results) -> Table:
     name, data, which, *rest = words
     experiment = find_experiment(name)
     if (data, which) == ("all", "mrr"):
-        return _table_of_mrr(experiment, results)
+        return table_of_mrr(experiment, results)
     known = [*experiment.data, *data_at_hand(experiment, quick=True)]
     if data not in known:
         raise InputError(f"table {wanted!r}: {name} has the data sets {', '.join(known)}")

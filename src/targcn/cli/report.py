@@ -27,7 +27,8 @@ def report_results(
     fill
         Fill the tables of these Markdown files: each stands between a line
         `<!-- table: EXPERIMENT DATA FILTER -->` and a line `<!-- end of table -->`; for FILTER may
-        stand costs, and a fourth word `valid` asks for the valid split.
+        stand costs, and a fourth word `valid` asks for the valid split; `all mrr` for DATA FILTER
+        is the MRR of all data sets.
     """
     from targcn.errors import InputError
     from targcn.files import atomic_file

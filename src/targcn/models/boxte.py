@@ -88,7 +88,7 @@ class BoxTE(Sampled):
         return (low + high) / 2, high - low
 
     def penalty(self) -> Tensor | float:
-        changes = self.times.rows[1:] - self.times.rows[:-1]
+        changes = self.times.changes()
         mean = changes.pow(4).sum() / max(len(changes), 1) / self.settings.time_bumps
         return self.settings.time_weight * mean
 

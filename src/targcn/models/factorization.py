@@ -119,7 +119,7 @@ class Factorization(nn.Module):
 
     def time_changes(self) -> Tensor:
         """What is to be small: the difference of each row of the time table to the one before."""
-        return self.times.rows[1:] - self.times.rows[:-1]
+        return self.times.changes()
 
 
 class TimeTable(nn.Module):
@@ -142,8 +142,27 @@ class TimeTable(nn.Module):
         before = (after - 1).clamp(min=0)
         gap = (self.ticks[after] - self.ticks[before]).clamp(min=1)
         share = ((times - self.ticks[before]).to(self.rows.dtype) / gap).clamp(min=0, max=1)
-        found = self.rows.index_select(0, after)
-        return found.lerp(self.rows.index_select(0, before), 1 - share[:, None])
+        early, late = self.rows.index_select(0, torch.cat([before, after])).chunk(2)
+        return late.lerp(early, 1 - share[:, None])
+
+    def changes(self) -> Tensor:
+        """The difference of each row to the one before."""
+        found: Tensor = _Changes.apply(self.rows)  # type: ignore[no-untyped-call]
+        return found
+
+
+class _Changes(Function):
+    """One node, since autograd alone fills two more tables backwards, and adds them up."""
+
+    @staticmethod
+    def forward(context: Any, rows: Tensor) -> Tensor:
+        return rows[1:] - rows[:-1]
+
+    @staticmethod
+    def backward(context: Any, of_changes: Tensor) -> Tensor:
+        of_rows = functional.pad(of_changes, (0, 0, 1, 0))
+        of_rows[:-1] -= of_changes
+        return of_rows
 
 
 def in_parts(vectors: Tensor, parts: int) -> Tensor:
