@@ -260,6 +260,17 @@ def test_a_cell_that_another_process_holds_is_left_to_it(tmp_path: Path) -> None
     assert read_results(tmp_path).keys() == {held.key, free.key}
 
 
+def test_a_cell_that_fails_does_not_keep_the_others_from_running(tmp_path: Path) -> None:
+    """A rate as large as this makes scores that are not numbers."""
+    bad, good = cell(learning_rate=1e30, optimizer="adam"), cell("seen")
+    told: list[str] = []
+    with pytest.raises(InputError, match=rf"^{bad.path(tmp_path).stem} failed; the same command"):
+        run_cells([bad, good], tmp_path, "cpu", tell=told.append)
+    assert read_results(tmp_path).keys() == {good.key}
+    assert "failed: the model gave scores that are not numbers" in told[0]
+    assert "2 of 2: seen" in told[1]
+
+
 def test_seeds_and_settings_are_different_cells(tmp_path: Path) -> None:
     cells = [cell(seed=0), cell(seed=1), cell(seed=0, learning_rate=0.05)]
     assert len({one.key for one in cells}) == 3

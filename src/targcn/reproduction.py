@@ -71,6 +71,7 @@ def _run_alone(
     # Nothing is taken for finished that is damaged or no longer means what it says.
     read_results(results)
     judges: Judges = {}
+    failed: list[str] = []
     for number, cell in enumerate(cells, 1):
         if cell.path(results).exists():
             continue
@@ -81,12 +82,19 @@ def _run_alone(
                 continue
             if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
                 judges = judges_of(open_data(cell.data), device)
-            content = run_cell(cell, judges, results / UNFINISHED / cell.key, watch)
+            try:
+                content = run_cell(cell, judges, results / UNFINISHED / cell.key, watch)
+            except InputError as error:
+                failed.append(cell.path(results).stem)
+                tell(f"{number} of {len(cells)}: {failed[-1]} failed: {error}")
+                continue
             # Times of processes that share a machine say little.
             _write(content | {"jobs": jobs}, cell.path(results))
             shutil.rmtree(results / UNFINISHED / cell.key)
             (results / UNFINISHED / f"{cell.key}.claim").unlink()
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
+    if failed:
+        raise InputError(f"{', '.join(failed)} failed; the same command tries again")
 
 
 def judges_of(dataset: Dataset, device: str = "auto") -> Judges:
