@@ -395,6 +395,7 @@ def test_a_report_holds_what_was_measured_and_names_what_was_not(tmp_path: Path)
     page = read_page(tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     for words in (
+        "At a glance",
         "How many days around the query's are looked at.",
         "targcn reproduce search-range --data icews14",
         "targcn reproduce main --data icews14",
@@ -434,6 +435,7 @@ def test_a_report_of_a_quick_look_says_so_first(tmp_path: Path) -> None:
     assert "its figures mean nothing" in text.split("\n\n")[1]
     assert "$ targcn reproduce unseen --quick\n" in text
     assert text.count("targcn reproduce") == 1
+    assert "At a glance" not in text
     page = read_page(tmp_path / "out")
     assert page.said.index("mean nothing") < page.said.index("Times never seen: congress-unseen")
 

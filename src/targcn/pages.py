@@ -28,14 +28,15 @@ from targcn.reporting import (
     lines_of,
     markdown,
     results_in,
+    table_of_mrr,
     tables_of,
     title_of,
 )
 from targcn.writeup import markdown_text
 
 TITLE: Final = "The paper's experiments, measured again"
-# The experiment whose runs are drawn as points over their parameters.
-DRAWN_AS_POINTS: Final = "main"
+# The experiment shown at a glance, whose runs are drawn as points over their parameters.
+MAIN: Final = "main"
 # What plots show.
 JUDGED: Final = JUDGEMENTS[0]
 SPLIT_AND_CONTEXT: Final = JUDGED.replace(",", " split,")
@@ -111,6 +112,10 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
     undrawable = _why_no_plots()
     if undrawable:
         yield f"There are no plots here: {undrawable}."
+    glance = table_of_mrr(find_experiment(MAIN), results)
+    if glance.rows:
+        yield Heading("At a glance", "at-a-glance")
+        yield glance
     missing = []
     for name in list_experiments():
         experiment = find_experiment(name)
@@ -180,7 +185,7 @@ def _plots(
             logarithmic=not at_places,
         )
         yield Picture(path.name, f"{about}: {judged}, over {experiment.plot}")
-    elif experiment.name == DRAWN_AS_POINTS:
+    elif experiment.name == MAIN:
         judged += ", time-aware filter"
         draw_marks(_marks(lines), path, f"{about}\n{judged}", "MRR, time-aware filter")
         yield Picture(path.name, f"{about}: {judged}, over parameters")
