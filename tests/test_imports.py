@@ -39,6 +39,7 @@ ORDER = [
     "models.contract",
     "models",
     "models.floors",
+    "models.arithmetic",
     "models.decoders",
     "models.sums",
     "models.targcn",

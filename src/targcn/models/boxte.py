@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
+from targcn.models.arithmetic import changes
 from targcn.models.contract import Queries
 from targcn.models.factorization import TimeTable
 from targcn.models.sampled import Sampled, SampledSettings, rows_of
@@ -88,8 +89,8 @@ class BoxTE(Sampled):
         return (low + high) / 2, high - low
 
     def penalty(self) -> Tensor | float:
-        changes = self.times.changes()
-        mean = changes.pow(4).sum() / max(len(changes), 1) / self.settings.time_bumps
+        moved = changes(self.times.rows)
+        mean = moved.pow(4).sum() / max(len(moved), 1) / self.settings.time_bumps
         return self.settings.time_weight * mean
 
 

@@ -11,14 +11,9 @@ from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
+from targcn.models.arithmetic import complex_product, in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import (
-    Factorization,
-    FactorSettings,
-    TimeTable,
-    complex_product,
-    in_parts,
-)
+from targcn.models.factorization import Factorization, FactorSettings, TimeTable
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ time.
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
+from targcn.models.arithmetic import complex_product, in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, complex_product, in_parts
+from targcn.models.factorization import Factorization
 
 
 class ComplEx(Factorization):

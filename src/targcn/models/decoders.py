@@ -10,21 +10,14 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
+from targcn.models.arithmetic import complex_product
+
 Decoder = Literal["distmult", "complex", "bique"]
 
 
 def distmult(query: Tensor, relation: Tensor) -> Tensor:
     """(q ⊙ r) · o"""
     return query * relation
-
-
-def complex_(query: Tensor, relation: Tensor) -> Tensor:
-    """Re ⟨q, r, conj(o)⟩, the first half of each vector real, the second imaginary."""
-    query_real, query_imaginary = query.chunk(2, dim=-1)
-    relation_real, relation_imaginary = relation.chunk(2, dim=-1)
-    real = query_real * relation_real - query_imaginary * relation_imaginary
-    imaginary = query_real * relation_imaginary + query_imaginary * relation_real
-    return torch.cat([real, imaginary], dim=-1)
 
 
 def bique(query: Tensor, relation: Tensor) -> Tensor:
@@ -50,7 +43,7 @@ def _complex_parts(vectors: Tensor) -> list[Tensor]:
 
 DECODERS: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
     "distmult": distmult,
-    "complex": complex_,
+    "complex": complex_product,
     "bique": bique,
 }
 # What the size of the vectors must be a multiple of.

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
+from targcn.models.arithmetic import changes, in_parts, sum_of_powers
 from targcn.models.contract import Queries
 from targcn.models.sums import rows_and_table
 
@@ -119,7 +119,7 @@ class Factorization(nn.Module):
 
     def time_changes(self) -> Tensor:
         """What is to be small: the difference of each row of the time table to the one before."""
-        return self.times.changes()
+        return changes(self.times.rows)
 
 
 class TimeTable(nn.Module):
@@ -144,78 +144,3 @@ class TimeTable(nn.Module):
         share = ((times - self.ticks[before]).to(self.rows.dtype) / gap).clamp(min=0, max=1)
         early, late = self.rows.index_select(0, torch.cat([before, after])).chunk(2)
         return late.lerp(early, 1 - share[:, None])
-
-    def changes(self) -> Tensor:
-        """The difference of each row to the one before."""
-        found: Tensor = _Changes.apply(self.rows)  # type: ignore[no-untyped-call]
-        return found
-
-
-class _Changes(Function):
-    """One node, since autograd alone fills two more tables backwards, and adds them up."""
-
-    @staticmethod
-    def forward(context: Any, rows: Tensor) -> Tensor:
-        return rows[1:] - rows[:-1]
-
-    @staticmethod
-    def backward(context: Any, of_changes: Tensor) -> Tensor:
-        of_rows = functional.pad(of_changes, (0, 0, 1, 0))
-        of_rows[:-1] -= of_changes
-        return of_rows
-
-
-def in_parts(vectors: Tensor, parts: int) -> Tensor:
-    """The blocks that lie side by side in each vector, one a row: parts of the same numbers.
-
-    >>> in_parts(torch.tensor([[3.0, 1.0, 4.0, 0.0]]), 2).tolist()
-    [[[3.0, 1.0], [4.0, 0.0]]]
-    """
-    return vectors.view(*vectors.shape[:-1], parts, vectors.shape[-1] // parts)
-
-
-def sum_of_powers(numbers: Tensor, power: int) -> Tensor:
-    """The sum of the powers of the numbers' sizes, each number given in parts.
-
-    >>> sum_of_powers(torch.tensor([[3.0, 1.0], [4.0, 0.0]]), 3).item()
-    126.0
-    """
-    found: Tensor = _SumOfPowers.apply(numbers, power)  # type: ignore[no-untyped-call]
-    return found
-
-
-class _SumOfPowers(Function):
-    """Written as one node, since tables as large as the entities' are passed over for it."""
-
-    @staticmethod
-    def forward(context: Any, numbers: Tensor, power: int) -> Tensor:
-        first, *others = numbers.unbind(-2)
-        squares = first.square()
-        for part in others:
-            squares.addcmul_(part, part)
-        context.save_for_backward(numbers, squares)
-        context.power = power
-        return squares.pow(power / 2).sum()
-
-    @staticmethod
-    def backward(context: Any, of_sum: Tensor) -> tuple[Tensor, None]:
-        numbers, squares = context.saved_tensors
-        slopes = squares.pow(context.power / 2 - 1).mul_(context.power * of_sum)
-        return numbers * slopes.unsqueeze(-2), None
-
-
-def complex_product(one: Tensor, other: Tensor) -> Tensor:
-    """Complex numbers multiplied, real halves before imaginary ones.
-
-    >>> complex_product(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).tolist()
-    [-5.0, 10.0]
-    """
-    real, imaginary = one.chunk(2, dim=-1)
-    real_too, imaginary_too = other.chunk(2, dim=-1)
-    return torch.cat(
-        [
-            real * real_too - imaginary * imaginary_too,
-            real * imaginary_too + imaginary * real_too,
-        ],
-        dim=-1,
-    )

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
+from targcn.models.arithmetic import in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, in_parts
+from targcn.models.factorization import Factorization
 
 
 class SimplE(Factorization):

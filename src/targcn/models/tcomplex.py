@@ -6,8 +6,9 @@
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
+from targcn.models.arithmetic import complex_product, in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable, complex_product, in_parts
+from targcn.models.factorization import Factorization, TimeTable
 
 
 class TComplEx(Factorization):

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
+from targcn.models.arithmetic import in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, FactorSettings, TimeTable, in_parts
+from targcn.models.factorization import Factorization, FactorSettings, TimeTable
 
 
 @dataclass(frozen=True)
