@@ -75,14 +75,15 @@ def compare_runs(
             device=device,
             progress=progress,
         )
-    if json:
-        show_json(found.to_json())
-    else:
-        _show(found)
+    # First what is kept: whoever reads what is shown may leave early.
     for path in out:
         write(found, path)
     if plot is not None:
         draw(found, plot)
+    if json:
+        show_json(found.to_json())
+    else:
+        _show(found)
 
 
 def _show(comparison: "Comparison") -> None:

@@ -44,11 +44,8 @@ COLUMNS = {
 
 
 def report(result: "Result", out: Path | None, as_json: bool) -> None:
-    """Print a result, and keep it in a file where one is given."""
-    if as_json:
-        show_json(result.to_json())
-    else:
-        _show(result)
+    """Keep a result in a file where one is given, and print it."""
+    # First what is kept: whoever reads what is shown may leave early.
     if out is not None:
         from json import dumps
 
@@ -56,6 +53,10 @@ def report(result: "Result", out: Path | None, as_json: bool) -> None:
 
         with atomic_file(out) as draft:
             draft.write_text(dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        show_json(result.to_json())
+    else:
+        _show(result)
 
 
 def _show(result: "Result") -> None:
