@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -400,6 +402,18 @@ def test_a_file_that_cannot_be_written_takes_no_figures_along(
     assert leaving.value.code == 2
     assert f"cannot write {out}" in complained
     assert "2 runs on world" in printed
+
+
+def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.csv"
+    reading, writing = os.pipe()
+    os.close(reading)
+    runs = [str(folders / "seen"), str(folders / "copy-300")]
+    command = [sys.executable, "-m", "targcn", "compare", *runs, "--out", str(out)]
+    left = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert "Traceback" not in left.stderr
+    assert out.read_text(encoding="utf-8").count("\n") == 3
 
 
 def test_without_matplotlib_the_plot_is_refused_before_anything_is_judged(

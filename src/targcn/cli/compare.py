@@ -75,15 +75,17 @@ def compare_runs(
             device=device,
             progress=progress,
         )
-    # First what is kept: whoever reads what is shown may leave early.
-    for path in out:
-        write(found, path)
-    if plot is not None:
-        draw(found, plot)
-    if json:
-        show_json(found.to_json())
-    else:
-        _show(found)
+    try:
+        if json:
+            show_json(found.to_json())
+        else:
+            _show(found)
+    finally:
+        # Kept even if whoever reads what is shown leaves early.
+        for path in out:
+            write(found, path)
+        if plot is not None:
+            draw(found, plot)
 
 
 def _show(comparison: "Comparison") -> None:

@@ -44,19 +44,21 @@ COLUMNS = {
 
 
 def report(result: "Result", out: Path | None, as_json: bool) -> None:
-    """Keep a result in a file where one is given, and print it."""
-    # First what is kept: whoever reads what is shown may leave early.
-    if out is not None:
-        from json import dumps
+    """Print a result, and keep it in a file where one is given."""
+    try:
+        if as_json:
+            show_json(result.to_json())
+        else:
+            _show(result)
+    finally:
+        # Kept even if whoever reads what is shown leaves early.
+        if out is not None:
+            from json import dumps
 
-        from targcn.files import atomic_file
+            from targcn.files import atomic_file
 
-        with atomic_file(out) as draft:
-            draft.write_text(dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")
-    if as_json:
-        show_json(result.to_json())
-    else:
-        _show(result)
+            with atomic_file(out) as draft:
+                draft.write_text(dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def _show(result: "Result") -> None:
