@@ -119,6 +119,7 @@ def test_the_mrr_of_all_data_sets_at_a_glance() -> None:
         COPY,
         replace(SEEN, paper=STATIC),
         Row("elsewhere", note="not built here", paper=TIME_AWARE),
+        Row("nowhere", note="no filter", paper={"icews14": {"filter": "raw", "test": [0.6]}}),
     )
     sets = ("icews14", "icews05-15", "gdelt")
     experiment = experiment_of(*rows, data=sets, seeds=2)
@@ -135,10 +136,15 @@ def test_the_mrr_of_all_data_sets_at_a_glance() -> None:
     )
     assert table.rows == (
         ("DistMult", ".710 ± .014", ".610 ± .014 (.607)", ".800", ".700"),
-        ("seen", ".636 (.636)", ".536", "", ""),
+        ("copy", "not run", "", "not run", ""),
+        ("seen", ".636 (.636)", ".536", "not run", ""),
         ("elsewhere", "", "(.607)", "", ""),
     )
-    assert table.notes == ("DistMult, icews05-15: only 1 of 2 seeds finished",)
+    assert table.notes == (
+        "DistMult, icews05-15: only 1 of 2 seeds finished",
+        "elsewhere: not built here",
+        "nowhere: left out, without a figure under these filters",
+    )
 
 
 def test_several_seeds_are_a_mean_and_a_sample_standard_deviation() -> None:
@@ -324,6 +330,7 @@ def test_a_text_without_a_place_stays_as_it_is(results: Any) -> None:
         ),
         ("context icews14 filtered", "the filters are raw, static, time-aware, or costs"),
         ("context icews14 raw 2", "the judgements are 0, 1 and valid"),
+        ("context all mrr valid", "nothing can stand after 'all mrr'"),
         ("context icews14", "'context icews14' is unclear; write EXPERIMENT DATA FILTER"),
     ],
 )
@@ -457,7 +464,8 @@ def test_odd_names_are_shown_as_they_are(tmp_path: Path, monkeypatch: pytest.Mon
     )
     write_report(folder, tmp_path / "out")
     said = read_page(tmp_path / "out").said
-    assert said.count(f"{odd}: {odd}") == 2
+    # At a glance, and under two filters.
+    assert said.count(f"{odd}: {odd}") == 3
     assert "<!-- copy -->" in said
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     escaped = 'a\\<b> \\& "c" \\| $d$ \\_e\\_'

@@ -24,7 +24,7 @@ from targcn.models import MODELS, create
 from targcn.models.contract import queries_of
 from targcn.models.floors import DecayedCopySettings
 from targcn.models.targcn import TARGCN
-from targcn.reproduction import UNFINISHED, run_cell, run_cells
+from targcn.reproduction import UNFINISHED, CellError, run_cell, run_cells
 from targcn.training import Sign, TrainingStopped
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -269,6 +269,10 @@ def test_a_cell_that_fails_does_not_keep_the_others_from_running(tmp_path: Path)
     assert read_results(tmp_path).keys() == {good.key}
     assert "failed: the model gave scores that are not numbers" in told[0]
     assert "2 of 2: seen" in told[1]
+    # What failed is tried again, not taken for done.
+    with pytest.raises(CellError):
+        run_cells([bad], tmp_path, "cpu", tell=told.append)
+    assert len(told) == 3
 
 
 def test_seeds_and_settings_are_different_cells(tmp_path: Path) -> None:

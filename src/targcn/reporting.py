@@ -156,25 +156,32 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
     }
     measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
     columns = [(data, which) for data in measured for which in ("static", "time-aware")]
-    rows = []
+    rows, shown, left_out = [], [], []
     for number, row in enumerate(experiment.rows):
         cells = []
         for data, which in columns:
             line = measured[data][number]
             found = line.measured(judgement, which, "mrr")
-            printed = [f"({_short(figure)})" for figure in line.printed(judgement, which)[:1]]
-            cells.append(" ".join([*([_mean_of(found)] if found else []), *printed]))
+            words = [_mean_of(found)] if found else _blank(line, 1) if which == "static" else []
+            words += [f"({_short(figure)})" for figure in line.printed(judgement, which)[:1]]
+            cells.append(" ".join(filter(None, words)))
+            unfinished = 0 < len(found) < line.num_wanted
+            shown.append(replace(line, row=replace(row, name=f"{row.name}, {data}"))
+                         if unfinished else line)  # fmt: skip
         if any(cells):
             rows.append((row.name, *cells))
+        else:
+            left_out.append(row.name)
+    notes = _notes([line for line in shown if line.row.name not in left_out])
+    if left_out:
+        notes += (f"{'; '.join(left_out)}: left out, without a figure under these filters",)
     split, context = judgement.split(", ")
-    shown = [replace(line, row=replace(line.row, name=f"{line.row.name}, {data}"))
-             for data, lines in measured.items() for line in lines if line.results]  # fmt: skip
     return Table(
         f"{experiment.title}: MRR, {split} split, {context}, mean rank on ties, both directions, "
         f"{_over(num_seeds)}; in brackets what the paper prints, under the filter of that figure",
         ("run", *(f"{data}, {which}" for data, which in columns)),
         tuple(rows),
-        _notes(shown),
+        notes,
     )
 
 
@@ -224,7 +231,7 @@ def _notes(lines: Sequence[Line]) -> tuple[str, ...]:
             said.setdefault(missing, []).append(line.row.name)
         if line.row.note:
             said.setdefault(line.row.note, []).append(line.row.name)
-    return tuple(f"{'; '.join(names)}: {note}" for note, names in said.items())
+    return tuple(f"{'; '.join(dict.fromkeys(names))}: {note}" for note, names in said.items())
 
 
 def _mean_of(values: Sequence[float]) -> str:
@@ -283,6 +290,8 @@ def _table_for(words: Sequence[str], results: Results) -> Table:
     name, data, which, *rest = words
     experiment = find_experiment(name)
     if (data, which) == ("all", "mrr"):
+        if rest:
+            raise InputError(f"table {wanted!r}: nothing can stand after 'all mrr'")
         return table_of_mrr(experiment, results)
     known = [*experiment.data, *data_at_hand(experiment, quick=True)]
     if data not in known:

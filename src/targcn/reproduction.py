@@ -42,6 +42,10 @@ Judges = dict[Judgement, Judge]
 UNFINISHED: Final = ".unfinished"
 
 
+class CellError(InputError):
+    """Some cells could not be run; the others were."""
+
+
 def run_cells(
     cells: Sequence[Cell],
     results: Path,
@@ -52,10 +56,16 @@ def run_cells(
 ) -> None:
     """Run the cells that have no result yet, by several processes if asked to."""
     distinct = list({cell.key: cell for cell in cells}.values())
+    for failure in (_failure(cell, results) for cell in distinct):
+        if failure.exists():
+            failure.unlink()
     if jobs > 1:
         _run_together(distinct, results, device, jobs, tell)
     else:
         _run_alone(distinct, results, device, 1, watch, tell)
+    failed = [cell.path(results).stem for cell in distinct if _failure(cell, results).exists()]
+    if failed:
+        raise CellError(f"{', '.join(failed)} failed; the same command tries again")
 
 
 def _run_alone(
@@ -71,9 +81,8 @@ def _run_alone(
     # Nothing is taken for finished that is damaged or no longer means what it says.
     read_results(results)
     judges: Judges = {}
-    failed: list[str] = []
     for number, cell in enumerate(cells, 1):
-        if cell.path(results).exists():
+        if cell.path(results).exists() or _failure(cell, results).exists():
             continue
         with _claimed(cell, results) as mine:
             if not mine and jobs == 1:
@@ -85,16 +94,19 @@ def _run_alone(
             try:
                 content = run_cell(cell, judges, results / UNFINISHED / cell.key, watch)
             except InputError as error:
-                failed.append(cell.path(results).stem)
-                tell(f"{number} of {len(cells)}: {failed[-1]} failed: {error}")
+                _failure(cell, results).touch()
+                tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {error}")
                 continue
             # Times of processes that share a machine say little.
             _write(content | {"jobs": jobs}, cell.path(results))
             shutil.rmtree(results / UNFINISHED / cell.key)
             (results / UNFINISHED / f"{cell.key}.claim").unlink()
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
-    if failed:
-        raise InputError(f"{', '.join(failed)} failed; the same command tries again")
+
+
+def _failure(cell: Cell, results: Path) -> Path:
+    """The file that says that a cell has failed, so that no other process tries it too."""
+    return results / UNFINISHED / f"{cell.key}.failed"
 
 
 def judges_of(dataset: Dataset, device: str = "auto") -> Judges:
@@ -148,16 +160,16 @@ def run_cell(
 
 def _judge(run: Run, judges: Judges) -> dict[Judgement, dict[str, dict[str, float]]]:
     """The figures of a run, judged in every way; nothing is asked that is known."""
-    reports: dict[tuple[str, str], Report] = {}
-    figures = {}
-    for judgement, judge in judges.items():
-        asked = judge.split, judge.context if run.model.reads_context else "any"
-        if asked not in reports:
-            # Training has looked at the valid split, with the context that learning has.
-            known = run.report if judge.split == "valid" else None
-            reports[asked] = known or judge.report(run)
-        figures[judgement] = _figures(reports[asked])
-    return figures
+
+    def asked(of: Judge | Report) -> tuple[str, str]:
+        return of.split, of.context if run.model.reads_context else "any"
+
+    # Training has looked at the valid split.
+    reports = {asked(run.report): run.report} if run.report else {}
+    for judge in judges.values():
+        if asked(judge) not in reports:
+            reports[asked(judge)] = judge.report(run)
+    return {judgement: _figures(reports[asked(judge)]) for judgement, judge in judges.items()}
 
 
 def _figures(report: Report) -> dict[str, dict[str, float]]:

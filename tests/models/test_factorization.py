@@ -253,7 +253,8 @@ def test_what_is_one_node_has_the_gradients_of_what_it_is(power: int, parts: int
     for num_rows in (1, 2, 5):
         rows = numbers.detach()[:num_rows].clone().requires_grad_()
         assert torch.autograd.gradcheck(changes, rows)
-    assert torch.autograd.gradcheck(complex_product, (numbers, numbers.detach().roll(1, 0)))
+    others = numbers.detach().roll(1, 0).requires_grad_()
+    assert torch.autograd.gradcheck(complex_product, (numbers, others))
 
 
 def test_telms_step_is_learned_where_something_asks_for_it() -> None:

@@ -65,7 +65,7 @@ def run_experiments(
     from targcn.errors import InputError
     from targcn.experiments import find_experiment, list_experiments
     from targcn.reporting import tables_of
-    from targcn.reproduction import run_cells
+    from targcn.reproduction import CellError, run_cells
 
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")
@@ -90,8 +90,12 @@ def run_experiments(
             num_seeds = seeds or seeds_of(experiment, quick)
             for _, of_row in cells_of(experiment, name, num_seeds, quick):
                 cells += of_row
-    with training_bar() as watch:
-        run_cells(cells, folder, device, jobs, watch, show)
+    failure: CellError | None = None
+    try:
+        with training_bar() as watch:
+            run_cells(cells, folder, device, jobs, watch, show)
+    except CellError as error:
+        failure = error
     found = read_results(folder)
     for experiment, name in shown:
         for table in tables_of(experiment, name, found, seeds, quick):
@@ -103,3 +107,5 @@ def run_experiments(
             for note in table.notes:
                 show(note)
     show(f"\nkept in {folder}; pages of it all: targcn report {folder} --out report")
+    if failure is not None:
+        raise failure

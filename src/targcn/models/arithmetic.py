@@ -1,7 +1,7 @@
-"""What factorisation models compute with, each one node of autograd.
+"""What several models compute with; what has large tables to pass over is one node of autograd.
 
-Written out in plain operations, they would pass over tables as large as all entities or all times
-far more often, and most of a step is such passes. Next room: models/factorization.
+Written out in plain operations it would pass over them far more often, and most of a step of a
+factorisation model is such passes. Next room: models/factorization.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 
@@ -26,15 +27,15 @@ class _ComplexProduct(Function):
     @staticmethod
     def forward(context: Any, one: Tensor, other: Tensor) -> Tensor:
         context.save_for_backward(one, other)
-        return _times(one, other, 1)
+        return _product(one, other, 1)
 
     @staticmethod
     def backward(context: Any, of_product: Tensor) -> tuple[Tensor, Tensor]:
         one, other = context.saved_tensors
-        return _times(of_product, other, -1), _times(of_product, one, -1)
+        return _product(of_product, other, -1), _product(of_product, one, -1)
 
 
-def _times(one: Tensor, other: Tensor, sign: int) -> Tensor:
+def _product(one: Tensor, other: Tensor, sign: int) -> Tensor:
     """Complex numbers times others or, with the sign −1, times their conjugates."""
     real, imaginary = one.chunk(2, dim=-1)
     real_too, imaginary_too = other.chunk(2, dim=-1)
@@ -78,6 +79,7 @@ class _SumOfPowers(Function):
         return squares.pow(power / 2).sum()
 
     @staticmethod
+    @once_differentiable
     def backward(context: Any, of_sum: Tensor) -> tuple[Tensor, None]:
         numbers, squares = context.saved_tensors
         slopes = squares.pow(context.power / 2 - 1).mul_(context.power * of_sum)

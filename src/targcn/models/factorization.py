@@ -113,9 +113,9 @@ class Factorization(nn.Module):
 
     def time_roughness(self) -> Tensor:
         """How much the time table changes from row to row, on average."""
-        changes = self.time_changes()
-        powers = sum_of_powers(in_parts(changes, self.time_parts), self.settings.power)
-        return powers / max(len(changes), 1)
+        moved = self.time_changes()
+        powers = sum_of_powers(in_parts(moved, self.time_parts), self.settings.power)
+        return powers / max(len(moved), 1)
 
     def time_changes(self) -> Tensor:
         """What is to be small: the difference of each row of the time table to the one before."""
