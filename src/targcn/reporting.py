@@ -158,21 +158,17 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
     columns = [(data, which) for data in measured for which in ("static", "time-aware")]
     rows, shown, left_out = [], [], []
     for number, row in enumerate(experiment.rows):
-        cells = []
-        for data, which in columns:
-            line = measured[data][number]
-            found = line.measured(judgement, which, "mrr")
-            words = [_mean_of(found)] if found else _blank(line, 1) if which == "static" else []
-            words += [f"({_short(figure)})" for figure in line.printed(judgement, which)[:1]]
-            cells.append(" ".join(filter(None, words)))
-            unfinished = 0 < len(found) < line.num_wanted
-            shown.append(replace(line, row=replace(row, name=f"{row.name}, {data}"))
-                         if unfinished else line)  # fmt: skip
-        if any(cells):
-            rows.append((row.name, *cells))
-        else:
+        lines = {data: of_data[number] for data, of_data in measured.items()}
+        cells = [_mrr_of(lines[data], judgement, which) for data, which in columns]
+        if not any(cells):
             left_out.append(row.name)
-    notes = _notes([line for line in shown if line.row.name not in left_out])
+            continue
+        rows.append((row.name, *cells))
+        for data, line in lines.items():
+            partly = replace(row, name=f"{row.name}, {data}")
+            unfinished = 0 < len(line.results) < line.num_wanted
+            shown.append(replace(line, row=partly) if unfinished else line)
+    notes = _notes(shown)
     if left_out:
         notes += (f"{'; '.join(left_out)}: left out, without a figure under these filters",)
     split, context = judgement.split(", ")
@@ -183,6 +179,14 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
         tuple(rows),
         notes,
     )
+
+
+def _mrr_of(line: Line, judgement: Judgement, which: str) -> str:
+    """What was measured, if anything, and in brackets what the paper prints."""
+    found = line.measured(judgement, which, "mrr")
+    words = [_mean_of(found)] if found else _blank(line, 1) if which == "static" else []
+    words += [f"({_short(figure)})" for figure in line.printed(judgement, which)[:1]]
+    return " ".join(filter(None, words))
 
 
 def _over(num_seeds: int) -> str:
