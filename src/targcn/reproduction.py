@@ -56,15 +56,16 @@ def run_cells(
 ) -> None:
     """Run the cells that have no result yet, by several processes if asked to."""
     distinct = list({cell.key: cell for cell in cells}.values())
-    for failure in (_failure(cell, results) for cell in distinct):
+    for failure in (_aside(cell, results, ".failed") for cell in distinct):
         if failure.exists():
             failure.unlink()
     if jobs > 1:
         _run_together(distinct, results, device, jobs, tell)
     else:
         _run_alone(distinct, results, device, 1, watch, tell)
-    failed = [cell.path(results).stem for cell in distinct if _failure(cell, results).exists()]
-    if failed:
+    left = [cell for cell in distinct if _aside(cell, results, ".failed").exists()]
+    if left:
+        failed = [cell.path(results).stem for cell in left]
         raise CellError(f"{', '.join(failed)} failed; the same command tries again")
 
 
@@ -82,31 +83,36 @@ def _run_alone(
     read_results(results)
     judges: Judges = {}
     for number, cell in enumerate(cells, 1):
-        if cell.path(results).exists() or _failure(cell, results).exists():
+        if _is_settled(cell, results):
             continue
         with _claimed(cell, results) as mine:
             if not mine and jobs == 1:
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
-            if not mine or cell.path(results).exists():
+            if not mine or _is_settled(cell, results):
                 continue
             if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
                 judges = judges_of(open_data(cell.data), device)
             try:
-                content = run_cell(cell, judges, results / UNFINISHED / cell.key, watch)
+                content = run_cell(cell, judges, _aside(cell, results), watch)
             except InputError as error:
-                _failure(cell, results).touch()
+                _aside(cell, results, ".failed").touch()
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {error}")
                 continue
             # Times of processes that share a machine say little.
             _write(content | {"jobs": jobs}, cell.path(results))
-            shutil.rmtree(results / UNFINISHED / cell.key)
-            (results / UNFINISHED / f"{cell.key}.claim").unlink()
+            shutil.rmtree(_aside(cell, results))
+            _aside(cell, results, ".claim").unlink()
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
 
 
-def _failure(cell: Cell, results: Path) -> Path:
-    """The file that says that a cell has failed, so that no other process tries it too."""
-    return results / UNFINISHED / f"{cell.key}.failed"
+def _is_settled(cell: Cell, results: Path) -> bool:
+    """Whether a cell is finished, or has failed, so that no other process tries it too."""
+    return cell.path(results).exists() or _aside(cell, results, ".failed").exists()
+
+
+def _aside(cell: Cell, results: Path, ending: str = "") -> Path:
+    """Where an unfinished cell is trained; with an ending, what there is to say of it."""
+    return results / UNFINISHED / f"{cell.key}{ending}"
 
 
 def judges_of(dataset: Dataset, device: str = "auto") -> Judges:
@@ -184,7 +190,7 @@ def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
     """Whether this process may run a cell; a claim goes with its process, however that ends."""
     import fcntl
 
-    path = results / UNFINISHED / f"{cell.key}.claim"
+    path = _aside(cell, results, ".claim")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         claim = path.open("w")
