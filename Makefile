@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS := benchmarks/results
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench docs clean
 
 demo: $(READY)  ## set up, then the main job on the embedded data
 	@bash scripts/demo.sh $(BIN)/targcn
@@ -33,6 +33,12 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/targcn bench predict icews05-15 --run published-code --out $(RESULTS)/predict.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
+
+docs: $(READY)  ## put the figures of results/ into the texts, and draw their pictures again
+	$(BIN)/targcn report results --fill README.md docs/*.md
+	rm -rf build/report
+	$(BIN)/targcn report results --out build/report
+	cp $(foreach name,main search-range efficiency,build/report/$(name)-icews14.svg) docs/pictures
 
 clean:  ## remove what set-up and tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

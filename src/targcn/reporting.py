@@ -156,7 +156,8 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
     }
     measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
     columns = [(data, which) for data in measured for which in ("static", "time-aware")]
-    rows, shown, left_out = [], [], []
+    rows, left_out = [], []
+    shown: list[Line] = []
     for number, row in enumerate(experiment.rows):
         lines = {data: of_data[number] for data, of_data in measured.items()}
         cells = [_mrr_of(lines[data], judgement, which) for data, which in columns]
@@ -164,20 +165,18 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
             left_out.append(row.name)
             continue
         rows.append((row.name, *cells))
-        for data, line in lines.items():
-            partly = replace(row, name=f"{row.name}, {data}")
-            unfinished = 0 < len(line.results) < line.num_wanted
-            shown.append(replace(line, row=partly) if unfinished else line)
-    notes = _notes(shown)
+        shown += lines.values()
+    notes = [f"{data}: {note}" for data, found in measured.items() for note in _of_seeds(found)]
+    notes += _of_rows(shown)
     if left_out:
-        notes += (f"{'; '.join(left_out)}: left out, without a figure under these filters",)
+        notes.append(f"{'; '.join(left_out)}: left out, without a figure under these filters")
     split, context = judgement.split(", ")
     return Table(
         f"{experiment.title}: MRR, {split} split, {context}, mean rank on ties, both directions, "
         f"{_over(num_seeds)}; in brackets what the paper prints, under the filter of that figure",
         ("run", *(f"{data}, {which}" for data, which in columns)),
         tuple(rows),
-        notes,
+        tuple(notes),
     )
 
 
@@ -200,25 +199,32 @@ def _table_of_costs(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
     rows = []
     for line in shown:
         printed = [f"{line.paper[name]:,}" if name in line.paper else "" for name in given]
-        cells = _costs(line.results) if line.results else _blank(line, len(COSTS))
+        cells = _costs(line) if line.results else _blank(line, len(COSTS))
         rows.append((line.row.name, *cells, *printed))
     heads = ("run", *COSTS, *(PRINTED_COSTS[name] for name in given))
-    shared = [line.row.name for line in shown if any(one["jobs"] > 1 for one in line.results)]
+    shared = [line.row.name for line in shown if any(one["jobs"] > 1 for one in _timed(line))]
     notes = [f"{'; '.join(shared)}: timed while other runs shared the machine"] if shared else []
+    if any(len(_timed(line)) < len(line.results) for line in shown):
+        notes.append("the times leave out seeds that shared the machine, where one did not")
     notes += _notes(shown)
     return Table(f"{about}: what it cost, {over}", heads, tuple(rows), tuple(notes))
 
 
-def _costs(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    trained = [result["trained"] for result in results if result["trained"]]
-    peaks = [result["peak_megabytes"] for result in results if result["peak_megabytes"]]
+def _costs(line: Line) -> list[str]:
+    trained = [result["trained"] for result in _timed(line) if result["trained"]]
+    peaks = [result["peak_megabytes"] for result in line.results if result["peak_megabytes"]]
     return [
-        f"{results[0]['parameters']:,}",
+        f"{line.results[0]['parameters']:,}",
         f"{mean(how['seconds_per_epoch'] for how in trained):,.2f}" if trained else "–",
         f"{mean(how['seconds'] for how in trained):,.0f}" if trained else "–",
         f"{max(peaks):,}" if peaks else "–",
-        "; ".join(sorted({result["device"] for result in results})),
+        "; ".join(sorted({result["device"] for result in line.results})),
     ]
+
+
+def _timed(line: Line) -> Sequence[Mapping[str, Any]]:
+    """The results whose times count: those that had the machine to themselves, if any had."""
+    return [result for result in line.results if result["jobs"] == 1] or line.results
 
 
 def _blank(line: Line, num_cells: int) -> list[str]:
@@ -227,15 +233,30 @@ def _blank(line: Line, num_cells: int) -> list[str]:
 
 
 def _notes(lines: Sequence[Line]) -> tuple[str, ...]:
-    """What has to be said of lines, those of which the same is true together."""
+    return (*_of_seeds(lines), *_of_rows(lines))
+
+
+def _of_seeds(lines: Sequence[Line]) -> list[str]:
+    """Which lines lack seeds; without names where all do that are to have several."""
+    several = [line for line in lines if line.results and line.num_wanted > 1]
     said: dict[str, list[str]] = {}
-    for line in lines:
-        if 0 < len(line.results) < line.num_wanted:
+    for line in several:
+        if len(line.results) < line.num_wanted:
             missing = f"only {len(line.results)} of {line.num_wanted} seeds finished"
             said.setdefault(missing, []).append(line.row.name)
+    return [
+        missing if len(names) == len(several) else f"{'; '.join(names)}: {missing}"
+        for missing, names in said.items()
+    ]
+
+
+def _of_rows(lines: Sequence[Line]) -> list[str]:
+    """What has to be said of rows, those of which the same is true together."""
+    said: dict[str, list[str]] = {}
+    for line in lines:
         if line.row.note:
             said.setdefault(line.row.note, []).append(line.row.name)
-    return tuple(f"{'; '.join(dict.fromkeys(names))}: {note}" for note, names in said.items())
+    return [f"{'; '.join(dict.fromkeys(names))}: {note}" for note, names in said.items()]
 
 
 def _mean_of(values: Sequence[float]) -> str:

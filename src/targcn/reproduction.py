@@ -5,6 +5,7 @@ settings, seed, commit, hardware, times and figures. A cell that is there is nev
 that was stopped goes on; several processes share the work. Next room: reporting.
 """
 
+import gc
 import json
 import os
 import platform
@@ -131,6 +132,8 @@ def run_cell(
     any_judge = judges[JUDGEMENTS[0]]
     dataset, where = any_judge.dataset, any_judge.device
     if where.type == "cuda":
+        # A recorded step and its trainer hold each other, and the memory of the cell before.
+        gc.collect()
         torch.cuda.reset_peak_memory_stats(where)
     file = RunFile(name=cell.run, settings=cell.settings, training=cell.training)
     commit = _commit()
