@@ -83,6 +83,20 @@ def test_gradients_are_finite_and_reach_every_table() -> None:
         assert weight.grad.abs().sum() > 0, name
 
 
+def test_one_product_with_the_whole_calendar_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = queries_of([(s, r, t) for s, r, _, t in WORLD.facts])
+    answers = torch.tensor([o for _, _, o, _ in WORLD.facts])
+    found = []
+    for whole in (False, True):
+        monkeypatch.setattr(DESimplE, "recordable", whole)
+        model = build().train()
+        drawn = model.draw(queries, answers, WORLD.graph, torch.arange(len(queries)))
+        loss = model.loss(queries, answers, drawn)
+        loss.backward()
+        found.append([loss.detach(), *(weight.grad for weight in model.parameters())])
+    torch.testing.assert_close(*found)
+
+
 def test_it_learns() -> None:
     run = fit(
         WORLD.dataset, "de-simple", rank=32, epochs=30, batch_size=16, learning_rate=0.05,

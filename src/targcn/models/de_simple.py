@@ -20,6 +20,9 @@ from targcn.facts.graph import TemporalGraph
 from targcn.models.contract import Queries
 from targcn.noise import combine, uniform
 
+# Numbers laid out at once on a GPU for what the entities are on every date of the calendar.
+MOST_WAVES = 1 << 26
+
 
 @dataclass(frozen=True)
 class DESimplESettings:
@@ -48,8 +51,7 @@ class DESimplE(nn.Module):
 
     Settings: ClassVar[type[Any]] = DESimplESettings
     reads_context = False
-    # How many dates a batch holds is seen only as it comes.
-    recordable = False
+    calendar: Tensor
 
     def __init__(self, settings: DESimplESettings, dataset: Dataset) -> None:
         super().__init__()
@@ -63,6 +65,14 @@ class DESimplE(nn.Module):
         self.frequencies = _xavier(3, num_entities, 2, moving)
         self.phases = _xavier(3, num_entities, 2, moving)
         self.relations = _xavier(self.num_relations, 2, settings.rank)
+        years, months, days = map(torch.unique, self.dates(torch.tensor(self.timeline.ticks)))
+        self.register_buffer("calendar", torch.cat([years, months, days]), persistent=False)
+        self.begins = [len(years), len(years) + len(months)]
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a step need not ask which dates it holds: on a GPU, if the calendar is short."""
+        return self.static.is_cuda and len(self.calendar) * self.phases[0].numel() <= MOST_WAVES
 
     @property
     def places_per_query(self) -> int:
@@ -99,14 +109,31 @@ class DESimplE(nn.Module):
         wanted = (subjects * relations).flip(1) / 2
         if kept is not None:
             wanted = wanted * kept.view_as(wanted) / (1 - self.settings.dropout)
-        of_still, of_moving = wanted.tensor_split([self.static.shape[-1]], dim=-1)
-        scores = of_still.flatten(1) @ self.static.flatten(1).T
+        parts = wanted.tensor_split([self.static.shape[-1]], dim=-1)
+        of_still, of_moving = (part.flatten(1) for part in parts)
+        if kept is not None and self.recordable:
+            return self.score_by_calendar(of_still, of_moving, dates)
+        scores = of_still @ self.static.flatten(1).T
         for unit in range(3):
             # A year, month or day is shared by many queries: each has its waves made once.
             values, which = torch.unique(dates[unit], return_inverse=True)
             candidates = waves(values[:, None, None, None], *(table[unit] for table in tables))
-            scores = scores + _products(of_moving.flatten(1), which, candidates.flatten(2))
+            scores = scores + _products(of_moving, which, candidates.flatten(2))
         return scores
+
+    def score_by_calendar(self, of_still: Tensor, of_moving: Tensor, dates: Tensor) -> Tensor:
+        """The scores in one product with the waves of all years, months and days there are.
+
+        More to multiply, mostly zeros, but the same for every batch: such a step can be recorded.
+        """
+        rows, columns = [of_still], [self.static.flatten(1)]
+        for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
+            holds = dates[unit][:, None, None] == values[:, None]
+            rows.append((holds * of_moving[:, None]).flatten(1))
+            tables = (self.amplitudes, self.frequencies, self.phases)
+            of_unit = (table[unit][:, None] for table in tables)
+            columns.append(waves(values[:, None, None], *of_unit).flatten(1))
+        return torch.cat(rows, dim=1) @ torch.cat(columns, dim=1).T
 
     def dates(self, times: Tensor) -> Tensor:
         """Year, month and day of each time, one row each."""
