@@ -11,10 +11,14 @@ import targcn
 from oracle import World
 from targcn.checkpoint import save_run
 from targcn.fitting import fit
+from targcn.models import MODELS
 
 ROOT = Path(targcn.__file__).parent
+# None of them knows another.
+LEAVES = sorted({f"models.{entry.module}" for entry in MODELS.values()})
 
-# A new module has to find its place here. The package itself is the door to all rooms.
+# A new module has to find its place here, but for a model, whose place is its line in the table.
+# The package itself is the door to all rooms.
 ORDER = [
     "errors",
     "files",
@@ -38,25 +42,12 @@ ORDER = [
     "experiments",
     "models.contract",
     "models",
-    "models.floors",
     "models.arithmetic",
     "models.decoders",
     "models.sums",
-    "models.targcn",
     "models.factorization",
-    "models.distmult",
-    "models.complex",
-    "models.simple",
-    "models.tcomplex",
-    "models.tntcomplex",
-    "models.chronor",
-    "models.telm",
-    "models.teast",
-    "models.tcompounde",
-    "models.de_simple",
     "models.sampled",
-    "models.boxte",
-    "models.atise",
+    *LEAVES,
     "checkpoint",
     "devices",
     "distributed",
@@ -131,6 +122,8 @@ def test_every_module_has_its_place() -> None:
 @pytest.mark.parametrize("name", sorted(MODULES.keys() & set(ORDER)))
 def test_imports_go_one_way(name: str) -> None:
     earlier = ORDER[: ORDER.index(name)]
+    if name in LEAVES:
+        earlier = [one for one in earlier if one not in LEAVES]
     assert imports_of(MODULES[name].read_text(encoding="utf-8")) - set(earlier) == set()
 
 

@@ -34,7 +34,7 @@ from targcn.facts.dataset import Dataset
 from targcn.fitting import resume
 from targcn.models import MODELS, ModelEntry, create
 from targcn.models.arithmetic import changes, complex_product, in_parts, sum_of_powers
-from targcn.models.factorization import TimeTable
+from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.steps import RecordableAdagrad, set_rate
 from targcn.training import TrainingStopped
 from test_training import same_weights, stop_at
@@ -69,7 +69,7 @@ def scores_of(model: Any, queries: list[Query], world: World = WORLD) -> torch.T
 def slow_scores(
     name: str, model: Any, queries: list[Query], world: World = WORLD
 ) -> list[list[float]]:
-    ticks = sorted({fact[3] for fact in world.facts})
+    ticks = sorted({fact[3] for fact in world.train or world.facts})
     return [
         [factorized(name, model, ticks, (s, r, o, t))[0] for o in range(world.num_entities)]
         for s, r, t in queries
@@ -281,7 +281,7 @@ def table_of(ticks: list[int]) -> TimeTable:
     world = World(2, 1, [(0, 0, 1, tick) for tick in ticks])
     rows = torch.randn(len(ticks), 3, generator=torch.Generator().manual_seed(0))
     rows = torch.nn.Parameter(rows, requires_grad=False)
-    return TimeTable(world.dataset, rows)
+    return TimeTable(learned_ticks(world.dataset), rows)
 
 
 def test_a_known_time_is_its_own_row() -> None:
@@ -338,7 +338,7 @@ ASKED = World(6, 2, [(n % 5, n % 2, n * n % 6, n * 4 % 11 * 3) for n in range(30
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_date_can_be_asked_for(name: str) -> None:
-    ticks = sorted({t for _, _, _, t in ASKED.facts})
+    ticks = sorted({t for _, _, _, t in ASKED.train})
     options = {"rank": 4, "init_scale": 0.5, "epochs": 1, "device": "cpu"} | OWN[name]
     run = targcn.fit(ASKED.dataset, name, **options)
     for date, tick in (
@@ -436,17 +436,28 @@ def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
-    """Entity 4, relation 2 and a time stand in the test split alone, others in the valid one."""
+    """Entity 4 and relation 2 stand in the test split alone, others in the valid one."""
     facts = [(0, 0, 1, 0), (1, 0, 2, 2), (3, 1, 0, 5), (0, 2, 4, 9)]
     world = World(5, 3, facts, cuts=(2, 3))
     run = targcn.fit(world.dataset, name, **SMALL | OWN[name] | {"rank": 4})
     model = run.model
     assert len(model.entities) == 5
     assert len(model.relations) == (3 if name == "simple" else 6)
-    if name in TEMPORAL:
-        assert len(model.times.rows) == 4
     assert targcn.evaluate(run, device="cpu").num_queries == 2
     assert scores_of(model, [(4, 5, 9)], world).shape == (1, 5)
+
+
+@pytest.mark.parametrize("name", TEMPORAL)
+def test_a_time_that_train_lacks_is_not_left_to_chance(name: str) -> None:
+    """Between two learned times it is interpolated, after the last it is as that one."""
+    facts = [(0, 0, 1, 0), (1, 0, 2, 4), (1, 0, 0, 1), (0, 0, 2, 9)]
+    world = World(3, 1, facts, cuts=(2, 3))
+    model = build(name, world)
+    assert model.times.ticks.tolist() == [0, 4]
+    rows = model.times.rows
+    found = model.times(torch.tensor([1, 9]))
+    torch.testing.assert_close(found, torch.stack([0.75 * rows[0] + 0.25 * rows[1], rows[1]]))
+    assert torch.equal(*scores_of(model, [(0, 0, 4), (0, 0, 9)], world))
 
 
 # --- TeLM's warm-up -------------------------------------------------------------------------
@@ -667,13 +678,24 @@ def test_telms_warm_up_out_of_range_is_refused(warm_up: float, message: str) -> 
         create("telm", WORLD.dataset, {"warm_up": warm_up})
 
 
-def test_the_model_that_the_docs_add_can_be_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_that_the_docs_add_can_be_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file, its line and its run file as the page has them, and nothing else."""
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
-    source = textwrap.dedent(page.split("```python\n")[1].split("```")[0])
+    source, file = (
+        textwrap.dedent(page.split(f"```{kind}\n")[1].split("```")[0])
+        for kind in ("python", "toml")
+    )
+    (line,) = re.findall(r"`\"mine\": (ModelEntry\(.+\)),`", page)
     module = ModuleType("targcn.models.mine")
     exec(source, module.__dict__)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(MODELS, "mine", ModelEntry("mine", "Mine", "factors: shifted by the time"))
+    monkeypatch.setitem(MODELS, "mine", eval(line, {"ModelEntry": ModelEntry}))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "default.toml").write_text(file, encoding="utf-8")
+    monkeypatch.setattr("targcn.runs.FOLDER", tmp_path)
     planted = World(6, 1, [(n % 6, 0, (n + 1) % 6, n % 4) for n in range(48)], cuts=(36, 42))
-    run = targcn.fit(planted.dataset, "mine", rank=16, epochs=40, learning_rate=0.1, device="cpu")
+    run = targcn.fit(planted.dataset, "mine", device="cpu")
+    assert run.settings.rank == 16
     assert targcn.evaluate(run, split="train", context="train").metrics["raw"]["both"]["mrr"] > 0.6

@@ -39,18 +39,23 @@ def list_models(name: str | None = None, /) -> None:
 
     model = find_model(name)
     show(MODELS[name].summary)
-    table = table_of("setting", "default", "meaning")
     trained = [Training] if hasattr(model, "loss") else []
+    # A setting that a model describes anew is described by the last to do so.
+    described = {}
     for settings in (*reversed(model.Settings.__mro__[:-1]), *trained):
         for parameter in parse_from_object(settings).params:
-            flag = "--" + parameter.arg_name.replace("_", "-")
             default = getattr(settings(), parameter.arg_name)
-            table.add_row(flag, str(default), parameter.description or "")
+            described[parameter.arg_name] = (str(default), parameter.description or "")
+    table = table_of("setting", "default", "meaning")
+    for setting, words in described.items():
+        table.add_row("--" + setting.replace("_", "-"), *words)
     show(table)
     if list_runs(name):
-        runs = table_of("run", "data set", "what it is")
+        runs = table_of("run", "data set", "MRR to reach on test", "what it is")
         for run, of in list_runs(name):
-            runs.add_row(run, of or "any", find_run(name, run, of).about)
+            file = find_run(name, run, of)
+            wanted = [f"{figures[0]} {which}" for which, figures in file.figures.items()]
+            runs.add_row(run, of or "any", ", ".join(wanted), file.about)
         show(runs)
 
 

@@ -17,7 +17,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.models.arithmetic import changes
 from targcn.models.contract import Queries
-from targcn.models.factorization import TimeTable
+from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.sampled import Sampled, SampledSettings, rows_of
 
 
@@ -59,8 +59,8 @@ class BoxTE(Sampled):
         self.widths = nn.Parameter(torch.rand(self.num_relations, 2, rank).clamp(min=1e-3).log())
         self.sizes = _uniform(-reach, reach, self.num_relations, 2, 1)
         self.shares = nn.Parameter(torch.normal(1.0, 0.1, (self.num_relations, bumps, 1)))
-        num_times = len(dataset.timeline.ticks)
-        self.times = TimeTable(dataset, _uniform(-reach, reach, num_times, bumps * rank))
+        ticks = learned_ticks(dataset)
+        self.times = TimeTable(ticks, _uniform(-reach, reach, len(ticks), bumps * rank))
 
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
         relations = queries.relations % self.num_relations

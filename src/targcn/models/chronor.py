@@ -13,7 +13,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.models.arithmetic import complex_product, in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, FactorSettings, TimeTable
+from targcn.models.factorization import Factorization, FactorSettings
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class ChronoR(Factorization):
         of_relation = min(max(of_relation, 1), settings.rank - 1)
         self.relations = self.table(2 * self.num_relations, 2, of_relation)
         self.lasting = self.table(2 * self.num_relations, 2)
-        rows = self.table(len(dataset.timeline.ticks), 2, settings.rank - of_relation)
-        self.times = TimeTable(dataset, rows)
+        self.times = self.time_table(dataset, 2, settings.rank - of_relation)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)

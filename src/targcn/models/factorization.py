@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -87,6 +88,11 @@ class Factorization(nn.Module):
         width = (rank or self.settings.rank) * parts
         return nn.Parameter(torch.randn(num_rows, width) * self.settings.init_scale)
 
+    def time_table(self, dataset: Dataset, parts: int, rank: int | None = None) -> "TimeTable":
+        """A table of the times that can be learned, likewise."""
+        ticks = learned_ticks(dataset)
+        return TimeTable(ticks, self.table(len(ticks), parts, rank))
+
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         """One row per query, one column per entity; the context is not looked at."""
         vectors, _ = self.combine(self.entities[queries.subjects], queries)
@@ -122,16 +128,21 @@ class Factorization(nn.Module):
         return changes(self.times.rows)
 
 
+def learned_ticks(dataset: Dataset) -> Tensor:
+    """The times that train holds; a row of any other would stay as it was drawn."""
+    times = dataset.train.times if len(dataset.train) else dataset.timeline.ticks
+    return torch.from_numpy(np.unique(times).astype(np.int64))
+
+
 class TimeTable(nn.Module):
-    """One row per time of the data set; a date between two of them is interpolated.
+    """One row per learned time; a date between two of them is interpolated.
 
     A date before the first or after the last takes the nearest row.
     """
 
-    def __init__(self, dataset: Dataset, rows: nn.Parameter) -> None:
+    def __init__(self, ticks: Tensor, rows: nn.Parameter) -> None:
         super().__init__()
         self.rows = rows
-        ticks = torch.from_numpy(dataset.timeline.ticks.astype("int64"))
         self.register_buffer("ticks", ticks, persistent=False)
         self.ticks: Tensor
 

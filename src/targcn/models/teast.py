@@ -11,7 +11,7 @@ from torch import Tensor
 from targcn.facts.dataset import Dataset
 from targcn.models.arithmetic import complex_product, in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable
+from targcn.models.factorization import Factorization
 
 
 class TeAST(Factorization):
@@ -22,7 +22,7 @@ class TeAST(Factorization):
 
     def add_tables(self, dataset: Dataset) -> None:
         self.relations = self.table(2 * self.num_relations, 2)
-        self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 4))
+        self.times = self.time_table(dataset, 4)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations) * math.pi

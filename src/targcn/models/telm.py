@@ -14,7 +14,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.models.arithmetic import in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, FactorSettings, TimeTable
+from targcn.models.factorization import Factorization, FactorSettings
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class TeLM(Factorization):
             with torch.no_grad():
                 self.entities.view(-1, 4, self.settings.rank)[:, 1:3] = 0
         self.relations = self.table(2 * self.num_relations, 4)
-        self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 4))
+        self.times = self.time_table(dataset, 4)
         # Only the regulariser knows it: without one there is nothing to learn.
         learned = self.settings.time_weight > 0
         self.step = nn.Parameter(torch.zeros(4 * self.settings.rank), requires_grad=learned)

@@ -8,7 +8,7 @@ from torch import Tensor
 from targcn.facts.dataset import Dataset
 from targcn.models.arithmetic import complex_product, in_parts
 from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization, TimeTable
+from targcn.models.factorization import Factorization
 
 
 class TNTComplEx(Factorization):
@@ -20,7 +20,7 @@ class TNTComplEx(Factorization):
     def add_tables(self, dataset: Dataset) -> None:
         self.relations = self.table(2 * self.num_relations, 2)
         self.lasting = self.table(2 * self.num_relations, 2)
-        self.times = TimeTable(dataset, self.table(len(dataset.timeline.ticks), 2))
+        self.times = self.time_table(dataset, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)
