@@ -2,6 +2,9 @@
 
 import fcntl
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -279,6 +282,53 @@ def test_a_cell_that_fails_does_not_keep_the_others_from_running(tmp_path: Path)
     with pytest.raises(CellError):
         run_cells([bad], tmp_path, "cpu", tell=told.append)
     assert len(told) == 3
+
+
+def test_a_cell_that_does_not_fit_fails_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, small = cell("seen"), cell("decayed-copy")
+
+    def run_it(one: Cell, *others: Any) -> dict[str, Any]:
+        if one.key == large.key:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return run_cell(one, *others)
+
+    monkeypatch.setattr(reproduction, "run_cell", run_it)
+    told: list[str] = []
+    with pytest.raises(CellError):
+        run_cells([large, small], tmp_path, "cpu", tell=told.append)
+    assert "failed: the memory was not enough; fewer jobs leave it more" in told[0]
+    (result,) = read_results(tmp_path).values()
+    assert (result["cell"]["model"], result["jobs"]) == ("decayed-copy", 1)
+
+
+def test_a_result_says_how_many_ran_beside_it(tmp_path: Path) -> None:
+    (tmp_path / UNFINISHED).mkdir()
+    (tmp_path / UNFINISHED / "another.claim").touch()
+    run_cells([cell("seen")], tmp_path, "cpu")
+    assert read_results(tmp_path)[cell("seen").key]["jobs"] == 2
+
+
+def test_stopping_the_first_of_several_processes_stops_them_all(tmp_path: Path) -> None:
+    """Asked alone, as by a kill; each saves where it stands, and nothing is left claimed."""
+    program = [sys.executable, "-m", "targcn", "reproduce", "main", "--quick", "--jobs", "2"]
+    process = subprocess.Popen(
+        [*program, "--results", tmp_path], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    try:
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=100)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert " of " in first
+    assert "stopped; the same command goes on where it stood" in said
+    assert 1 <= len(read_results(tmp_path)) < len(find_experiment("main").rows) - 4
+    assert not list((tmp_path / UNFINISHED).glob("*.claim"))
+    assert not list((tmp_path / UNFINISHED).glob("*.failed"))
 
 
 def test_seeds_and_settings_are_different_cells(tmp_path: Path) -> None:

@@ -202,10 +202,10 @@ def _table_of_costs(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
         cells = _costs(line) if line.results else _blank(line, len(COSTS))
         rows.append((line.row.name, *cells, *printed))
     heads = ("run", *COSTS, *(PRINTED_COSTS[name] for name in given))
-    shared = [line.row.name for line in shown if any(one["jobs"] > 1 for one in _timed(line))]
-    notes = [f"{'; '.join(shared)}: timed while other runs shared the machine"] if shared else []
-    if any(len(_timed(line)) < len(line.results) for line in shown):
-        notes.append("the times leave out seeds that shared the machine, where one did not")
+    shared = [line.row.name for line in shown if line.results and not _timed(line)]
+    notes = [f"{'; '.join(shared)}: shared the machine, so no times"] if shared else []
+    if any(0 < len(_timed(line)) < len(line.results) for line in shown):
+        notes.append("the times leave out seeds that shared the machine")
     notes += _notes(shown)
     return Table(f"{about}: what it cost, {over}", heads, tuple(rows), tuple(notes))
 
@@ -222,9 +222,9 @@ def _costs(line: Line) -> list[str]:
     ]
 
 
-def _timed(line: Line) -> Sequence[Mapping[str, Any]]:
-    """The results whose times count: those that had the machine to themselves, if any had."""
-    return [result for result in line.results if result["jobs"] == 1] or line.results
+def _timed(line: Line) -> list[Mapping[str, Any]]:
+    """The results whose times say something: those that had the machine to themselves."""
+    return [result for result in line.results if result["jobs"] == 1]
 
 
 def _blank(line: Line, num_cells: int) -> list[str]:

@@ -27,7 +27,7 @@ import torch
 from targcn import __version__
 from targcn.cells import Cell, open_data, read_results
 from targcn.checkpoint import Run
-from targcn.devices import choose_device, describe_device
+from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.experiments import JUDGEMENTS, Judgement
@@ -60,10 +60,14 @@ def run_cells(
     for failure in (_aside(cell, results, ".failed") for cell in distinct):
         if failure.exists():
             failure.unlink()
-    if jobs > 1:
-        _run_together(distinct, results, device, jobs, tell)
-    else:
-        _run_alone(distinct, results, device, 1, watch, tell)
+    try:
+        if jobs > 1:
+            _run_together(distinct, results, device, jobs, tell)
+        else:
+            _run_alone(distinct, results, device, 1, watch, tell)
+    except KeyboardInterrupt:
+        tell("stopped; the same command goes on where it stood")
+        raise
     left = [cell for cell in distinct if _aside(cell, results, ".failed").exists()]
     if left:
         failed = [cell.path(results).stem for cell in left]
@@ -93,17 +97,27 @@ def _run_alone(
                 continue
             if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
                 judges = judges_of(open_data(cell.data), device)
+            beside = _num_claimed(results)
             try:
                 content = run_cell(cell, judges, _aside(cell, results), watch)
-            except InputError as error:
+            except (InputError, torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not isinstance(error, InputError) and not is_out_of_memory(error):
+                    raise
+                known = isinstance(error, InputError)
+                why = str(error) if known else "the memory was not enough; fewer jobs leave it more"
                 _aside(cell, results, ".failed").touch()
-                tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {error}")
+                tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {why}")
                 continue
             # Times of processes that share a machine say little.
-            _write(content | {"jobs": jobs}, cell.path(results))
+            beside = max(jobs, beside, _num_claimed(results))
+            _write(content | {"jobs": beside}, cell.path(results))
             shutil.rmtree(_aside(cell, results))
-            _aside(cell, results, ".claim").unlink()
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
+
+
+def _num_claimed(results: Path) -> int:
+    """How many cells are being run into this folder now, by whomever."""
+    return len(list((results / UNFINISHED).glob("*.claim")))
 
 
 def _is_settled(cell: Cell, results: Path) -> bool:
@@ -200,10 +214,15 @@ def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
     with claim:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Not one that was given up and removed since it was opened.
+            mine = os.path.samestat(os.fstat(claim.fileno()), path.stat())
         except OSError:
-            yield False
-            return
-        yield True
+            mine = False
+        try:
+            yield mine
+        finally:
+            if mine:
+                path.unlink()
 
 
 def _run_together(
@@ -218,20 +237,32 @@ def _run_together(
     workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
     for worker in workers:
         worker.start()
-    try:
-        while any(worker.is_alive() for worker in workers) or not said.empty():
-            with suppress(Empty):
-                tell(said.get(timeout=0.2))
-    finally:
-        # Stopped together with this process, they have to save where they stand first.
-        for worker in workers:
-            worker.join()
+
+    def are_busy() -> bool:
+        return any(worker.is_alive() for worker in workers) or not said.empty()
+
+    stopped: KeyboardInterrupt | None = None
+    while are_busy():
+        try:
+            while are_busy():
+                with suppress(Empty):
+                    tell(said.get(timeout=0.2))
+        except KeyboardInterrupt as asked:
+            # They save where they stand; asked a second time, they stop at once.
+            stopped = asked
+            for worker in workers:
+                if worker.is_alive() and worker.pid is not None:
+                    os.kill(worker.pid, signal.SIGINT)
+    if stopped is not None:
+        raise stopped
     if any(worker.exitcode for worker in workers):
-        raise InputError("a process ended early; the same command goes on where it stopped")
+        raise CellError("a process ended early; the same command goes on where it stopped")
 
 
 def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: Any) -> None:
     """What each of several processes does: its share, and no noise when it is stopped."""
+    # A Ctrl-C is the first process's, which passes it on once.
+    os.setpgrp()
     threading.Thread(target=_leave_with_the_first, daemon=True).start()
     try:
         _run_alone(cells, results, device, jobs, tell=said.put)
