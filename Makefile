@@ -34,11 +34,11 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
 
-docs: $(READY)  ## put the figures of results/ into the texts, and draw their pictures again
+docs: $(READY)  ## put the figures of results/ into the texts, and write their report again
 	$(BIN)/targcn report results --fill README.md docs/*.md
-	rm -rf build/report
-	$(BIN)/targcn report results --out build/report
-	cp $(foreach name,main search-range efficiency,build/report/$(name)-icews14.svg) docs/pictures
+	rm -rf docs/report
+	$(BIN)/targcn report results --out docs/report
+	rm docs/report/index.html
 
 clean:  ## remove what set-up and tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

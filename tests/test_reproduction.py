@@ -168,6 +168,12 @@ def test_a_quick_look_is_small_and_keeps_what_an_experiment_varies() -> None:
     assert QUICK["window"](0) == 0, "all candidates stay all"
 
 
+def test_an_experiment_without_the_data_asked_for_says_so() -> None:
+    told: list[str] = []
+    assert data_at_hand(find_experiment("unseen"), ["icews05-15"], tell=told.append) == []
+    assert told == ["unseen: left out, it is not about icews05-15"]
+
+
 def test_large_sets_are_fetched_only_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     experiment = find_experiment("main")
@@ -358,7 +364,10 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
     [
         ([], "which experiment?"),
         (["mian"], "there is no experiment 'mian'; did you mean 'main'?"),
-        (["unseen", "--data", "icews14"], "icews14 is no data set of these"),
+        (
+            ["unseen", "--data", "gdelt"],
+            "gdelt is no data set of these; choose of icews14, icews14-u",
+        ),
         (["main", "--seeds", "0"], "seeds is 0; at least 1 was expected"),
         (["main", "--jobs", "0"], "jobs is 0; at least 1 was expected"),
         (["main", "--quick", "--data", "icews14"], "a quick look is on congress alone"),

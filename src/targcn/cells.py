@@ -127,13 +127,18 @@ def data_at_hand(
     ['congress-unseen']
     >>> data_at_hand(find_experiment("main"), ["icews14", "gdelt"])
     ['icews14', 'gdelt']
+    >>> data_at_hand(find_experiment("unseen"), ["icews14"])
+    ['icews14-unseen']
     """
     if quick:
         kinds = [origin_of(name)[1] for name in experiment.data]
         names = [f"{QUICK_DATA}-{kind}" if kind else QUICK_DATA for kind in kinds]
         return list(dict.fromkeys(names))
     if asked:
-        return [name for name in experiment.data if name in asked]
+        names = [name for name in experiment.data if {name, origin_of(name)[0]} & {*asked}]
+        if not names:
+            tell(f"{experiment.name}: left out, it is not about {' or '.join(asked)}")
+        return names
     names = []
     for name in experiment.data:
         named = CATALOG.get(name)

@@ -130,8 +130,7 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
                 if not undrawable:
                     yield from _plots(experiment, data, lines, folder)
             elif not quick:
-                why = "" if data in data_at_hand(experiment) else ": no data at hand"
-                missing.append(f"{experiment.title}, {data}: not measured{why}")
+                missing.append(f"{experiment.title}, {data}: not measured")
     if missing:
         yield Heading("Not measured", "not-measured")
         yield Items(tuple(missing))

@@ -51,7 +51,7 @@ def run_experiments(
     names
         Experiments (see `reproduce list`), or `all`.
     data
-        Only these data sets; left out: those of the experiment that are at hand.
+        Only these data sets, and those derived of them; left out: those that are at hand.
     seeds
         How many seeds; left out: as many as the experiment says, and 1 for a quick look.
     jobs
@@ -64,6 +64,7 @@ def run_experiments(
     from targcn.cells import cells_of, data_at_hand, read_results, seeds_of
     from targcn.errors import InputError
     from targcn.experiments import find_experiment, list_experiments
+    from targcn.facts.derive import origin_of
     from targcn.reporting import tables_of
     from targcn.reproduction import CellError, run_cells
 
@@ -75,8 +76,9 @@ def run_experiments(
     if quick and data:
         raise InputError("a quick look is on congress alone; leave out --data or --quick")
     chosen = [find_experiment(name) for name in (list_experiments() if "all" in names else names)]
+    known = {name for experiment in chosen for name in experiment.data}
+    known |= {origin_of(name)[0] for name in known}
     for asked in data:
-        known = {name for experiment in chosen for name in experiment.data}
         if asked not in known:
             raise InputError(
                 f"{asked} is no data set of these; choose of {', '.join(sorted(known))}"

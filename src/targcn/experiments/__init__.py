@@ -62,7 +62,7 @@ class Experiment:
     seeds: int = 1
     """How many seeds the figures are the mean of."""
 
-    filters: tuple[Literal["raw", "static", "time-aware"], ...] = ("static", "time-aware")
+    filters: tuple[Literal["raw", "static", "time-aware"], ...] = ("static", "time-aware", "raw")
     """The filters that tables are shown for."""
 
     judged: tuple[Judgement, ...] = ("test, context train+valid",)
