@@ -18,6 +18,7 @@ import torch
 from oracle import World
 from targcn import training
 from targcn.checkpoint import Run, load_run, read_state
+from targcn.cli import main
 from targcn.errors import InputError
 from targcn.evaluation import evaluate
 from targcn.fitting import fit, resume
@@ -398,6 +399,23 @@ def test_there_must_be_facts_to_learn_from(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no facts in its train split; nothing to learn"):
             fit(data, out=tmp_path / "run", **SMALL)
     assert not (tmp_path / "run").exists()
+
+
+def test_judging_a_stopped_run_says_that_it_was_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(TrainingStopped):
+        train(folder, watch=stop_at((1, 0), signal.SIGINT))
+    said = []
+    for _ in range(2):
+        with pytest.raises(SystemExit) as leaving:
+            main(["evaluate", str(folder), "--device", "cpu"])
+        assert leaving.value.code == 0
+        said.append(capsys.readouterr().err)
+        resume(folder, device="cpu")
+    sentence = f"{folder} was stopped before its end; go on with: targcn train --resume {folder}"
+    assert said == [f"targcn: {sentence}\n", ""]
 
 
 # --- processes ------------------------------------------------------------------------------

@@ -130,6 +130,18 @@ def read_trained(folder: Path | str) -> dict[str, Any]:
         raise InputError(f"{path} is damaged ({error}); train the run again") from None
 
 
+def is_unfinished(folder: Path | str) -> bool:
+    """Whether a run's training was begun and not ended, as its folder says."""
+    folder = Path(folder)
+    if not (folder / STATE).exists():
+        return False
+    try:
+        trained = json.loads((folder / METRICS).read_text(encoding="utf-8"))["trained"]
+        return not dict(trained).get("finished")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def _load_weights(model: Any, path: Path) -> None:
     weights, _ = _read_tensors(path)
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}

@@ -173,7 +173,7 @@ class Trainer:
         self.model.load_state_dict(self.best)
         if self.judge is not None and self.best_report is None:
             self.best_report = self.judge.report(self.run)
-        self._write_result()
+        self._write_result(finished=True)
         return replace(self.run, report=self.best_report)
 
     def _run_epoch(self) -> None:
@@ -268,13 +268,14 @@ class Trainer:
         self._save()
         self._sign(math.nan)
 
-    def _write_result(self) -> None:
+    def _write_result(self, finished: bool = False) -> None:
         several = f"{self.team.size} × " if self.team.size > 1 else ""
         trained = {
             "epochs": self.position.epoch,
             "best_epoch": self.position.best_epoch,
             "seconds": round(self._seconds(), 1),
             "device": several + describe_device(self.device),
+            "finished": finished,
         }
         reports = [self.best_report.to_json()] if self.best_report else []
         with self.team.together():

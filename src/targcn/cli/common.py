@@ -1,5 +1,6 @@
 """What several commands share: how a source is opened, how a run is loaded."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -37,4 +38,15 @@ def load_folder(folder: Path) -> "Run":
     require_folder(folder)
     from targcn.checkpoint import load_run
 
-    return load_run(folder)
+    run = load_run(folder)
+    warn_if_unfinished(folder)
+    return run
+
+
+def warn_if_unfinished(folder: Path) -> None:
+    """Say so where the weights of a run are those of a training that was stopped."""
+    from targcn.checkpoint import is_unfinished
+
+    if is_unfinished(folder):
+        message = f"{folder} was stopped before its end; go on with: targcn train --resume {folder}"
+        print(f"targcn: {message}", file=sys.stderr)

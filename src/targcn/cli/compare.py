@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.common import AsJson, Context, Device, require_folder
+from targcn.cli.common import AsJson, Context, Device, require_folder, warn_if_unfinished
 from targcn.terminal import counting, show, show_json, table_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def compare_runs(
         require_ending(path)
     if plot is not None:
         require_picture(plot)
+    for folder in runs:
+        warn_if_unfinished(folder)
     with counting(f"judging {split}", "queries") as progress:
         found = compare(
             runs,
