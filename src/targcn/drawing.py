@@ -155,7 +155,7 @@ def _count_in_powers(axes: Any) -> None:
 
 
 def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
-    """Move labels down, the best run's first, until none lies on one before it or on a point."""
+    """Move labels down, the best run's first, until none lies on another, a point or a line."""
     from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
@@ -163,6 +163,11 @@ def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
     reach = POINT_SIZE / 2 * figure.dpi / 72
     points = [axes.transData.transform(label.xy) for label in labels if label.xycoords[0] == "data"]
     placed = [Bbox([point - reach, point + reach]) for point in points]
+    left, right = axes.bbox.x0, axes.bbox.x1
+    for label in labels:
+        if label.xycoords[0] != "data":
+            height = axes.transData.transform((1, label.xy[1]))[1]
+            placed.append(Bbox([(left, height - 1), (right, height + 1)]))
     for label in labels:
         box = Text.get_window_extent(label)  # Of its words, without the line to its point.
         while hit := next((other for other in placed if box.overlaps(other)), None):

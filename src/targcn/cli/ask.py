@@ -28,7 +28,7 @@ def predict_answers(
     out: Path | None = None,
     json: AsJson = False,
 ) -> None:
-    """Ask a run: write ? for the entity to find.
+    """Ask a run: write '?' for the entity to find, quoted, or a shell may look for a file.
 
     Parameters
     ----------
