@@ -202,9 +202,10 @@ def _table_of_costs(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
         cells = _costs(line) if line.results else _blank(line, len(COSTS))
         rows.append((line.row.name, *cells, *printed))
     heads = ("run", *COSTS, *(PRINTED_COSTS[name] for name in given))
-    shared = [line.row.name for line in shown if line.results and not _timed(line)]
+    learned = [line for line in shown if any(result["trained"] for result in line.results)]
+    shared = [line.row.name for line in learned if not _timed(line)]
     notes = [f"{'; '.join(shared)}: shared the machine, so no times"] if shared else []
-    if any(0 < len(_timed(line)) < len(line.results) for line in shown):
+    if any(0 < len(_timed(line)) < len(line.results) for line in learned):
         notes.append("the times leave out seeds that shared the machine")
     notes += _notes(shown)
     return Table(f"{about}: what it cost, {over}", heads, tuple(rows), tuple(notes))

@@ -86,6 +86,7 @@ def _run_alone(
     torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
     # Nothing is taken for finished that is damaged or no longer means what it says.
     read_results(results)
+    where = choose_device(device)
     judges: Judges = {}
     for number, cell in enumerate(cells, 1):
         if _is_settled(cell, results):
@@ -95,16 +96,13 @@ def _run_alone(
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
             if not mine or _is_settled(cell, results):
                 continue
-            if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
-                judges = judges_of(open_data(cell.data), device)
             beside = _num_claimed(results)
             try:
+                if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
+                    judges = judges_of(open_data(cell.data), where)
                 content = run_cell(cell, judges, _aside(cell, results), watch)
-            except (InputError, torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not isinstance(error, InputError) and not is_out_of_memory(error):
-                    raise
-                known = isinstance(error, InputError)
-                why = str(error) if known else "the memory was not enough; fewer jobs leave it more"
+            except (InputError, RuntimeError, MemoryError) as error:
+                why = _why_it_failed(error)
                 _aside(cell, results, ".failed").touch()
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {why}")
                 continue
@@ -113,6 +111,15 @@ def _run_alone(
             _write(content | {"jobs": beside}, cell.path(results))
             shutil.rmtree(_aside(cell, results))
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
+
+
+def _why_it_failed(error: Exception) -> str:
+    """What kept a cell from being run; what is no business of a cell goes on its way."""
+    if isinstance(error, InputError):
+        return str(error)
+    if is_out_of_memory(error):
+        return "the memory was not enough; fewer jobs leave it more"
+    raise error
 
 
 def _num_claimed(results: Path) -> int:
@@ -130,7 +137,7 @@ def _aside(cell: Cell, results: Path, ending: str = "") -> Path:
     return results / UNFINISHED / f"{cell.key}{ending}"
 
 
-def judges_of(dataset: Dataset, device: str = "auto") -> Judges:
+def judges_of(dataset: Dataset, device: str | torch.device = "auto") -> Judges:
     """Those of every way to judge, made once for all cells of a data set."""
     judges: Judges = {}
     for judgement in JUDGEMENTS:
@@ -228,6 +235,20 @@ def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
 def _run_together(
     cells: Sequence[Cell], results: Path, device: str, jobs: int, tell: Callable[[str], None]
 ) -> None:
+    if not torch.cuda.is_available():
+        # Elsewhere the first process would take a GPU's memory to find out.
+        choose_device(device)
+    stopped, ended_early = _start_and_listen(cells, results, device, jobs, tell)
+    if stopped:
+        raise KeyboardInterrupt
+    if ended_early:
+        raise CellError("a process ended early; the same command goes on where it stopped")
+
+
+def _start_and_listen(
+    cells: Sequence[Cell], results: Path, device: str, jobs: int, tell: Callable[[str], None]
+) -> tuple[bool, bool]:
+    """Whether the processes were stopped, and whether one ended before its time."""
     from multiprocessing import get_context
     from queue import Empty
 
@@ -241,22 +262,19 @@ def _run_together(
     def are_busy() -> bool:
         return any(worker.is_alive() for worker in workers) or not said.empty()
 
-    stopped: KeyboardInterrupt | None = None
+    stopped = False
     while are_busy():
         try:
             while are_busy():
                 with suppress(Empty):
                     tell(said.get(timeout=0.2))
-        except KeyboardInterrupt as asked:
+        except KeyboardInterrupt:
             # They save where they stand; asked a second time, they stop at once.
-            stopped = asked
+            stopped = True
             for worker in workers:
                 if worker.is_alive() and worker.pid is not None:
                     os.kill(worker.pid, signal.SIGINT)
-    if stopped is not None:
-        raise stopped
-    if any(worker.exitcode for worker in workers):
-        raise CellError("a process ended early; the same command goes on where it stopped")
+    return stopped, any(worker.exitcode for worker in workers)
 
 
 def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: Any) -> None:
