@@ -36,9 +36,10 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 
 docs: $(READY)  ## put the figures of results/ into the texts, and write their report again
 	$(BIN)/targcn report results --fill README.md docs/*.md
-	rm -rf docs/report
-	$(BIN)/targcn report results --out docs/report
-	rm docs/report/index.html
+	rm -rf build/report
+	$(BIN)/targcn report results --out build/report
+	rm -r build/report/index.html docs/report
+	mv build/report docs/report
 
 clean:  ## remove what set-up and tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

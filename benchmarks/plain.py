@@ -105,7 +105,7 @@ class PlainTNTComplEx(nn.Module):
     def __init__(self, dataset: Any, settings: Any) -> None:
         super().__init__()
         self.settings, num_relations = settings, 2 * len(dataset.relations)
-        ticks = torch.from_numpy(dataset.timeline.ticks.astype("int64"))
+        ticks = torch.from_numpy(np.unique(dataset.train.times).astype("int64"))
         self.register_buffer("ticks", ticks, persistent=False)
         self.entities = self.table(len(dataset.entities))
         self.relations, self.lasting = self.table(num_relations), self.table(num_relations)
@@ -127,7 +127,7 @@ class PlainTNTComplEx(nn.Module):
 
     def factors(self, subjects: Tensor, relations: Tensor, times: Tensor) -> list[Complex]:
         """Those of the subject, of the relation at that time, and of the relation at any."""
-        rows = torch.searchsorted(self.ticks, times)
+        rows = torch.searchsorted(self.ticks, times).clamp(max=len(self.ticks) - 1)
         timed = multiply(halves(self.relations(relations)), halves(self.times(rows)))
         return [halves(self.entities(subjects)), timed, halves(self.lasting(relations))]
 

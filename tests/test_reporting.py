@@ -196,7 +196,7 @@ def test_times_are_those_of_runs_that_had_the_machine_to_themselves() -> None:
     results |= {key: results[key] | took for key in others}
     (table,) = tables_of(experiment, "icews14", results)
     assert table.rows[0][2] == f"{results[first]['trained']['seconds_per_epoch']:.2f}"
-    assert table.notes == ("the times leave out seeds that shared the machine",)
+    assert table.notes == ("DistMult: times of the seeds that did not share the machine",)
 
 
 def test_the_papers_figures_stand_only_under_their_filter_and_split() -> None:

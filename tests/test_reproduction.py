@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -304,14 +305,16 @@ def test_a_cell_that_does_not_fit_fails_alone(
     told: list[str] = []
     with pytest.raises(CellError):
         run_cells([large, small], tmp_path, "cpu", tell=told.append)
-    assert "failed: the memory was not enough; fewer jobs leave it more" in told[0]
+    assert told[0].endswith("failed: the memory was not enough")
     (result,) = read_results(tmp_path).values()
     assert (result["cell"]["model"], result["jobs"]) == ("decayed-copy", 1)
 
 
 def test_a_result_says_how_many_ran_beside_it(tmp_path: Path) -> None:
     (tmp_path / UNFINISHED).mkdir()
-    (tmp_path / UNFINISHED / "another.claim").touch()
+    # This process is there; one of no number, or of a number that nobody has, is not.
+    for name, content in (("here", str(os.getpid())), ("killed", str(2**22 + 1)), ("odd", "")):
+        (tmp_path / UNFINISHED / f"{name}.claim").write_text(content)
     run_cells([cell("seen")], tmp_path, "cpu")
     assert read_results(tmp_path)[cell("seen").key]["jobs"] == 2
 
@@ -320,7 +323,10 @@ def test_stopping_the_first_of_several_processes_stops_them_all(tmp_path: Path) 
     """Asked alone, as by a kill; each saves where it stands, and nothing is left claimed."""
     program = [sys.executable, "-m", "targcn", "reproduce", "main", "--quick", "--jobs", "2"]
     process = subprocess.Popen(
-        [*program, "--results", tmp_path], stdout=subprocess.PIPE, text=True, start_new_session=True
+        [*program, "--device", "cpu", "--results", tmp_path],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert process.stdout is not None
     try:

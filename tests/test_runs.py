@@ -6,10 +6,10 @@ from statistics import mean
 
 import pytest
 
-from targcn.cells import _cells
+from targcn.cells import cells_of
 from targcn.config import build
 from targcn.errors import InputError
-from targcn.experiments import JUDGEMENTS, Row
+from targcn.experiments import JUDGEMENTS, Experiment, Row
 from targcn.filtering import FILTERS
 from targcn.models import MODELS, find_model
 from targcn.runs import FOLDER, find_run, list_runs, read_run
@@ -70,7 +70,8 @@ TO_REACH = [
 
 @pytest.mark.parametrize(("model", "run", "data"), TO_REACH)
 def test_what_was_measured_reaches_the_figures_of_the_run(model: str, run: str, data: str) -> None:
-    cells = _cells(Row("x", model, run), data, 3, quick=False)
+    experiment = Experiment("one", "", "", (data,), rows=(Row("it", model, run),))
+    [(_, cells)] = cells_of(experiment, data, 3)
     paths = [cell.path(RESULTS) for cell in cells if cell.path(RESULTS).exists()]
     if not paths:
         pytest.skip("no result is kept")

@@ -20,7 +20,7 @@ from targcn import training
 from targcn.checkpoint import Run, load_run, read_state
 from targcn.cli import main
 from targcn.errors import InputError
-from targcn.evaluation import evaluate
+from targcn.evaluation import Judge, evaluate
 from targcn.fitting import fit, resume
 from targcn.models.targcn import TARGCN
 from targcn.training import Sign, Trainer, Training, TrainingStopped
@@ -416,6 +416,24 @@ def test_judging_a_stopped_run_says_that_it_was_stopped(
         resume(folder, device="cpu")
     sentence = f"{folder} was stopped before its end; go on with: targcn train --resume {folder}"
     assert said == [f"targcn: {sentence}\n", ""]
+
+
+def test_a_signal_during_the_last_look_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(epochs=2)
+    report, looks = Judge.report, []
+
+    def look(judge: Judge, run: Run) -> Any:
+        looks.append(judge.split)
+        if len(looks) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return report(judge, run)
+
+    monkeypatch.setattr(Judge, "report", look)
+    with pytest.raises(TrainingStopped, match="after its last epoch"):
+        train(tmp_path / "run", epochs=2, validate_every=2)
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
 
 
 # --- processes ------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def is_unfinished(folder: Path | str) -> bool:
         return False
     try:
         trained = json.loads((folder / METRICS).read_text(encoding="utf-8"))["trained"]
-        return not dict(trained).get("finished")
+        return not dict(trained).get("finished", bool(trained))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 

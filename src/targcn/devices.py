@@ -56,4 +56,5 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out, on whatever device."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return "not enough memory" in str(error) or "can't allocate memory" in str(error)
+    signs = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)

@@ -205,8 +205,9 @@ def _table_of_costs(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
     learned = [line for line in shown if any(result["trained"] for result in line.results)]
     shared = [line.row.name for line in learned if not _timed(line)]
     notes = [f"{'; '.join(shared)}: shared the machine, so no times"] if shared else []
-    if any(0 < len(_timed(line)) < len(line.results) for line in learned):
-        notes.append("the times leave out seeds that shared the machine")
+    partly = [line.row.name for line in learned if 0 < len(_timed(line)) < len(line.results)]
+    if partly:
+        notes.append(f"{'; '.join(partly)}: times of the seeds that did not share the machine")
     notes += _notes(shown)
     return Table(f"{about}: what it cost, {over}", heads, tuple(rows), tuple(notes))
 

@@ -57,21 +57,22 @@ def run_cells(
 ) -> None:
     """Run the cells that have no result yet, by several processes if asked to."""
     distinct = list({cell.key: cell for cell in cells}.values())
-    for failure in (_aside(cell, results, ".failed") for cell in distinct):
-        if failure.exists():
-            failure.unlink()
+    for cell in distinct:
+        _aside(cell, results, ".failed").unlink(missing_ok=True)
+    ended_early = False
     try:
         if jobs > 1:
-            _run_together(distinct, results, device, jobs, tell)
+            ended_early = _run_together(distinct, results, device, jobs, tell)
         else:
             _run_alone(distinct, results, device, 1, watch, tell)
     except KeyboardInterrupt:
         tell("stopped; the same command goes on where it stood")
         raise
     left = [cell for cell in distinct if _aside(cell, results, ".failed").exists()]
-    if left:
-        failed = [cell.path(results).stem for cell in left]
-        raise CellError(f"{', '.join(failed)} failed; the same command tries again")
+    wrong = [f"{', '.join(cell.path(results).stem for cell in left)} failed"] if left else []
+    wrong += ["a process ended early"] if ended_early else []
+    if wrong:
+        raise CellError(f"{' and '.join(wrong)}; the same command tries again")
 
 
 def _run_alone(
@@ -96,35 +97,46 @@ def _run_alone(
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
             if not mine or _is_settled(cell, results):
                 continue
-            beside = _num_claimed(results)
+            beside = _num_running(results)
             try:
                 if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
                     judges = judges_of(open_data(cell.data), where)
                 content = run_cell(cell, judges, _aside(cell, results), watch)
             except (InputError, RuntimeError, MemoryError) as error:
-                why = _why_it_failed(error)
+                why = _why_it_failed(error, jobs)
+                if where.type == "cuda":
+                    torch.cuda.empty_cache()
                 _aside(cell, results, ".failed").touch()
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {why}")
                 continue
             # Times of processes that share a machine say little.
-            beside = max(jobs, beside, _num_claimed(results))
+            beside = max(jobs, beside, _num_running(results))
             _write(content | {"jobs": beside}, cell.path(results))
             shutil.rmtree(_aside(cell, results))
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
 
 
-def _why_it_failed(error: Exception) -> str:
+def _why_it_failed(error: Exception, jobs: int) -> str:
     """What kept a cell from being run; what is no business of a cell goes on its way."""
     if isinstance(error, InputError):
         return str(error)
     if is_out_of_memory(error):
-        return "the memory was not enough; fewer jobs leave it more"
+        return "the memory was not enough" + ("; fewer jobs leave it more" if jobs > 1 else "")
     raise error
 
 
-def _num_claimed(results: Path) -> int:
+def _num_running(results: Path) -> int:
     """How many cells are being run into this folder now, by whomever."""
-    return len(list((results / UNFINISHED).glob("*.claim")))
+    return sum(map(_is_held, (results / UNFINISHED).glob("*.claim")))
+
+
+def _is_held(claim: Path) -> bool:
+    """Whether the process that a claim names is there; one that was killed leaves its claims."""
+    try:
+        os.kill(int(claim.read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _is_settled(cell: Cell, results: Path) -> bool:
@@ -217,7 +229,7 @@ def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
     path = _aside(cell, results, ".claim")
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        claim = path.open("w")
+        claim = path.open("a")
     with claim:
         try:
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -225,24 +237,27 @@ def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
             mine = os.path.samestat(os.fstat(claim.fileno()), path.stat())
         except OSError:
             mine = False
+        if mine:
+            claim.truncate(0)
+            print(os.getpid(), file=claim, flush=True)
         try:
             yield mine
         finally:
             if mine:
-                path.unlink()
+                path.unlink(missing_ok=True)
 
 
 def _run_together(
     cells: Sequence[Cell], results: Path, device: str, jobs: int, tell: Callable[[str], None]
-) -> None:
+) -> bool:
+    """Run cells by several processes; whether one of them ended before its time."""
     if not torch.cuda.is_available():
         # Elsewhere the first process would take a GPU's memory to find out.
         choose_device(device)
     stopped, ended_early = _start_and_listen(cells, results, device, jobs, tell)
     if stopped:
         raise KeyboardInterrupt
-    if ended_early:
-        raise CellError("a process ended early; the same command goes on where it stopped")
+    return ended_early
 
 
 def _start_and_listen(

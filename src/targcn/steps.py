@@ -57,6 +57,8 @@ class RecordableAdagrad(torch.optim.Optimizer):
 
 def compiled(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The loss in kernels that torch writes for it when it is first asked for, if it can."""
+    # Models share a loss, of which torch compiles a few variants only, and takes the rest as it is.
+    torch.compiler.reset()
     made = torch.compile(loss, dynamic=False)
 
     def call(*arguments: Any) -> Tensor:

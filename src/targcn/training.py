@@ -170,6 +170,10 @@ class Trainer:
                     self._run_epoch()
                 if self._is_due():
                     self._look()
+            # One that came while the last epoch was looked at.
+            [stopping] = self.team.anyone(self.stop.is_set())
+        if stopping:
+            raise TrainingStopped("stopped after its last epoch")
         self.model.load_state_dict(self.best)
         if self.judge is not None and self.best_report is None:
             self.best_report = self.judge.report(self.run)

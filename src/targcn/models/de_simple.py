@@ -20,7 +20,9 @@ from targcn.facts.graph import TemporalGraph
 from targcn.models.contract import Queries
 from targcn.noise import combine, uniform
 
-# Numbers laid out at once on a GPU for what the entities are on every date of the calendar.
+# Years, months and days, and numbers laid out for what the entities are on all of them, up to
+# which a GPU takes the whole calendar at once.
+MOST_VALUES = 128
 MOST_WAVES = 1 << 26
 
 
@@ -72,7 +74,9 @@ class DESimplE(nn.Module):
     @property
     def recordable(self) -> bool:
         """Whether a step need not ask which dates it holds: on a GPU, if the calendar is short."""
-        return self.static.is_cuda and len(self.calendar) * self.phases[0].numel() <= MOST_WAVES
+        num_values = len(self.calendar)
+        fits = num_values <= MOST_VALUES and num_values * self.phases[0].numel() <= MOST_WAVES
+        return self.static.is_cuda and fits
 
     @property
     def places_per_query(self) -> int:
@@ -127,10 +131,10 @@ class DESimplE(nn.Module):
         More to multiply, mostly zeros, but the same for every batch: such a step can be recorded.
         """
         rows, columns = [of_still], [self.static.flatten(1)]
+        tables = (self.amplitudes, self.frequencies, self.phases)
         for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
             holds = dates[unit][:, None, None] == values[:, None]
             rows.append((holds * of_moving[:, None]).flatten(1))
-            tables = (self.amplitudes, self.frequencies, self.phases)
             of_unit = (table[unit][:, None] for table in tables)
             columns.append(waves(values[:, None, None], *of_unit).flatten(1))
         return torch.cat(rows, dim=1) @ torch.cat(columns, dim=1).T
