@@ -58,7 +58,8 @@ def run_cells(
     """Run the cells that have no result yet, by several processes if asked to."""
     distinct = list({cell.key: cell for cell in cells}.values())
     for cell in distinct:
-        _aside(cell, results, ".failed").unlink(missing_ok=True)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            _aside(cell, results, ".failed").unlink()
     ended_early = False
     try:
         if jobs > 1:
