@@ -38,7 +38,7 @@ docs: $(READY)  ## put the figures of results/ into the texts, and write their r
 	$(BIN)/targcn report results --fill README.md docs/*.md
 	rm -rf build/report
 	$(BIN)/targcn report results --out build/report
-	rm -r build/report/index.html docs/report
+	rm -rf build/report/index.html docs/report
 	mv build/report docs/report
 
 clean:  ## remove what set-up and tests leave behind

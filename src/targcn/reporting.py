@@ -156,8 +156,7 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
     }
     measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
     columns = [(data, which) for data in measured for which in ("static", "time-aware")]
-    rows, left_out = [], []
-    shown: list[Line] = []
+    rows, shown, left_out = [], [], []
     for number, row in enumerate(experiment.rows):
         lines = {data: of_data[number] for data, of_data in measured.items()}
         cells = [_mrr_of(lines[data], judgement, which) for data, which in columns]
@@ -165,7 +164,7 @@ def table_of_mrr(experiment: Experiment, results: Results) -> Table:
             left_out.append(row.name)
             continue
         rows.append((row.name, *cells))
-        shown += lines.values()
+        shown.append(row)
     notes = [f"{data}: {note}" for data, found in measured.items() for note in _of_seeds(found)]
     notes += _of_rows(shown)
     if left_out:
@@ -235,7 +234,7 @@ def _blank(line: Line, num_cells: int) -> list[str]:
 
 
 def _notes(lines: Sequence[Line]) -> tuple[str, ...]:
-    return (*_of_seeds(lines), *_of_rows(lines))
+    return (*_of_seeds(lines), *_of_rows([line.row for line in lines]))
 
 
 def _of_seeds(lines: Sequence[Line]) -> list[str]:
@@ -252,13 +251,13 @@ def _of_seeds(lines: Sequence[Line]) -> list[str]:
     ]
 
 
-def _of_rows(lines: Sequence[Line]) -> list[str]:
+def _of_rows(rows: Sequence[Row]) -> list[str]:
     """What has to be said of rows, those of which the same is true together."""
     said: dict[str, list[str]] = {}
-    for line in lines:
-        if line.row.note:
-            said.setdefault(line.row.note, []).append(line.row.name)
-    return [f"{'; '.join(dict.fromkeys(names))}: {note}" for note, names in said.items()]
+    for row in rows:
+        if row.note:
+            said.setdefault(row.note, []).append(row.name)
+    return [f"{'; '.join(names)}: {note}" for note, names in said.items()]
 
 
 def _mean_of(values: Sequence[float]) -> str:

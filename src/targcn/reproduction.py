@@ -264,7 +264,10 @@ def _run_together(
 def _start_and_listen(
     cells: Sequence[Cell], results: Path, device: str, jobs: int, tell: Callable[[str], None]
 ) -> tuple[bool, bool]:
-    """Whether the processes were stopped, and whether one ended before its time."""
+    """Whether the processes were stopped, and whether one ended before its time.
+
+    Raised from here, either would keep the queue until the program has left, as if it were leaked.
+    """
     from multiprocessing import get_context
     from queue import Empty
 

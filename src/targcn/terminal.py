@@ -67,9 +67,13 @@ def show_json(content: object) -> None:
     print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
+def leads() -> bool:
+    """Of several processes that were started together, the first one does the talking."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def _is_watched() -> bool:
-    # Of several processes that were started together, the first one draws.
-    return sys.stderr.isatty() and os.environ.get("RANK", "0") == "0"
+    return sys.stderr.isatty() and leads()
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """DE-SimplE against its formula, taken number by number, and the calendar it reads."""
 
-import json
 import math
 import signal
 from datetime import date, timedelta
@@ -20,7 +19,7 @@ from targcn.fitting import fit, resume
 from targcn.models import create, de_simple
 from targcn.models.de_simple import DESimplE
 from targcn.training import TrainingStopped
-from test_training import same_weights, stop_at
+from test_training import same_weights, stop_at, trace_of
 
 WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n * 7 % 23) for n in range(40)], cuts=(40, 40))
 # Seen and unseen times, before and after all of them, relations in both directions.
@@ -173,8 +172,7 @@ def test_two_epochs_lower_the_loss_and_beat_chance(tmp_path: Path) -> None:
     """Who somebody meets under a relation never changes; chance is about .26."""
     data = planted(lambda s, r, t: s ^ (r + 1), 3)
     run = fit(data, "de-simple", out=tmp_path / "run", **SMALL)
-    lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
-    losses = [line["loss"] for line in lines if "loss" in line]
+    losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]
     assert losses[1] < 0.7 * losses[0]
     assert mrr(run) > 0.8
 

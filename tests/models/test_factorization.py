@@ -37,7 +37,7 @@ from targcn.models.arithmetic import changes, complex_product, in_parts, sum_of_
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.steps import RecordableAdagrad, set_rate
 from targcn.training import TrainingStopped
-from test_training import same_weights, stop_at
+from test_training import same_weights, stop_at, trace_of
 
 STATIC = ["distmult", "complex", "simple"]
 TEMPORAL = ["tcomplex", "tntcomplex", "chronor", "telm", "teast", "tcompounde"]
@@ -389,8 +389,7 @@ def test_two_epochs_lower_the_loss_and_beat_chance(name: str, tmp_path: Path) ->
     """Who somebody meets under a relation never changes; chance is about .26."""
     data = planted(lambda s, r, t: s ^ (r + 1), 3)
     run = targcn.fit(data, name, out=tmp_path / "run", **SMALL | OWN[name])
-    lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
-    losses = [line["loss"] for line in lines if "loss" in line]
+    losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]
     assert losses[1] < 0.7 * losses[0]
     assert mrr(run) > 0.8
 
@@ -534,8 +533,7 @@ def test_what_was_learned_in_a_warm_up_is_kept(tmp_path: Path) -> None:
     data = planted(lambda s, r, t: s ^ (1 if t < 12 else 2), 1)
     options = SMALL | {"epochs": 4, "warm_up": 3}
     run = targcn.fit(data, "telm", out=tmp_path / "run", **options)
-    lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
-    losses = [line["loss"] for line in lines if "loss" in line]
+    losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]
     assert losses[3] < losses[2] < 0.5 * losses[0]
     assert mrr(run) > 0.95
 

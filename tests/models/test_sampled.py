@@ -1,6 +1,5 @@
 """The models that learn from drawn entities: their papers' formulas, and what is drawn for them."""
 
-import json
 import math
 import re
 import signal
@@ -39,7 +38,7 @@ from targcn.models import create
 from targcn.models.boxte import distance
 from targcn.models.sampled import NO_SCORE, Sampled, self_adversarial_loss, softmax_loss
 from targcn.training import TrainingStopped
-from test_training import same_weights, stop_at
+from test_training import same_weights, stop_at, trace_of
 
 NAMES = ["boxte", "atise"]
 LOSSES = ["softmax", "self-adversarial"]
@@ -591,8 +590,7 @@ def test_two_epochs_lower_the_loss_and_beat_chance(name: str, loss: str, tmp_pat
     """Who somebody meets under a relation never changes; chance is about .26."""
     data = planted(lambda s, r, t: s ^ (r + 1), 3)
     run = targcn.fit(data, name, out=tmp_path / "run", loss=loss, **SMALL | WIDE[name])
-    lines = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
-    losses = [line["loss"] for line in lines if "loss" in line]
+    losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]
     assert losses[1] < 0.9 * losses[0]
     assert mrr(run) > (0.75 if loss == "softmax" else 0.5)
 

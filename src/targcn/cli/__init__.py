@@ -21,6 +21,7 @@ from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
 from targcn.cli.runs import evaluate_run, list_models, train
 from targcn.errors import InputError
+from targcn.terminal import leads
 
 SECONDS_TO_TALK = 5.0
 
@@ -54,23 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
     except KeyboardInterrupt:
-        if _leads():
+        if leads():
             print("targcn: stopped", file=sys.stderr)
         sys.exit(130)
 
 
 def _complain(sentence: str) -> None:
-    if _leads():
+    if leads():
         print(f"targcn: {sentence}", file=sys.stderr)
     else:
         # The launcher ends everyone when one has left, so the first must have said it by then.
         time.sleep(SECONDS_TO_TALK)
     sys.exit(2)
-
-
-def _leads() -> bool:
-    """Of several processes that were started together, the first one does the talking."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def program() -> None:

@@ -72,6 +72,11 @@ class DESimplE(nn.Module):
         self.begins = [len(years), len(years) + len(months)]
 
     @property
+    def tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What `waves` are made of."""
+        return self.amplitudes, self.frequencies, self.phases
+
+    @property
     def recordable(self) -> bool:
         """Whether a step need not ask which dates it holds: on a GPU, if the calendar is short."""
         num_values = len(self.calendar)
@@ -102,8 +107,7 @@ class DESimplE(nn.Module):
 
     def score(self, queries: Queries, dates: Tensor, kept: Tensor | None = None) -> Tensor:
         """Every entity as the answer to each query."""
-        tables = (self.amplitudes, self.frequencies, self.phases)
-        own = (table.index_select(1, queries.subjects) for table in tables)
+        own = (table.index_select(1, queries.subjects) for table in self.tables)
         static = self.static.index_select(0, queries.subjects)
         subjects = torch.cat([static, waves(dates[..., None, None], *own).sum(0)], dim=-1)
         relations = self.relations.index_select(0, queries.relations % self.num_relations)
@@ -121,7 +125,8 @@ class DESimplE(nn.Module):
         for unit in range(3):
             # A year, month or day is shared by many queries: each has its waves made once.
             values, which = torch.unique(dates[unit], return_inverse=True)
-            candidates = waves(values[:, None, None, None], *(table[unit] for table in tables))
+            of_unit = (table[unit] for table in self.tables)
+            candidates = waves(values[:, None, None, None], *of_unit)
             scores = scores + _products(of_moving, which, candidates.flatten(2))
         return scores
 
@@ -131,11 +136,10 @@ class DESimplE(nn.Module):
         More to multiply, mostly zeros, but the same for every batch: such a step can be recorded.
         """
         rows, columns = [of_still], [self.static.flatten(1)]
-        tables = (self.amplitudes, self.frequencies, self.phases)
         for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
             holds = dates[unit][:, None, None] == values[:, None]
             rows.append((holds * of_moving[:, None]).flatten(1))
-            of_unit = (table[unit][:, None] for table in tables)
+            of_unit = (table[unit][:, None] for table in self.tables)
             columns.append(waves(values[:, None, None], *of_unit).flatten(1))
         return torch.cat(rows, dim=1) @ torch.cat(columns, dim=1).T
 
