@@ -30,6 +30,10 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	for model in targcn seen decayed-copy; do \
 	  $(BIN)/targcn bench evaluate icews05-15 --model $$model --out $(RESULTS)/evaluate-$$model.json || exit; \
 	done
+	for model in boxte atise; do for compile in false true; do \
+	  $(BIN)/targcn bench evaluate icews14 --model $$model --rank 40 --compile $$compile --repeats 1 --plain none \
+	    --out $(RESULTS)/evaluate-$$model-compile-$$compile.json || exit; \
+	done; done
 	$(BIN)/targcn bench predict icews05-15 --run published-code --out $(RESULTS)/predict.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json

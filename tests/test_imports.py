@@ -21,6 +21,7 @@ LEAVES = sorted({f"models.{entry.module}" for entry in MODELS.values()})
 # The package itself is the door to all rooms.
 ORDER = [
     "errors",
+    "devices",
     "files",
     "drawing",
     "config",
@@ -49,7 +50,6 @@ ORDER = [
     "models.sampled",
     *LEAVES,
     "checkpoint",
-    "devices",
     "distributed",
     "filtering",
     "evaluation",

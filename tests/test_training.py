@@ -80,6 +80,7 @@ def test_compiled_steps_are_the_same_steps() -> None:
     compiled = fit(DATA, "boxte", compile=True, **options)
     for name, weights in plain.model.state_dict().items():
         torch.testing.assert_close(compiled.model.state_dict()[name], weights)
+    assert compiled.report.metrics == plain.report.metrics
 
 
 def test_steps_that_cannot_be_compiled_say_so_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,7 @@ def test_steps_that_cannot_be_compiled_say_so_and_go_on(monkeypatch: pytest.Monk
         return call
 
     monkeypatch.setattr(torch, "compile", compile)
-    with pytest.warns(RuntimeWarning, match="the steps are not compiled: no C compiler$"):
+    with pytest.warns(RuntimeWarning, match="going on uncompiled: no C compiler$"):
         run = train(compile=True)
     assert len(tried) == 1
     assert same_weights(run, train())

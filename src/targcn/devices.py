@@ -1,9 +1,13 @@
-"""Where to compute, and how much memory may still be taken there."""
+"""Where to compute, how much memory may still be taken there, and kernels made for it."""
 
 import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from targcn.errors import InputError
 
@@ -58,3 +62,25 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     signs = ("out of memory", "not enough memory", "can't allocate memory", "ALLOC_FAILED")
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
+
+
+def compiled(
+    function: Callable[..., Tensor], instead: Callable[..., Tensor], **options: Any
+) -> Callable[..., Tensor]:
+    """A function in kernels that torch writes when it is first called; if it cannot, `instead`."""
+    made = torch.compile(function, **options)
+
+    def call(*arguments: Any) -> Tensor:
+        nonlocal made
+        try:
+            return made(*arguments)
+        except (
+            torch._dynamo.exc.TorchDynamoException,
+            torch._dynamo.exc.FailOnRecompileLimitHit,
+        ) as error:
+            reason = str(error).strip().splitlines()[0]
+            warnings.warn(f"going on uncompiled: {reason}", RuntimeWarning, stacklevel=2)
+            made = instead
+            return made(*arguments)
+
+    return call

@@ -121,6 +121,8 @@ class Judge:
         if ties not in TIES:
             raise InputError(f"ties {ties!r} is unknown; choose one of {', '.join(TIES)}")
         model = run.model.to(self.device)
+        if run.training.get("compile") and hasattr(model, "compile_scores"):
+            model.compile_scores()
         with self.team.together():
             mine = rank(model, self.queries, self.targets, self.graph, self.known, ties, progress)
         return {which: self.team.join_shares(mine[which], self.num_queries) for which in FILTERS}

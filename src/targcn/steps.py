@@ -5,7 +5,6 @@ Next room: training.
 
 import signal
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,25 +52,6 @@ class RecordableAdagrad(torch.optim.Optimizer):
                 state["sum"].addcmul_(weight.grad, weight.grad)
                 roots = state["sum"].sqrt().add_(self.EPSILON)
                 weight.addcdiv_(weight.grad.mul_(group["lr"]), roots, value=-1)
-
-
-def compiled(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The loss in kernels that torch writes for it when it is first asked for, if it can."""
-    # Models share a loss, of which torch compiles a few variants only, and takes the rest as it is.
-    torch.compiler.reset()
-    made = torch.compile(loss, dynamic=False)
-
-    def call(*arguments: Any) -> Tensor:
-        nonlocal made
-        try:
-            return made(*arguments)
-        except torch._dynamo.exc.TorchDynamoException as error:
-            reason = str(error).strip().splitlines()[0]
-            warnings.warn(f"the steps are not compiled: {reason}", RuntimeWarning, stacklevel=2)
-            made = loss
-            return loss(*arguments)
-
-    return call
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

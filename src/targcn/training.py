@@ -18,20 +18,13 @@ from torch import Tensor
 
 from targcn.batches import Batch, Batches
 from targcn.checkpoint import Run, write_result, write_state
-from targcn.devices import describe_device, is_out_of_memory
+from targcn.devices import compiled, describe_device, is_out_of_memory
 from targcn.distributed import ALONE, Team, shared_loss
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.files import atomic_file
 from targcn.filtering import Filter
-from targcn.steps import (
-    Replay,
-    compiled,
-    make_optimizer,
-    matmul_precision,
-    set_rate,
-    stop_on_signal,
-)
+from targcn.steps import Replay, make_optimizer, matmul_precision, set_rate, stop_on_signal
 
 SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_SIGNS = 0.5
@@ -61,7 +54,7 @@ class Training:
     """Matrix products of the steps on a GPU: high is TF32, several times as fast."""
 
     compile: bool = False
-    """Let torch write kernels for the steps, if a C compiler is there: a wait, then speed."""
+    """Let torch write kernels, if a C compiler is there: a wait, then faster steps and looks."""
 
     validate_every: int = 5
     """Epochs between two looks at the valid split."""
@@ -143,7 +136,9 @@ class Trainer:
         self.parts = 1
         self.loss_of = shared_loss(self.model, team)
         if training.compile:
-            self.loss_of = compiled(self.loss_of)
+            # Models share a loss, of which torch compiles a few variants only, and no more.
+            torch.compiler.reset()
+            self.loss_of = compiled(self.loss_of, instead=self.loss_of, dynamic=False)
         self.replay: Replay | None = None
         if device.type == "cuda" and self.model.recordable and team.size == 1:
             self.replay = Replay(self._descend, device)

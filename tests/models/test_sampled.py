@@ -2,6 +2,7 @@
 
 import math
 import re
+import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -240,6 +241,58 @@ def test_slices_of_the_entities_are_the_whole(
     assert sum(widths) == 7
     numbers = len(QUERIES) * 4 * model.layers
     assert max(widths) == min(max(most // numbers, 1), 7)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
+# What torch and its compiler warn of among themselves is not ours.
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", NAMES)
+def test_compiled_scores_are_the_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build(name)
+    whole = scores_of(model, QUERIES)
+    by_slice = type(model)._score_by_slice
+    num_sliced = []
+
+    def noting(self: Sampled, queries: Any, everyone: torch.Tensor) -> torch.Tensor:
+        num_sliced.append(len(queries))
+        return by_slice(self, queries, everyone)
+
+    monkeypatch.setattr(type(model), "_score_by_slice", noting)
+    model.compile_scores()
+    for most in (20, 13, 1):
+        torch.testing.assert_close(scores_of(model, QUERIES[:most]), whole[:most])
+    assert num_sliced == [1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_that_cannot_be_compiled_are_taken_by_slice(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch._dynamo
+
+    def compile(function: Any, **options: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            raise torch._dynamo.exc.TorchDynamoException("no C compiler\nwas found")
+
+        return call
+
+    model = build(name)
+    whole = scores_of(model, QUERIES)
+    monkeypatch.setattr(torch, "compile", compile)
+    monkeypatch.setattr("targcn.models.sampled.NUMBERS_PER_SLICE", {False: 500, True: 500})
+    model.compile_scores()
+    with pytest.warns(RuntimeWarning, match="going on uncompiled: no C compiler$"):
+        torch.testing.assert_close(scores_of(model, QUERIES), whole)
+
+
+def test_a_run_that_is_compiled_is_judged_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(Sampled, "compile_scores", lambda self: asked.append(True))
+    run = targcn.fit(WORLD.dataset, "boxte", rank=4, epochs=1, device="cpu")
+    targcn.evaluate(run, split="train", device="cpu")
+    assert not asked
+    targcn.evaluate(replace(run, training={"compile": True}), split="train", device="cpu")
+    assert asked
 
 
 @pytest.mark.parametrize("name", NAMES)

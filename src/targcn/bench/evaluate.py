@@ -60,7 +60,7 @@ def measure_evaluate(
     check_at_least(1, repeats=repeats)
     loops, place = load_plain(plain), choose_device(device)
     dataset, data = open_source(source)
-    made, _ = make_untrained(dataset, model, run, settings or {})
+    made, training = make_untrained(dataset, model, run, settings or {})
     num_facts = sum(data["num_facts"].values())
     forget_peak(place)
     begin = clock(place)
@@ -68,10 +68,11 @@ def measure_evaluate(
     index = _row("index", clock(place) - begin, facts=num_facts)
     index["peak_bytes"] = peak_bytes(place)
     forget_peak(place)
-    # Once before anything is timed: by then a GPU has met every shape.
+    # Once before anything is timed: by then a GPU, or a compiler, has met every shape.
     ranks = judge.ranks(made)
     peak = peak_bytes(place)
     sample = PlainSample(judge, made.model)
+    sample.score()
     turns: dict[str, Callable[[], object]] = {
         RANKING: lambda: judge.ranks(made, progress=progress),
         FIGURES: lambda: judge.sum_up(made, ranks, "mean"),
@@ -106,6 +107,7 @@ def measure_evaluate(
         "settings": asdict(made.settings),
         "split": split,
         "context": context,
+        "compile": training.compile,
         "num_queries": judge.num_queries,
         "repeats": repeats,
         "device": str(place),

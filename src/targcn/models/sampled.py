@@ -4,7 +4,7 @@ A model says how well some candidates answer each query; drawing the candidates,
 scoring all entities a slice at a time are here, once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.devices import compiled
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.graph import TemporalGraph
@@ -66,6 +67,7 @@ class Sampled(nn.Module):
         self.settings = settings
         self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
         self._truths = PerContext(_Truths)
+        self._score_all: Callable[..., Tensor] | None = None
 
     @property
     def places_per_query(self) -> int:
@@ -82,6 +84,20 @@ class Sampled(nn.Module):
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         """One row per query, one column per entity; the context is not looked at."""
         everyone = torch.arange(self.num_entities, device=queries.subjects.device)[None]
+        # For a single query torch would write another kernel.
+        if self._score_all is not None and len(queries) > 1:
+            return self._score_all(self, queries, everyone)
+        return self._score_by_slice(queries, everyone)
+
+    def compile_scores(self) -> None:
+        """Score all entities in kernels that torch writes when first asked: nothing is laid out."""
+        one = type(self)
+        if self._score_all is None:
+            self._score_all = compiled(
+                one.score, instead=one._score_by_slice, dynamic=True, fullgraph=True
+            )
+
+    def _score_by_slice(self, queries: Queries, everyone: Tensor) -> Tensor:
         numbers = max(len(queries), 1) * self.settings.rank * self.layers
         size = max(NUMBERS_PER_SLICE[everyone.is_cuda] // numbers, 1)
         starts = range(0, self.num_entities, size)
