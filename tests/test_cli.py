@@ -275,6 +275,18 @@ def test_a_damaged_run_is_explained(run: Path, tmp_path: Path) -> None:
     assert "damaged or half-written" in complaint("evaluate", broken)
 
 
+def test_without_a_compiler_a_sentence_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    words = ["--model", "boxte", "--compile", "true", "--epochs", "1", "--out", tmp_path / "run"]
+    answer = targcn("train", path, *words, "--device", "cpu", CXX="no compiler", CC="no compiler")
+    assert answer.returncode == 0, answer.stderr
+    # Of the steps, and of the scores of all entities.
+    said = answer.stderr.splitlines()
+    assert len(said) == 2
+    assert all(line.startswith("targcn: warning: going on uncompiled: ") for line in said)
+
+
 def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
     code = "from targcn.cli import main; main(['train', '--model', 'seen'])"
     for expected in ("congress-seen", "congress-seen-2"):

@@ -7,8 +7,10 @@ prints one sentence and exits with 2.
 import os
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
@@ -69,12 +71,19 @@ def _complain(sentence: str) -> None:
     sys.exit(2)
 
 
+def _warn(message: Warning | str, *where: Any, **how: Any) -> None:
+    """A warning is a sentence too, without the line of code that gave it."""
+    if leads():
+        print(f"targcn: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
 def program() -> None:
     """The program `targcn`: the command line, then out at once.
 
     Taking torch down in order costs half a second at every exit, and nothing here needs it.
     """
     code = 0
+    warnings.showwarning = _warn
     try:
         main()
     except SystemExit as leaving:
