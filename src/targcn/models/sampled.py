@@ -20,7 +20,7 @@ from targcn.models.contract import PerContext, Queries
 from targcn.noise import combine, whole_numbers
 
 # Numbers laid out at once for the scores of a slice, on a CPU (in its cache) and on a GPU.
-NUMBERS_PER_SLICE = {False: 1 << 20, True: 1 << 25}
+NUMBERS_PER_SLICE = {False: 1 << 19, True: 1 << 25}
 # Instead of the score of a drawn entity that is no wrong answer: it weighs nothing, in any loss.
 NO_SCORE = -1e9
 
