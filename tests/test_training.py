@@ -68,12 +68,33 @@ def trainer_of(run: Run, **options: Any) -> Trainer:
     return trainer
 
 
+def needs_a_compiler(test: Any) -> Any:
+    test = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")(test)
+    # What torch and its compiler warn of among themselves is not ours.
+    return pytest.mark.filterwarnings("default")(test)
+
+
+def take_the_compiler_away(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """From now on nothing can be compiled; the list grows with every try."""
+    import torch._dynamo
+
+    tried: list[int] = []
+
+    def compile(function: Any, **options: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            tried.append(1)
+            raise torch._dynamo.exc.TorchDynamoException("no C compiler\nwas found")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compile)
+    return tried
+
+
 # --- learning -------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
-# What torch and its compiler warn of among themselves is not ours.
-@pytest.mark.filterwarnings("default")
+@needs_a_compiler
 def test_compiled_steps_are_the_same_steps() -> None:
     options = {"rank": 4, "epochs": 1, "batch_size": 270, "device": "cpu"}
     plain = fit(DATA, "boxte", **options)
@@ -84,18 +105,7 @@ def test_compiled_steps_are_the_same_steps() -> None:
 
 
 def test_steps_that_cannot_be_compiled_say_so_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch._dynamo
-
-    tried: list[int] = []
-
-    def compile(function: Any, dynamic: bool) -> Any:
-        def call(*arguments: Any) -> Any:
-            tried.append(1)
-            raise torch._dynamo.exc.TorchDynamoException("no C compiler\nwas found")
-
-        return call
-
-    monkeypatch.setattr(torch, "compile", compile)
+    tried = take_the_compiler_away(monkeypatch)
     with pytest.warns(RuntimeWarning, match="going on uncompiled: no C compiler$"):
         run = train(compile=True)
     assert len(tried) == 1

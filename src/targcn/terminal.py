@@ -72,6 +72,12 @@ def leads() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def say(sentence: str) -> None:
+    """A sentence of the program itself, beside what it was asked for."""
+    if leads():
+        print(f"targcn: {sentence}", file=sys.stderr)
+
+
 def _is_watched() -> bool:
     return sys.stderr.isatty() and leads()
 

@@ -2,7 +2,6 @@
 
 import math
 import re
-import shutil
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,7 +38,13 @@ from targcn.models import create
 from targcn.models.boxte import distance
 from targcn.models.sampled import NO_SCORE, Sampled, self_adversarial_loss, softmax_loss
 from targcn.training import TrainingStopped
-from test_training import same_weights, stop_at, trace_of
+from test_training import (
+    needs_a_compiler,
+    same_weights,
+    stop_at,
+    take_the_compiler_away,
+    trace_of,
+)
 
 NAMES = ["boxte", "atise"]
 LOSSES = ["softmax", "self-adversarial"]
@@ -243,9 +248,7 @@ def test_slices_of_the_entities_are_the_whole(
     assert max(widths) == min(max(most // numbers, 1), 7)
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
-# What torch and its compiler warn of among themselves is not ours.
-@pytest.mark.filterwarnings("default")
+@needs_a_compiler
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_scores_are_the_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = build(name)
@@ -268,17 +271,9 @@ def test_compiled_scores_are_the_scores(name: str, monkeypatch: pytest.MonkeyPat
 def test_scores_that_cannot_be_compiled_are_taken_by_slice(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch._dynamo
-
-    def compile(function: Any, **options: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            raise torch._dynamo.exc.TorchDynamoException("no C compiler\nwas found")
-
-        return call
-
     model = build(name)
     whole = scores_of(model, QUERIES)
-    monkeypatch.setattr(torch, "compile", compile)
+    take_the_compiler_away(monkeypatch)
     monkeypatch.setattr("targcn.models.sampled.NUMBERS_PER_SLICE", {False: 500, True: 500})
     model.compile_scores()
     with pytest.warns(RuntimeWarning, match="going on uncompiled: no C compiler$"):

@@ -23,7 +23,7 @@ from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
 from targcn.cli.runs import evaluate_run, list_models, train
 from targcn.errors import InputError
-from targcn.terminal import leads
+from targcn.terminal import leads, say
 
 SECONDS_TO_TALK = 5.0
 
@@ -57,15 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
     except KeyboardInterrupt:
-        if leads():
-            print("targcn: stopped", file=sys.stderr)
+        say("stopped")
         sys.exit(130)
 
 
 def _complain(sentence: str) -> None:
-    if leads():
-        print(f"targcn: {sentence}", file=sys.stderr)
-    else:
+    say(sentence)
+    if not leads():
         # The launcher ends everyone when one has left, so the first must have said it by then.
         time.sleep(SECONDS_TO_TALK)
     sys.exit(2)
@@ -73,8 +71,7 @@ def _complain(sentence: str) -> None:
 
 def _warn(message: Warning | str, *where: Any, **how: Any) -> None:
     """A warning is a sentence too, without the line of code that gave it."""
-    if leads():
-        print(f"targcn: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    say(f"warning: {' '.join(str(message).split())}")
 
 
 def program() -> None:

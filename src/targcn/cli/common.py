@@ -1,6 +1,5 @@
 """What several commands share: how a source is opened, how a run is loaded."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -8,7 +7,7 @@ from cyclopts import Parameter
 
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
-from targcn.terminal import leads, receiving
+from targcn.terminal import receiving, say
 
 if TYPE_CHECKING:
     from targcn.checkpoint import Run
@@ -47,6 +46,5 @@ def warn_if_unfinished(folder: Path) -> None:
     """Say so where the weights of a run are those of a training that was stopped."""
     from targcn.checkpoint import is_unfinished
 
-    if leads() and is_unfinished(folder):
-        message = f"{folder} was stopped before its end; go on with: targcn train --resume {folder}"
-        print(f"targcn: {message}", file=sys.stderr)
+    if is_unfinished(folder):
+        say(f"{folder} was stopped before its end; go on with: targcn train --resume {folder}")

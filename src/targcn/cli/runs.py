@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from targcn.cli.common import AsJson, Context, Device, HowToRead, load_folder, open_source
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
-from targcn.terminal import counting, show, show_json, show_report, table_of, training_bar
+from targcn.terminal import counting, say, show, show_json, show_report, table_of, training_bar
 
 if TYPE_CHECKING:
     from targcn.checkpoint import Run
@@ -144,9 +144,7 @@ def train(
                     )
         except TrainingStopped as stopped:
             with team.together():
-                if team.leads:
-                    message = f"targcn: {stopped}; go on with: targcn train --resume {out}"
-                    print(message, file=sys.stderr)
+                say(f"{stopped}; go on with: targcn train --resume {out}")
             sys.exit(130)
     if team.leads:
         _show_trained(trained, out, device)
