@@ -112,6 +112,23 @@ def test_steps_that_cannot_be_compiled_say_so_and_go_on(monkeypatch: pytest.Monk
     assert same_weights(run, train())
 
 
+def test_the_smaller_last_batch_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = set()
+
+    def compile(function: Any, **options: Any) -> Any:
+        def call(queries: Any, answers: Any, drawn: Any) -> Any:
+            sizes.add(len(answers))
+            return function(queries, answers, drawn)
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compile)
+    assert 2 * len(DATA.train) % 64
+    run = train(compile=True, batch_size=64)
+    assert sizes == {64}
+    assert same_weights(run, train(batch_size=64))
+
+
 def test_the_loss_falls_and_the_answers_are_found(tmp_path: Path) -> None:
     run = train(tmp_path / "run", epochs=20, validate_every=5, learning_rate=0.03)
     losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]

@@ -26,7 +26,7 @@ Side = Literal["both", "object", "subject"]
 TIES: Final[tuple[Ties, ...]] = ("optimistic", "mean", "pessimistic")
 HITS: Final = (1, 3, 10)
 # A batch of scores larger than this is no faster, only hungrier; a CPU's should fit its cache.
-MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 256 << 20}
+MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 
 Figures = dict[str, float]
 Progress = Callable[[int, int], None]

@@ -123,7 +123,9 @@ class Trainer:
         self.folder = folder if team.leads else None
         self.watch = watch if team.leads else None
         self.model = run.model.to(device)
-        self.optimizer = make_optimizer(self.model, training.optimizer, training.learning_rate)
+        self.optimizer = make_optimizer(
+            self.model, training.optimizer, training.learning_rate, training.compile
+        )
         dataset = run.dataset
         self.batches = Batches(self.model, dataset, training.batch_size, run.seed, device, team)
         self.num_steps = self.batches.num_steps
@@ -134,7 +136,7 @@ class Trainer:
         self.best_report: Report | None = None
         # Out of memory, a step is taken in more parts: the same gradient in less space.
         self.parts = 1
-        self.loss_of = shared_loss(self.model, team)
+        self.loss_of = self.loss_of_last = shared_loss(self.model, team)
         if training.compile:
             # Models share a loss, of which torch compiles a few variants only, and no more.
             torch.compiler.reset()
@@ -213,7 +215,7 @@ class Trainer:
         set_rate(self.optimizer, self._learning_rate(step))
         while True:
             try:
-                if self.replay is not None and len(batch) == self.training.batch_size:
+                if self.replay is not None and self._is_whole(batch):
                     return self.replay.take(batch)
                 return self._descend(batch)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
@@ -228,14 +230,19 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
         size = -(-len(batch) // self.parts)
+        # Kernels for the smaller last batch would be waited for longer than they save.
+        loss_of = self.loss_of if self._is_whole(batch) else self.loss_of_last
         for first in range(0, len(batch), size):
             part = batch[first : first + size]
-            loss = self.loss_of(part.queries, part.answers, part.drawn)
+            loss = loss_of(part.queries, part.answers, part.drawn)
             loss = loss * (len(part) / len(batch) * batch.weight)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()
         self.optimizer.step()
         return total
+
+    def _is_whole(self, batch: Batch) -> bool:
+        return len(batch) * self.team.size == self.training.batch_size
 
     def _learning_rate(self, step: int) -> float:
         rate = self.training.learning_rate

@@ -37,7 +37,7 @@ from targcn.models.arithmetic import changes, complex_product, in_parts, sum_of_
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.steps import RecordableAdagrad, set_rate
 from targcn.training import TrainingStopped
-from test_training import same_weights, stop_at, trace_of
+from test_training import needs_a_compiler, same_weights, stop_at, trace_of
 
 STATIC = ["distmult", "complex", "simple"]
 TEMPORAL = ["tcomplex", "tntcomplex", "chronor", "telm", "teast", "tcompounde"]
@@ -605,8 +605,18 @@ def test_the_best_weights_count_as_they_did_when_they_were_judged(
 
 @pytest.mark.parametrize("rate", [0.1, torch.tensor(0.1)], ids=["number", "tensor"])
 def test_the_recordable_adagrad_takes_torchs_steps(rate: float | torch.Tensor) -> None:
+    takes_torchs_steps(rate)
+
+
+@needs_a_compiler
+def test_it_takes_them_in_kernels_that_torch_writes_too() -> None:
+    torch.compiler.reset()
+    takes_torchs_steps(torch.tensor(0.1), compile=True)
+
+
+def takes_torchs_steps(rate: float | torch.Tensor, compile: bool = False) -> None:
     tables = [build("telm", **REGULARISED) for _ in range(2)]
-    ours = RecordableAdagrad(tables[0].parameters(), rate)
+    ours = RecordableAdagrad(tables[0].parameters(), rate, compile)
     theirs = torch.optim.Adagrad(tables[1].parameters(), lr=0.1)
     for number in range(12):
         for model, optimizer in zip(tables, (ours, theirs), strict=True):
