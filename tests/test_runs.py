@@ -56,8 +56,6 @@ def test_the_figures_to_reach_are_the_papers() -> None:
 RESULTS = Path(__file__).parent.parent / "results"
 # How far below its figure a run may stay; by default .01.
 SLACK = {"atise": 0.012}
-# Known to miss; docs/experiments.md says so.
-MISSED = {("targcn", "bique", "icews05-15")}
 
 
 TO_REACH = [
@@ -78,8 +76,7 @@ def test_what_was_measured_reaches_the_figures_of_the_run(model: str, run: str, 
     results = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     for which, (wanted, *_) in find_run(model, run, data).figures.items():
         reached = mean(result["figures"][JUDGEMENTS[0]][which]["mrr"] for result in results)
-        enough = reached >= wanted - SLACK.get(model, 0.01)
-        assert enough == ((model, run, data) not in MISSED), (which, reached)
+        assert reached >= wanted - SLACK.get(model, 0.01), which
 
 
 def test_a_data_set_may_have_a_file_of_its_own() -> None:

@@ -25,7 +25,7 @@ Ties = Literal["optimistic", "mean", "pessimistic"]
 Side = Literal["both", "object", "subject"]
 TIES: Final[tuple[Ties, ...]] = ("optimistic", "mean", "pessimistic")
 HITS: Final = (1, 3, 10)
-# A batch of scores larger than this is no faster, only hungrier; a CPU's should fit its cache.
+# A batch of scores larger than this is hardly faster, only hungrier; a CPU's should fit its cache.
 MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 
 Figures = dict[str, float]
