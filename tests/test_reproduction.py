@@ -327,6 +327,8 @@ def test_stopping_the_first_of_several_processes_stops_them_all(tmp_path: Path) 
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Tests that run in the background may have been told to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     try:

@@ -278,22 +278,19 @@ def _start_and_listen(
     for worker in workers:
         worker.start()
 
-    def are_busy() -> bool:
-        return any(worker.is_alive() for worker in workers) or not said.empty()
-
     stopped = False
-    while are_busy():
+    while True:
         try:
-            while are_busy():
+            while any(worker.is_alive() for worker in workers) or not said.empty():
                 with suppress(Empty):
                     tell(said.get(timeout=0.2))
+            return stopped, any(worker.exitcode for worker in workers)
         except KeyboardInterrupt:
             # They save where they stand; asked a second time, they stop at once.
             stopped = True
             for worker in workers:
                 if worker.is_alive() and worker.pid is not None:
                     os.kill(worker.pid, signal.SIGINT)
-    return stopped, any(worker.exitcode for worker in workers)
 
 
 def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: Any) -> None:

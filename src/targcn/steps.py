@@ -17,7 +17,7 @@ from targcn.devices import compiled
 
 
 def make_optimizer(
-    model: torch.nn.Module, name: str, learning_rate: float, compile: bool = False
+    model: torch.nn.Module, name: str, learning_rate: float, compile: bool
 ) -> torch.optim.Optimizer:
     parameters = list(model.parameters())
     on_gpu = parameters[0].device.type == "cuda"

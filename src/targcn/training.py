@@ -222,7 +222,9 @@ class Trainer:
                 # A process of a team cannot take a step again that the others have taken.
                 if not is_out_of_memory(error) or self.parts >= len(batch) or self.team.size > 1:
                     raise
-                self.parts, self.replay = self.parts * 2, None
+                self.parts *= 2
+                if self._is_whole(batch):
+                    self.replay = None
                 self._trace(out_of_memory=True, parts_per_step=self.parts)
 
     def _descend(self, batch: Batch) -> Tensor:

@@ -10,6 +10,7 @@ from copy import deepcopy
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -609,9 +610,12 @@ def test_the_recordable_adagrad_takes_torchs_steps(rate: float | torch.Tensor) -
 
 
 @needs_a_compiler
-def test_it_takes_them_in_kernels_that_torch_writes_too() -> None:
+def test_it_takes_them_in_kernels_that_torch_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    spy = Mock(wraps=torch.compile)
+    monkeypatch.setattr(torch, "compile", spy)
     torch.compiler.reset()
     takes_torchs_steps(torch.tensor(0.1), compile=True)
+    spy.assert_called_once()
 
 
 def takes_torchs_steps(rate: float | torch.Tensor, compile: bool = False) -> None:
