@@ -310,6 +310,21 @@ def test_a_cell_that_does_not_fit_fails_alone(
     assert (result["cell"]["model"], result["jobs"]) == ("decayed-copy", 1)
 
 
+def test_several_processes_begin_with_what_leaves_room_on_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among themselves they keep their order, as do the others."""
+    taken: list[str] = []
+    monkeypatch.setattr(
+        reproduction,
+        "_run_together",
+        lambda cells, *others: taken.extend(f"{one.model} {one.seed}" for one in cells),
+    )
+    cells = [cell("targcn", 1), cell("tntcomplex", 1), cell("tntcomplex", 0), cell("targcn", 0)]
+    run_cells(cells, tmp_path, "cpu", jobs=2)
+    assert taken == ["targcn 1", "targcn 0", "tntcomplex 1", "tntcomplex 0"]
+
+
 def test_a_result_says_how_many_ran_beside_it(tmp_path: Path) -> None:
     (tmp_path / UNFINISHED).mkdir()
     # This process is there; one of no number, or of a number that nobody has, is not.
@@ -410,7 +425,9 @@ def test_all_experiments_at_a_quick_look(
         assert find_experiment(name).title in said
     assert "not run" not in said
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*.json")}
+    assert f"finished {len(before)} more in " in said
     call(*command)
+    assert "finished 0 more in " in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*.json")} == before
     call("report", str(results), "--out", str(tmp_path / "report"))
     page = (tmp_path / "report" / "index.html").read_text()

@@ -35,6 +35,7 @@ from targcn.facts.dataset import Dataset
 from targcn.files import atomic_file, explained
 from targcn.filtering import FILTERS
 from targcn.fitting import fit
+from targcn.models import find_model
 from targcn.runs import RunFile
 from targcn.training import Watch
 
@@ -63,6 +64,8 @@ def run_cells(
     ended_early = False
     try:
         if jobs > 1:
+            # An embedding fills a GPU alone; what leaves room on it goes first, beside its like.
+            distinct.sort(key=lambda cell: not find_model(cell.model).reads_context)
             ended_early = _run_together(distinct, results, device, jobs, tell)
         else:
             _run_alone(distinct, results, device, 1, watch, tell)

@@ -1,5 +1,6 @@
 """`targcn reproduce`: an experiment of the paper by one command."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -92,12 +93,15 @@ def run_experiments(
             num_seeds = seeds or seeds_of(experiment, quick)
             for _, of_row in cells_of(experiment, name, num_seeds, quick):
                 cells += of_row
+    num_before = len(read_results(folder))
+    began = time.monotonic()
     failure: CellError | None = None
     try:
         with training_bar() as watch:
             run_cells(cells, folder, device, jobs, watch, show)
     except CellError as error:
         failure = error
+    seconds = time.monotonic() - began
     found = read_results(folder)
     for experiment, name in shown:
         for table in tables_of(experiment, name, found, seeds, quick):
@@ -108,6 +112,7 @@ def run_experiments(
             show(printed, folded=False)
             for note in table.notes:
                 show(note)
-    show(f"\nkept in {folder}; pages of it all: targcn report {folder} --out report")
+    show(f"\nfinished {len(found) - num_before} more in {seconds:,.0f} s, kept in {folder}")
+    show(f"pages of it all: targcn report {folder} --out report")
     if failure is not None:
         raise failure
