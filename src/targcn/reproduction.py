@@ -300,6 +300,9 @@ def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: An
     """What each of several processes does: its share, and no noise when it is stopped."""
     # A Ctrl-C is the first process's, which passes it on once.
     os.setpgrp()
+    # torch would start as many compilers as there are processors, for each of these.
+    share = max((os.cpu_count() or 1) // jobs, 1)
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(share))
     threading.Thread(target=_leave_with_the_first, daemon=True).start()
     try:
         _run_alone(cells, results, device, jobs, tell=said.put)
