@@ -24,7 +24,7 @@ from targcn.models import find_model
 from targcn.runs import find_run
 from targcn.training import Training
 
-# Seed of the derived data sets: the paper's are random and unpublished.
+# Seed of the derived data sets, which are not the paper's own.
 DERIVING_SEED: Final = 0
 
 # A larger set is downloaded only for those who ask for it.
