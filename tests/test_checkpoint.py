@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from oracle import World
-from targcn.checkpoint import Run, load_run, save_run
+from targcn.checkpoint import Run, is_unfinished, load_run, read_state, save_run, write_state
 from targcn.errors import InputError
 from targcn.evaluation import evaluate
-from targcn.fitting import fit
+from targcn.fitting import fit, resume
+from targcn.training import Trainer
 
 FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
 
@@ -140,3 +141,89 @@ def test_a_run_without_its_data_is_refused(folder: Path, lost: str) -> None:
     shutil.rmtree(folder / "data")
     with pytest.raises(InputError, match="damaged or half-written"):
         load_run(folder)
+
+
+# --- runs that learn -----------------------------------------------------------------------
+
+LEARNED: dict[str, Any] = {"rank": 4, "epochs": 1, "batch_size": 16, "device": "cpu"}
+
+
+@pytest.fixture
+def learned(tmp_path: Path) -> Path:
+    fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "distmult", out=tmp_path / "run", **LEARNED)
+    return tmp_path / "run"
+
+
+def set_trained(folder: Path, trained: Any) -> None:
+    content = json.loads((folder / "metrics.json").read_text())
+    (folder / "metrics.json").write_text(json.dumps(content | {"trained": trained}))
+
+
+def test_a_run_is_unfinished_until_its_training_says_otherwise(learned: Path) -> None:
+    assert not is_unfinished(learned)
+    trained = json.loads((learned / "metrics.json").read_text())["trained"]
+    (learned / "state.safetensors").unlink()
+    for stopped in (trained | {"finished": False}, {}, None):
+        set_trained(learned, stopped)
+        assert is_unfinished(learned)
+    (learned / "metrics.json").unlink()
+    assert is_unfinished(learned)
+
+
+def test_a_rule_is_never_unfinished(run: Run, tmp_path: Path) -> None:
+    save_run(run, tmp_path / "run")
+    assert not is_unfinished(tmp_path / "run")
+
+
+def test_a_run_killed_in_its_first_second_is_unfinished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(_: Trainer) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "train", die)
+    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
+    with pytest.raises(KeyboardInterrupt):
+        fit(dataset, "distmult", out=tmp_path / "run", **LEARNED)
+    assert is_unfinished(tmp_path / "run")
+
+
+def test_a_run_that_is_saved_again_was_trained_as_before(learned: Path, tmp_path: Path) -> None:
+    save_run(load_run(learned), tmp_path / "again")
+    assert not is_unfinished(tmp_path / "again")
+    assert load_run(tmp_path / "again").trained == load_run(learned).trained
+    assert "Trained 1 epochs" in (tmp_path / "again" / "README.md").read_text()
+
+
+def test_a_run_that_is_kept_only_after_its_training_is_finished(tmp_path: Path) -> None:
+    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
+    save_run(fit(dataset, "distmult", **LEARNED), tmp_path / "run")
+    assert not is_unfinished(tmp_path / "run")
+
+
+def test_figures_that_were_damaged_are_refused(learned: Path) -> None:
+    for damage in ({"epochs": "many"}, [1], "long"):
+        set_trained(learned, damage)
+        for read in (load_run, is_unfinished):
+            with pytest.raises(
+                InputError, match=r"metrics\.json is damaged .*; train the run again"
+            ):
+                read(learned)
+
+
+def test_a_state_of_another_model_is_refused(learned: Path) -> None:
+    tensors, position = read_state(learned)
+    name = next(name for name in tensors if name.startswith("model/"))
+    for other in ({name: tensors[name][:, 1:]}, {"model/more": tensors[name].clone()}):
+        write_state(learned, tensors | other, position)
+        set_trained(learned, {})
+        with pytest.raises(InputError, match=r"state\.safetensors does not fit its run: model/"):
+            resume(learned, device="cpu")
+
+
+@pytest.mark.parametrize("position", [None, 7, "here"])
+def test_a_state_that_stands_nowhere_is_refused(learned: Path, position: Any) -> None:
+    tensors, _ = read_state(learned)
+    write_state(learned, tensors, position)
+    with pytest.raises(InputError, match=r"state\.safetensors does not say where it stands"):
+        read_state(learned)

@@ -99,13 +99,24 @@ def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
         assert word in answer.stdout
 
 
+def test_what_is_asked_about_is_not_in_the_context_unless_one_says_so(run: Path) -> None:
+    plain = targcn("evaluate", run, "--split", "valid", "--json")
+    assert json.loads(plain.stdout)["context"] == "train"
+    assert plain.stderr == ""
+    seen = targcn("evaluate", run, "--split", "valid", "--context", "train+valid", "--json")
+    assert json.loads(seen.stdout)["context"] == "train+valid"
+    for said in (seen, targcn("evaluate", run, "--split", "train")):
+        assert "facts that are asked about are in the context themselves" in said.stderr
+    assert json.loads(targcn("evaluate", run, "--json").stdout)["context"] == "train+valid"
+
+
 def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
     report = json.loads(targcn("evaluate", run, "--split", "valid", "--json").stdout)
     assert [report[key] for key in ("dataset", "model", "split", "context", "ties")] == [
         "congress",
         "decayed-copy",
         "valid",
-        "train+valid",
+        "train",
         "mean",
     ]
     assert set(report["metrics"]) == {"raw", "static", "time-aware"}
@@ -163,6 +174,17 @@ def test_tensorboard_curves_lie_beside_the_run(tmp_path: Path) -> None:
     answer = targcn("train", path, *flags)
     assert answer.returncode == 0, answer.stderr
     assert list((tmp_path / "run-tensorboard").glob("events*"))
+
+
+def test_curves_that_cannot_be_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    assert "is not a run" in complaint("train", "--resume", tmp_path / "gone", "--tensorboard")
+    assert list(tmp_path.iterdir()) == []
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    (tmp_path / "run-tensorboard").touch()
+    flags = ("--epochs", 1, "--size", 4, "--out", tmp_path / "run", "--tensorboard")
+    assert "a file stands where a folder is needed" in complaint("train", path, *flags)
 
 
 def test_predict_as_json(trained: Path) -> None:
@@ -238,8 +260,19 @@ def test_a_published_run_can_be_overridden(tmp_path: Path) -> None:
         (["train", "congres"], "did you mean 'congress'?"),
         (["data", "info", "icews41"], "did you mean 'icews14'?"),
         (["data", "derive", "unsene", "congress", "--out", "x"], "unsene"),
+        (
+            ["data", "derive", "unseen", "congress", "--out", "x", "--seed", "-1"],
+            "seed is -1; 0 or",
+        ),
+        (["data", "info", "congress", "--split-seed", "-1"], "split_seed is -1; 0 or more"),
         (["evaluate", "no-such-run"], "there is no run no-such-run"),
         (["train", "--seed", "seven"], "seven"),
+        (["train", "--seed", "-1"], "seed is -1; 0 up to 2147483647 was expected"),
+        (["train", "--seed", "9" * 20], "0 up to 2147483647 was expected"),
+        (["train", "--batch-size", "9" * 20], "2147483647 is the most"),
+        (["train", "--size", "9" * 11], "targcn with these settings needs more memory"),
+        (["train", "--resume", "r", "--epochs", "50"], "--resume goes on with r as it was begun"),
+        (["train", "icews14", "--resume", "r"], "leave out the data set, --model"),
         (["train", "--decoder", "bique", "--size", "20"], "16 or 24 would do"),
         (["train", "--neighbors", "0"], "at least 1"),
         (["train", "--epochs", "0"], "at least 1"),

@@ -143,7 +143,7 @@ def test_a_constant_added_to_every_score_changes_nothing(
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_batch_size_does_not_matter(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     expected = ranks_of(WORLD, FakeModel(few_values))
-    monkeypatch.setattr(evaluation, "_batch_size", lambda context: size)
+    monkeypatch.setattr(evaluation, "rows_at_once", lambda width, device: size)
     model = FakeModel(few_values)
     ranks = ranks_of(WORLD, model)
     assert all(torch.equal(ranks[which], expected[which]) for which in FILTERS)
@@ -202,7 +202,7 @@ MANY = World(5, 2, [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)])
 def test_a_batch_that_does_not_fit_is_halved(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr(evaluation, "_batch_size", lambda context: 32)
+    monkeypatch.setattr(evaluation, "rows_at_once", lambda width, device: 32)
     model = FakeModel(narrow(10, error))
     ranks, expected = ranks_of(MANY, model), ranks_of(MANY, FakeModel(few_values))
     assert all(torch.equal(ranks[which], expected[which]) for which in FILTERS)
@@ -223,12 +223,15 @@ def test_any_other_error_passes_through_at_once() -> None:
     assert model.batches == [60]
 
 
-@pytest.mark.parametrize(("free", "expected"), [(0, 1), (12_800, 20), (2**40, 4096)])
+@pytest.mark.parametrize(
+    ("free", "width", "expected"),
+    [(0, 5, 1), (12_800, 5, 20), (2**40, 5, 4096), (2**40, 10_488, 99), (2**40, 2_000_000, 1)],
+)
 def test_batches_grow_with_free_memory(
-    monkeypatch: pytest.MonkeyPatch, free: int, expected: int
+    monkeypatch: pytest.MonkeyPatch, free: int, width: int, expected: int
 ) -> None:
     monkeypatch.setattr(evaluation, "available_bytes", lambda device: free)
-    assert evaluation._batch_size(MANY.graph) == expected
+    assert evaluation.rows_at_once(width, torch.device("cpu")) == expected
 
 
 # --- the report ----------------------------------------------------------------------------
@@ -352,7 +355,7 @@ def test_ties_asked_for_are_used() -> None:
 
 
 def test_progress_ends_at_the_number_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation, "_batch_size", lambda context: 3)
+    monkeypatch.setattr(evaluation, "rows_at_once", lambda width, device: 3)
     steps: list[tuple[int, int]] = []
     report_of(WORLD, few_values, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(3, 4), (4, 4)]

@@ -1,10 +1,15 @@
 """Leave-one-out by the library against leaving a fact out of the data by hand."""
 
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 
-from targcn import Dataset, InputError, Run, explain, fit, open_dataset
-from targcn.explanation import in_words, plot
+from targcn import Dataset, InputError, Run, explain, explanation, fit, open_dataset
+from targcn.explanation import Explanation, Reason, in_words, plot
 from targcn.facts.dataset import Facts
 from targcn.prediction import predict
 
@@ -77,6 +82,28 @@ def test_two_steps_can_be_explained(small: Dataset) -> None:
     assert len(found.reasons) == found.num_facts == 5
 
 
+@pytest.mark.parametrize(
+    ("settings", "width"),
+    [({}, 9 + 5), ({"steps": 2}, 9 + 5 + 5 * 5), ({"activation_inside": True}, 9 + 4 * 5)],
+)
+def test_how_many_are_left_out_at_once_does_not_matter(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], width: int
+) -> None:
+    run = fit(small, "targcn", size=4, epochs=1, neighbors=5, window=0, **settings)
+    together = explain(run, "person 1", "meets", "person 2", 2005)
+    widths = []
+
+    def two_at_once(width: int, device: torch.device) -> int:
+        widths.append(width)
+        return 2
+
+    monkeypatch.setattr(explanation, "rows_at_once", two_at_once)
+    in_slices = explain(run, "person 1", "meets", "person 2", 2005)
+    assert widths == [width]
+    for one, other in zip(together.reasons, in_slices.reasons, strict=True):
+        assert other == replace(one, effect=pytest.approx(one.effect, abs=1e-7))
+
+
 def test_a_subject_without_facts_has_no_reasons(small: Dataset, run: Run) -> None:
     nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
     empty = Dataset(small.name, small.entities, small.relations, small.timeline, nothing)  # type: ignore[arg-type]
@@ -110,6 +137,36 @@ def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path) -> None:  # t
     with pytest.raises(InputError, match=r"reasons\.txt should end in \.png, \.svg or \.pdf"):
         plot(explain(run, "person 1", "meets", "person 2", 2005), tmp_path / "reasons.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    name = r"$\foo$ corp"
+    reason = Reason(name, name, name, "2004", -1, 0.1)
+    plot(Explanation(name, name, name, name, "year", 0.5, 1, 1, (reason,)), tmp_path / "e.svg")
+    assert (tmp_path / "e.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top": 0}, "top is 0; ask for at least 1 fact"),
+        ({"top": -1}, "top is -1; ask for at least 1 fact"),
+        ({"asked": "Subject"}, "asked 'Subject' is unknown; choose one of object, subject"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    run: Run, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        explain(run, "person 1", "meets", "person 2", 2005, **options)
+
+
+def test_scores_that_are_not_numbers_are_refused(run: Run) -> None:
+    broken = replace(run, model=deepcopy(run.model))
+    torch.nn.init.constant_(broken.model.relations, float("nan"))
+    with pytest.raises(InputError, match="scores that are not numbers"):
+        explain(broken, "person 1", "meets", "person 2", 2005)
 
 
 def test_a_rule_that_sees_no_single_facts_is_not_explained(small: Dataset) -> None:

@@ -6,7 +6,11 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 
 from targcn.errors import InputError
 from targcn.files import atomic_file, atomic_folder, remove_drafts, require_absent
@@ -20,10 +24,39 @@ def test_a_folder_appears_whole(tmp_path):
     assert os.listdir(tmp_path / "a") == ["b"]
 
 
-def test_a_folder_is_readable_by_others(tmp_path):
-    with atomic_folder(tmp_path / "out"):
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def write_weights(path):
+    save_file({"weights": torch.zeros(50_000)}, path)
+
+
+@pytest.fixture(params=[0o022, 0o077])
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def test_what_is_new_is_as_open_as_the_umask_says(tmp_path, umask):
+    with atomic_folder(tmp_path / "folder"):
         pass
-    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+    assert mode(tmp_path / "folder") == 0o777 & ~umask
+    for write in (Path.touch, write_weights):
+        path = tmp_path / write.__name__
+        with atomic_file(path) as draft:
+            write(draft)
+        assert mode(path) == 0o666 & ~umask
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path):
+    path = tmp_path / "secret"
+    path.touch(0o600)
+    with atomic_file(path) as draft:
+        draft.touch(0o644)
+        assert mode(draft.parent) == 0o700
+    assert mode(path) == 0o600
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
@@ -78,10 +111,19 @@ def test_a_file_stays_as_it_was_after_a_failure(tmp_path):
     assert (tmp_path / "out").read_text() == "old"
 
 
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError("No space left on device (os error 28)"),
+        SafetensorError("Error while serializing: I/O error: No space left (os error 28)"),
+        pl.exceptions.ComputeError("parquet: underlying IO error: No space left (os error 28)"),
+    ],
+)
 @pytest.mark.parametrize("atomic", [atomic_folder, atomic_file])
-def test_no_space_left(tmp_path, atomic):
+def test_no_space_left(tmp_path, atomic, failure):
     with pytest.raises(InputError) as caught, atomic(tmp_path / "out"):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise failure
     assert str(caught.value) == (
         f"cannot write {tmp_path / 'out'}: no space left on the disk; nothing was written there"
     )
@@ -119,7 +161,11 @@ def write_text(path):
     path.write_text("x" * 100_000)
 
 
-@pytest.mark.parametrize("write", [write_array, write_text])
+def write_table(path):
+    pl.DataFrame({"number": np.random.default_rng(0).random(100_000)}).write_parquet(path)
+
+
+@pytest.mark.parametrize("write", [write_array, write_text, write_weights, write_table])
 def test_a_disk_that_is_full(small_disk, write):
     full = pytest.raises(InputError, match="no space left on the disk")
     with full, atomic_folder(small_disk / "out") as draft:

@@ -6,10 +6,13 @@ import torch
 
 import oracle
 from oracle import World
+from targcn import prediction
 from targcn.checkpoint import Run
 from targcn.errors import InputError
+from targcn.facts.graph import TemporalGraph
 from targcn.fitting import fit
-from targcn.prediction import predict
+from targcn.models.contract import Queries
+from targcn.prediction import Question, predict, predict_many
 
 TRAIN = [(0, 0, 1, 0), (0, 0, 2, 4), (3, 0, 1, 4)]
 WORLD = World(5, 2, [*TRAIN, (0, 0, 3, 4), (0, 0, 4, 9)], cuts=(3, 4))
@@ -111,3 +114,25 @@ def test_a_query_that_makes_no_sense_is_refused(
 def test_no_answers_cannot_be_asked_for(run: Run, top: int) -> None:
     with pytest.raises(InputError, match=f"top is {top}; ask for at least 1 answer"):
         predict(run, "e0", "r0", None, "1970-01-05", top=top)
+
+
+def test_scores_that_are_not_numbers_are_refused() -> None:
+    class NotNumbers(torch.nn.Module):
+        def forward(self, queries: Queries, context: TemporalGraph) -> torch.Tensor:
+            return torch.tensor([[0.0, 1.0, 2.0, 3.0, float("nan")]])
+
+    run = Run("decayed-copy", {}, 0, WORLD.dataset, NotNumbers())
+    with pytest.raises(InputError, match="scores that are not numbers"):
+        predict(run, "e0", "r0", None, "1970-01-05")
+
+
+def test_how_many_are_asked_at_once_does_not_matter(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
+    together = predict_many(run, questions)
+    monkeypatch.setattr(prediction, "rows_at_once", lambda width, device: 1)
+    done = []
+    alone = predict_many(run, questions, progress=lambda *counts: done.append(counts))
+    assert alone.equals(together)
+    assert done == [(1, 3), (2, 3), (3, 3)]

@@ -585,8 +585,31 @@ def test_the_command_writes_pages_and_fills_texts(
     printed = capsys.readouterr().out
     assert (out / "index.html").exists()
     for path in texts:
-        assert f"filled {path}" in printed
+        assert f"{path}: 1 table filled" in printed
         assert path.read_text() == fill(TEXT.format("context icews14 static"), results_in(folder))
+
+
+def test_a_text_is_filled_where_it_lies_and_with_its_own_line_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = kept(tmp_path / "results", "context", "icews14", {"seen, no training": [0.4]})
+    text = TEXT.format("context icews14 static") + TEXT.format("context icews14 raw")
+    windows, linked, placeless = (tmp_path / name for name in ("win.md", "link.md", "plain.md"))
+    windows.write_text(text, newline="\r\n")
+    linked.symlink_to(windows.name)
+    mixed = b"no place\r\nhere\n"
+    placeless.write_bytes(mixed)
+    with pytest.raises(SystemExit) as leaving:
+        main(["report", str(folder), "--fill", str(linked), str(placeless)])
+    assert leaving.value.code == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{linked}: 2 tables filled",
+        f"{placeless} has no place for a table; nothing was filled",
+    ]
+    assert linked.is_symlink()
+    filled = fill(text, results_in(folder))
+    assert windows.read_bytes().decode() == filled.replace("\n", "\r\n")
+    assert placeless.read_bytes() == mixed
 
 
 def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

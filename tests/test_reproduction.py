@@ -1,5 +1,6 @@
 """Experiments are files; their cells are run once, go on after a stop, and say what they did."""
 
+import errno
 import fcntl
 import json
 import os
@@ -265,6 +266,63 @@ def test_a_stopped_cell_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -
     assert figures_of(tmp_path / "stopped") == figures_of(tmp_path / "whole")
 
 
+def test_a_cell_begun_with_other_settings_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A default may have changed since it was stopped."""
+    one = cell("targcn", validate_every=1)
+
+    def stop(sign: Sign) -> None:
+        raise TrainingStopped("stopped")
+
+    with pytest.raises(TrainingStopped):
+        run_cells([one], tmp_path, "cpu", watch=stop)
+    manifest = tmp_path / UNFINISHED / one.key / "run.json"
+    content = json.loads(manifest.read_text())
+    content["settings"]["decay"] = 3.0
+    manifest.write_text(json.dumps(content))
+    run_cells([one], tmp_path, "cpu")
+    assert read_results(tmp_path)[one.key]["trained"]["epochs"] == 4
+
+
+def test_a_result_knows_those_that_ran_beside_it_before_it_was_stopped(tmp_path: Path) -> None:
+    one = cell("targcn", validate_every=1)
+    (tmp_path / UNFINISHED).mkdir()
+    beside = tmp_path / UNFINISHED / "beside.claim"
+    beside.write_text(str(os.getpid()))
+
+    def stop(sign: Sign) -> None:
+        raise TrainingStopped("stopped")
+
+    with pytest.raises(TrainingStopped):
+        run_cells([one], tmp_path, "cpu", watch=stop)
+    beside.unlink()
+    run_cells([one], tmp_path, "cpu")
+    assert read_results(tmp_path)[one.key]["jobs"] == 2
+    assert list((tmp_path / UNFINISHED).iterdir()) == []
+
+
+def test_what_a_killed_process_left_of_a_finished_cell_is_cleared_away(tmp_path: Path) -> None:
+    one = cell("seen")
+    run_cells([one], tmp_path, "cpu")
+    (tmp_path / UNFINISHED / one.key / "data").mkdir(parents=True)
+    run_cells([one], tmp_path, "cpu")
+    assert list((tmp_path / UNFINISHED).iterdir()) == []
+
+
+def test_where_nothing_can_be_claimed_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems of many machines cannot lock; that is not another process's doing."""
+
+    def refuse(*arguments: Any) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(InputError, match=r"claim: Function not implemented"):
+        run_cells([cell("seen")], tmp_path, "cpu")
+
+
 def test_a_cell_that_another_process_holds_is_left_to_it(tmp_path: Path) -> None:
     held, free = cell("seen"), cell("decayed-copy")
     (tmp_path / UNFINISHED).mkdir()
@@ -334,6 +392,44 @@ def test_a_result_says_how_many_ran_beside_it(tmp_path: Path) -> None:
     assert read_results(tmp_path)[cell("seen").key]["jobs"] == 2
 
 
+STOPPED_AT_THE_START = """
+import os, signal
+from contextlib import contextmanager
+from targcn import reproduction
+from targcn.cli import main
+
+deaf = reproduction._deaf
+
+@contextmanager
+def stopped_thereafter():
+    with deaf():
+        yield
+    os.killpg(0, signal.SIGINT)
+
+reproduction._deaf = stopped_thereafter
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_several_processes_are_stopped_quietly_while_they_start(tmp_path: Path) -> None:
+    """By a Ctrl-C, which reaches all of them at once."""
+    (tmp_path / "program.py").write_text(STOPPED_AT_THE_START)
+    stopped = subprocess.run(
+        [sys.executable, tmp_path / "program.py", "reproduce", "main", "--quick", "--jobs", "2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        timeout=100,
+    )
+    assert stopped.returncode == 130
+    assert stopped.stdout == "stopped; the same command goes on where it stood\n"
+    assert stopped.stderr == "targcn: stopped\n"
+    assert not (tmp_path / "results-quick" / UNFINISHED).exists()
+
+
 def test_stopping_the_first_of_several_processes_stops_them_all(tmp_path: Path) -> None:
     """Asked alone, as by a kill; each saves where it stands, and nothing is left claimed."""
     program = [sys.executable, "-m", "targcn", "reproduce", "main", "--quick", "--jobs", "2"]
@@ -373,7 +469,14 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
     path = cell("seen").path(tmp_path)
     whole = json.loads(path.read_text())
     lacking = {name: value for name, value in whole.items() if name != "device"}
-    for damage in ("{", "{}", json.dumps(whole | {"figures": {}}), json.dumps(lacking)):
+    without_mrr = json.dumps(whole).replace('"mrr"', '"rrm"')
+    for damage in (
+        "{",
+        "{}",
+        json.dumps(whole | {"figures": {}}),
+        json.dumps(lacking),
+        without_mrr,
+    ):
         path.write_text(damage)
         with pytest.raises(InputError, match=rf"{path.name} is not the result .*; remove"):
             read_results(tmp_path)

@@ -217,7 +217,9 @@ def test_the_trace_has_a_line_per_epoch_and_per_look(tmp_path: Path) -> None:
             assert line.keys() == {"epoch", "loss", "seconds", "queries_per_second"}
 
 
-def test_the_watch_is_told_how_it_goes() -> None:
+def test_the_watch_is_told_how_it_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # However slow the machine, nothing is said but at the end of an epoch or a look.
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_SIGNS", float("inf"))
     signs: list[Sign] = []
     train(watch=signs.append)
     assert [sign.epoch for sign in signs] == [1, 2, 2, 3, 4, 4]
@@ -298,20 +300,56 @@ def test_a_run_stopped_again_and_again_ends_the_same(
     assert same_weights(resume(folder, device="cpu"), plain)
 
 
-def test_a_finished_run_resumed_stays_as_it_is(whole: tuple[Run, Path]) -> None:
-    run, folder = whole
-    before = trace_of(folder)
-    assert same_weights(resume(folder, device="cpu"), run)
-    assert trace_of(folder) == before
+def test_a_finished_run_resumed_stays_as_it_is(whole: tuple[Run, Path], tmp_path: Path) -> None:
+    """Its times are those of its training, on the device of its training."""
+    folder = shutil.copytree(whole[1], tmp_path / "run")
+    # A state is large; one who needs the place may remove it.
+    for state in (True, False):
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        resumed = resume(folder, device="cpu")
+        assert same_weights(resumed, whole[0])
+        assert resumed.report.metrics == whole[0].report.metrics
+        assert {path: path.read_bytes() for path in before} == before
+        (folder / "state.safetensors").unlink(missing_ok=not state)
 
 
-def test_a_torn_last_line_of_the_trace_is_forgotten(tmp_path: Path) -> None:
-    train(tmp_path / "run")
-    before = trace_of(tmp_path / "run")
-    with (tmp_path / "run" / "trace.jsonl").open("a") as stream:
-        stream.write('{"epoch": 5, "los')
+def test_a_run_killed_before_it_was_first_saved_begins_again(
+    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best weights so far are there by then, and are not to begin with."""
+
+    def die(*arguments: Any) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(training, "write_state", die)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(tmp_path / "run")
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["trained"]["epochs"] == 2
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole[0])
+    assert trace_of(tmp_path / "run") == trace_of(whole[1])
+
+
+def test_an_epoch_in_two_sittings_is_timed_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_SIGNS", -1.0)
+    with pytest.raises(TrainingStopped):
+        train(tmp_path / "run", epochs=1, watch=stop_at((0, 7), signal.SIGINT))
+    _, position = read_state(tmp_path / "run")
     resume(tmp_path / "run", device="cpu")
-    assert trace_of(tmp_path / "run") == before
+    [epoch, _] = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
+    assert epoch["seconds"] > position["epoch_seconds"] > 0
+    assert epoch["queries_per_second"] == pytest.approx(540 / epoch["seconds"])
+
+
+def test_what_is_no_line_of_the_trace_is_forgotten(whole: tuple[Run, Path], tmp_path: Path) -> None:
+    with pytest.raises(TrainingStopped):
+        train(tmp_path / "run", watch=stop_at((1, 0), signal.SIGINT))
+    with (tmp_path / "run" / "trace.jsonl").open("a") as stream:
+        stream.write('garbage\n[]\n{"epoch": 1, "los')
+    resume(tmp_path / "run", device="cpu")
+    assert trace_of(tmp_path / "run") == trace_of(whole[1])
 
 
 def test_signals_are_given_back_after_training() -> None:

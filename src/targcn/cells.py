@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from targcn.errors import InputError
+from targcn.evaluation import HITS
 from targcn.experiments import JUDGEMENTS, Experiment, Row
 from targcn.facts.catalog import CATALOG, find_local
 from targcn.facts.dataset import Dataset
@@ -29,6 +30,9 @@ DERIVING_SEED: Final = 0
 
 # A larger set is downloaded only for those who ask for it.
 MOST_FACTS_UNASKED: Final = 1_000_000
+
+# The figures of a table, and what they are called there.
+METRICS: Final = {"mrr": "MRR"} | {f"hits@{most}": f"Hits@{most}" for most in HITS}
 
 # What a result says, at least.
 SAID: Final = {
@@ -168,7 +172,10 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
             judged = {judgement: {*FILTERS} for judgement in JUDGEMENTS}
             if judged != {one: figures.keys() for one, figures in content["figures"].items()}:
                 raise ValueError("it was not judged in every way")
-            _require_same_meaning(cell, content)
+            for figures in content["figures"].values():
+                if not all(metrics.keys() >= METRICS.keys() for metrics in figures.values()):
+                    raise ValueError("it lacks figures")
+            require_same_meaning(cell, content)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path} is not the result of a cell ({error}); remove it and run it again"
@@ -177,7 +184,7 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _require_same_meaning(cell: Cell, content: Mapping[str, Any]) -> None:
+def require_same_meaning(cell: Cell, content: Mapping[str, Any]) -> None:
     """Refuse a result of before a default changed: its name stands for another run now."""
     for of, given, recorded in (
         (find_model(cell.model).Settings, cell.settings, content["settings"]),

@@ -48,6 +48,8 @@ class Run:
     training: Mapping[str, Any] = field(default_factory=dict)
     # What training made of it on the valid split, context train (evaluation.Report), if it did.
     report: Any = None
+    # How far it was trained, how long and on what; empty where it was not, or nobody knows.
+    trained: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def num_parameters(self) -> int:
@@ -70,7 +72,7 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Mapping[str, Any]] 
         (draft / "data").mkdir()
         run.dataset.write_into(draft / "data")
         (draft / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        write_result(run, draft, {}, reports)
+        write_result(run, draft, run.trained, reports)
 
 
 def write_result(
@@ -113,46 +115,51 @@ def load_run(folder: Path | str) -> Run:
         model = create(name, dataset, settings)
     if model.state_dict():
         _load_weights(model, folder / WEIGHTS)
-    return Run(name, model.settings, seed, dataset, model, run_name, training)
+    trained = _trained_in(folder)
+    return Run(name, model.settings, seed, dataset, model, run_name, training, trained=trained)
 
 
-def read_trained(folder: Path | str) -> dict[str, Any]:
-    """How long and on what a run was trained, as its folder says; empty where it says nothing."""
-    path = Path(folder) / METRICS
+def is_unfinished(folder: Path | str) -> bool:
+    """Whether a run has something to learn and was not trained to its end, as its folder says."""
+    folder = Path(folder)
+    return (folder / WEIGHTS).exists() and not _trained_in(folder).get("finished", False)
+
+
+def _trained_in(folder: Path) -> dict[str, Any]:
+    path = folder / METRICS
     try:
         trained = json.loads(path.read_text(encoding="utf-8"))["trained"]
         if not trained:
             return {}
-        return {"seconds": float(trained["seconds"]), "device": str(trained["device"])}
+        return {
+            "epochs": int(trained["epochs"]),
+            "best_epoch": int(trained["best_epoch"]),
+            "seconds": float(trained["seconds"]),
+            "device": str(trained["device"]),
+            # Runs from before it was written down do not say.
+            "finished": bool(trained.get("finished", True)),
+        }
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}); train the run again") from None
 
 
-def is_unfinished(folder: Path | str) -> bool:
-    """Whether a run's training was begun and not ended, as its folder says."""
-    folder = Path(folder)
-    if not (folder / STATE).exists():
-        return False
-    try:
-        trained = json.loads((folder / METRICS).read_text(encoding="utf-8"))["trained"]
-        return not dict(trained).get("finished", bool(trained))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
 def _load_weights(model: Any, path: Path) -> None:
     weights, _ = _read_tensors(path)
-    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    found = {name: tuple(value.shape) for name, value in weights.items()}
+    _require_fit(path, weights, model.state_dict())
+    model.load_state_dict(weights)
+
+
+def _require_fit(path: Path, stored: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> None:
+    wanted = {name: tuple(value.shape) for name, value in like.items()}
+    found = {name: tuple(value.shape) for name, value in stored.items()}
     if wanted != found:
         wrong = next(name for name in wanted | found if wanted.get(name) != found.get(name))
         raise InputError(
             f"{path} does not fit its run: {wrong} is {found.get(wrong, 'missing')} where "
             f"{wanted.get(wrong, 'nothing')} was expected; train the run again"
         )
-    model.load_state_dict(weights)
 
 
 def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[str, Any]) -> None:
@@ -166,10 +173,17 @@ def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[s
 
 def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the position of a saved state; both empty where none was saved yet."""
-    if not (folder / STATE).exists():
+    path = folder / STATE
+    if not path.exists():
         return {}, {}
-    tensors, metadata = _read_tensors(folder / STATE)
-    return tensors, json.loads(metadata.get("position", "{}"))
+    tensors, metadata = _read_tensors(path)
+    best, _ = _read_tensors(folder / WEIGHTS)
+    present = {name: value for name, value in tensors.items() if name.startswith("model/")}
+    _require_fit(path, present, {f"model/{name}": value for name, value in best.items()})
+    try:
+        return tensors, dict(json.loads(metadata["position"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not say where it stands ({error}); train it again") from None
 
 
 def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

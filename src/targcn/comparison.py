@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from targcn import __version__
-from targcn.checkpoint import Run, load_run, read_trained
+from targcn.checkpoint import Run, load_run
 from targcn.devices import choose_device, describe_device
 from targcn.errors import InputError
-from targcn.evaluation import Judge, Progress, Report, Ties
+from targcn.evaluation import Judge, Progress, Report, Ties, context_of
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.filtering import FILTERS, Filter
 
@@ -43,7 +43,7 @@ class Judged:
     # Of the judging, and what it was done on.
     seconds: float
     device: str
-    # Seconds and device of the training (checkpoint.read_trained); empty where nothing is known.
+    # Seconds and device of the training; empty where nothing is known.
     trained: Mapping[str, Any]
 
     @property
@@ -170,7 +170,7 @@ def compare(
     runs: Mapping[str, Run] | Sequence[Path | str],
     *,
     split: Split = "test",
-    context: Context = "train+valid",
+    context: Context | None = None,
     ties: Ties = "mean",
     filter: Filter = "time-aware",
     to: Path | str | None = None,
@@ -186,7 +186,7 @@ def compare(
     >>> import targcn
     >>> congress = targcn.open_dataset("congress")
     >>> rules = {name: targcn.fit(congress, name) for name in ("seen", "decayed-copy")}
-    >>> found = compare(rules, split="valid", context="train")
+    >>> found = compare(rules, split="valid")
     >>> [run.name for run in found.ranked], found.differences["seen"].zero_inside
     (['decayed-copy', 'seen'], False)
     """
@@ -196,7 +196,7 @@ def compare(
     _check_choices(list(sources), filter, to, resamples, seed)
     # Everything is looked at before anything is judged: what is wrong is said at once.
     dataset = _same_data(sources)
-    judge = Judge(dataset, split, context, choose_device(device))
+    judge = Judge(dataset, split, context or context_of(split), choose_device(device))
     judged = []
     for number, (name, source) in enumerate(sources.items()):
         run = source if isinstance(source, Run) else load_run(source)
@@ -212,7 +212,7 @@ def compare(
                 num_parameters=run.num_parameters,
                 seconds=seconds,
                 device=describe_device(judge.device),
-                trained={} if isinstance(source, Run) else read_trained(source),
+                trained={name: run.trained[name] for name in ("seconds", "device") if run.trained},
             )
         )
     return Comparison(tuple(judged), filter, to, resamples, seed)
@@ -262,8 +262,6 @@ def _same_data(sources: Mapping[str, Run | Path]) -> Dataset:
     for name, source in sources.items():
         # Loaded whole, and let go again: what else is wrong with a folder shows here too.
         dataset = source.dataset if isinstance(source, Run) else load_run(source).dataset
-        if isinstance(source, Path):
-            read_trained(source)
         where = name if isinstance(source, Run) else source
         first = first or (where, dataset)
         _require_same_data(*first, where, dataset)

@@ -67,7 +67,7 @@ def evaluate(
     run: Run,
     *,
     split: Split = "test",
-    context: Context = "train+valid",
+    context: Context | None = None,
     ties: Ties = "mean",
     device: str | torch.device = "auto",
     progress: Progress | None = None,
@@ -75,14 +75,25 @@ def evaluate(
 ) -> Report:
     """Judge a run on a split, its model looking at the facts of the context alone.
 
+    Left out, the context is what comes before the split: train, and valid where test is asked.
+
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
     >>> report = evaluate(run, context="train")
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    judge = Judge(run.dataset, split, context, choose_device(device), team)
+    judge = Judge(run.dataset, split, context or context_of(split), choose_device(device), team)
     return judge.report(run, ties, progress)
+
+
+def context_of(split: Split) -> Context:
+    """What is looked at when a split is asked about, unless another context is chosen.
+
+    >>> context_of("test"), context_of("valid")
+    ('train+valid', 'train')
+    """
+    return "train+valid" if split == "test" else "train"
 
 
 class Judge:
@@ -186,7 +197,7 @@ def rank(
 
     Batches are as large as memory comfortably holds; one that does not fit after all is halved.
     """
-    batch_size = _batch_size(context)
+    batch_size = rows_at_once(context.num_entities, context.device)
     none = torch.empty(0, dtype=torch.float64)
     parts: dict[Filter, list[Tensor]] = {which: [none] for which in known}
     model.eval()
@@ -242,12 +253,7 @@ def _count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
     Taken from the signs of the differences, whose sums are whole and therefore exact: several
     times as fast as counting comparisons.
     """
-    # A sum shows whether there is anything to look for, at a fraction of looking.
-    if scores.sum().isnan() and scores.isnan().any():
-        raise InputError(
-            "the model gave scores that are not numbers, which have no rank; if it was trained, a "
-            "smaller learning rate may help"
-        )
+    require_numbers(scores)
     num_entities = scores.shape[1]
     exact = torch.float32 if num_entities < 1 << 24 else torch.float64
     # Infinite scores that are level differ by nothing that is a number; its sign is 0 too.
@@ -255,6 +261,16 @@ def _count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
     above_less_below = signs.sum(1, dtype=exact)
     unlike = signs.abs_().sum(1, dtype=exact)
     return ((unlike + above_less_below) / 2).long(), (num_entities - 1 - unlike).long()
+
+
+def require_numbers(scores: Tensor) -> None:
+    """Refuse scores that can be neither ranked nor turned into probabilities."""
+    # A sum shows whether there is anything to look for, at a fraction of looking.
+    if scores.sum().isnan() and scores.isnan().any():
+        raise InputError(
+            "the model gave scores that are not numbers, which have no rank; if it was trained, a "
+            "smaller learning rate may help"
+        )
 
 
 def figures(ranks: Tensor) -> Figures:
@@ -278,9 +294,10 @@ def _interval(ranks: Tensor) -> tuple[float, float]:
     return middle - reach, middle + reach
 
 
-def _batch_size(context: TemporalGraph) -> int:
-    # Scores in double precision, two comparisons, and as much again for the model's own work.
-    bytes_per_query = 32 * context.num_entities
-    most = MOST_BATCH_BYTES.get(context.device.type, MOST_BATCH_BYTES["cpu"])
-    budget = min(most, available_bytes(context.device) // 4)
-    return int(min(max(budget // bytes_per_query, 1), 4096))
+def rows_at_once(width: int, device: torch.device) -> int:
+    """How many rows of so many scores a device comfortably holds."""
+    # In double precision, with two comparisons, and as much again for the model's own work.
+    bytes_per_row = 32 * width
+    most = MOST_BATCH_BYTES.get(device.type, MOST_BATCH_BYTES["cpu"])
+    budget = min(most, available_bytes(device) // 4)
+    return int(min(max(budget // bytes_per_row, 1), 4096))

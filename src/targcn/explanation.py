@@ -1,25 +1,29 @@
 """Which facts carried an answer: each is left out in turn, and the answer asked for again.
 
 Takes a run and a whole fact; gives the facts its subject's neighbourhood was made of, each with
-the change of the answer's probability that leaving it out makes. Exact, in one batch. Next room:
-cli.
+the change of the answer's probability that leaving it out makes. Exact. Next room: cli.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import torch
+from torch import Tensor
 
 from targcn.checkpoint import Run
 from targcn.drawing import new_figure, require_picture, save_picture
 from targcn.errors import InputError
+from targcn.evaluation import require_numbers, rows_at_once
 from targcn.facts.dataset import Context
 from targcn.models.contract import Queries
-from targcn.prediction import Question, context_graph, encode
+from targcn.prediction import Question, context_graph, encode, require_some
 from targcn.sampling import Neighborhood
+
+Asked = Literal["object", "subject"]
+ASKED: Final[tuple[Asked, ...]] = ("object", "subject")
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,13 @@ def explain(
     time: str | int | date,
     *,
     context: Context = "train+valid",
-    asked: str = "object",
+    asked: Asked = "object",
     top: int = 10,
 ) -> Explanation:
     """Explain why a run gives this object to this subject (or, asked="subject", the reverse)."""
+    if asked not in ASKED:
+        raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ASKED)}")
+    require_some(top, "fact")
     model = run.model
     if not hasattr(model, "neighborhoods"):
         raise InputError(
@@ -80,10 +87,15 @@ def explain(
     with torch.inference_mode():
         seen = model.neighborhoods(query, context_graph(run, context), seed=0)
         places = seen[0].filled[0].nonzero().flatten()
-        variants = _without_each(seen, places)
-        scores = model.score(_repeated(query, len(places) + 1), variants)
-        chances = scores.log_softmax(1)[:, answer].exp().double()
-    effects = chances[0] - chances[1:]
+        scores = model.score(query, seen)
+        require_numbers(scores)
+        chance = _chances(scores, answer)
+        effects = torch.cat(
+            [
+                chance - _chances(_scores_without_each(model, query, seen, left_out), answer)
+                for left_out in places.split(_variants_at_once(model, seen, scores.shape[1]))
+            ]
+        )
     order = effects.abs().argsort(descending=True, stable=True)[:top]
     root = int(query.subjects[0])
     tick = int(query.times[0])
@@ -109,37 +121,36 @@ def explain(
         object,
         dataset.timeline.label(tick),
         dataset.timeline.unit,
-        float(chances[0]),
+        float(chance),
         int((scores[0] > scores[0, answer]).sum()) + 1,
         len(places),
         tuple(reasons),
     )
 
 
-def _without_each(seen: list[Neighborhood], places: torch.Tensor) -> list[Neighborhood]:
-    """The neighbourhood whole, then without each of its facts."""
-    num_variants = len(places) + 1
-    near = seen[0]
-    filled = near.filled.repeat(num_variants, 1)
-    filled[torch.arange(1, num_variants), places] = False
-    variants = [
-        Neighborhood(
-            near.entities.repeat(num_variants, 1),
-            near.relations.repeat(num_variants, 1),
-            near.deltas.repeat(num_variants, 1),
-            filled,
-        )
-    ]
-    for far in seen[1:]:
-        columns = (far.entities, far.relations, far.deltas, far.filled)
-        variants.append(Neighborhood(*(column.repeat(num_variants, 1) for column in columns)))
-    return variants
+def _chances(scores: Tensor, answer: int) -> Tensor:
+    return scores.log_softmax(1)[:, answer].exp().double()
 
 
-def _repeated(query: Queries, times: int) -> Queries:
-    return Queries(
-        query.subjects.repeat(times), query.relations.repeat(times), query.times.repeat(times)
+def _scores_without_each(
+    model: Any, query: Queries, seen: list[Neighborhood], places: Tensor
+) -> Tensor:
+    """The scores of one query, one row without the fact in each of these places."""
+    rows = torch.zeros(len(places), dtype=torch.long)
+    near, *far = (
+        Neighborhood(*(column.repeat(len(places), 1) for column in step)) for step in seen
     )
+    near.filled[torch.arange(len(places)), places] = False
+    scores: Tensor = model.score(query[rows], [near, *far])
+    return scores
+
+
+def _variants_at_once(model: Any, seen: list[Neighborhood], num_entities: int) -> int:
+    """How many neighbourhoods, each without one fact, memory comfortably holds."""
+    num_places = sum(step.filled.numel() for step in seen)
+    # An activation inside f needs the vector of every place.
+    per_place = model.settings.size if model.settings.activation_inside else 1
+    return rows_at_once(num_entities + per_place * num_places, torch.device("cpu"))
 
 
 def in_words(explanation: Explanation) -> list[str]:
@@ -181,9 +192,11 @@ def plot(explanation: Explanation, path: Path | str) -> None:
             fontsize=6,
             ha="center",
             va="bottom" if reason.effect >= 0 else "top",
+            parse_math=False,
         )
     axes.margins(x=0.12, y=0.25)
-    axes.set_xlabel(f"{explanation.unit}s from {explanation.time}")
+    axes.set_xlabel(f"{explanation.unit}s from {explanation.time}", parse_math=False)
     axes.set_ylabel("change of probability")
-    axes.set_title(f"{explanation.subject} — {explanation.relation} — {explanation.object}")
+    title = f"{explanation.subject} — {explanation.relation} — {explanation.object}"
+    axes.set_title(title, parse_math=False)
     save_picture(figure, path)

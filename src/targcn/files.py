@@ -5,13 +5,19 @@ Used by everything that leaves something on disk (prepared data, downloads, runs
 
 import errno
 import os
+import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from targcn.errors import InputError
+
+# How libraries written in Rust name an error of the system, often in exceptions of their own.
+SYSTEM_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
 def require_absent(path: Path) -> None:
@@ -25,30 +31,36 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path`; it takes that name only if the block succeeds."""
     with explained(path):
         require_absent(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
-        try:
+        with _draft_of(path) as draft:
+            draft.mkdir()
             yield draft
-            draft.chmod(0o755)
             # rename replaces an empty folder silently, so look again before the last step.
             require_absent(path)
             draft.rename(path)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a file name beside `path`; what was written there replaces `path` in one step."""
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
-        try:
-            yield folder / path.name
-            (folder / path.name).chmod(0o644)
-            (folder / path.name).replace(path)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    with explained(path), _draft_of(path) as draft:
+        # safetensors keeps what it writes to its owner, so a plain file says what is usual here.
+        draft.touch()
+        mode = stat.S_IMODE((path if path.exists() else draft).stat().st_mode)
+        draft.unlink()
+        yield draft
+        draft.chmod(mode)
+        draft.replace(path)
+
+
+@contextmanager
+def _draft_of(path: Path) -> Iterator[Path]:
+    """Yield a free name in a hidden folder beside `path`, into which nobody else can look."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
+    try:
+        yield folder / path.name
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_drafts(folder: Path) -> None:
@@ -62,12 +74,22 @@ def explained(path: Path) -> Iterator[None]:
     """Turn what the system says of a failed write into one sentence."""
     try:
         yield
-    except OSError as error:
-        # numpy reports a write cut short by its size alone, without an errno.
-        if error.errno == errno.ENOSPC or " requested and " in str(error):
-            reason = "no space left on the disk"
-        elif error.errno == errno.EEXIST:
-            reason = "a file stands where a folder is needed"
-        else:
-            reason = error.strerror or str(error)
+    except Exception as error:
+        reason = _reason(error)
+        if not reason:
+            raise
         raise InputError(f"cannot write {path}: {reason}; nothing was written there") from error
+
+
+def _reason(error: Exception) -> str:
+    """What the system had against a write; empty where something else went wrong."""
+    named = SYSTEM_ERROR.search(str(error))
+    if not (named or isinstance(error, OSError)):
+        return ""
+    number = int(named[1]) if named else getattr(error, "errno", None)
+    # numpy reports a write cut short by its size alone, without an errno.
+    if number == errno.ENOSPC or " requested and " in str(error):
+        return "no space left on the disk"
+    if number == errno.EEXIST:
+        return "a file stands where a folder is needed"
+    return getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))

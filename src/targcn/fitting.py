@@ -5,24 +5,27 @@ Run, kept in a folder where one is given. Next room: prediction, cli.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 
-from targcn.checkpoint import Run, load_run, read_state, save_run
+from targcn.checkpoint import Run, is_unfinished, load_run, read_state, save_run
 from targcn.config import build
-from targcn.devices import choose_device
+from targcn.devices import choose_device, is_out_of_memory
 from targcn.distributed import ALONE, Team
 from targcn.errors import InputError
+from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
 from targcn.files import remove_drafts, require_absent
 from targcn.models import DEFAULT, create, find_model
 from targcn.models.contract import learns
 from targcn.runs import RunFile, find_run
 from targcn.training import Position, Trainer, Training, Watch
+
+MOST_SEEDS: Final = 2**31
 
 
 def fit(
@@ -55,10 +58,7 @@ def fit(
     file = run if isinstance(run, RunFile) else find_run(model, run, dataset.name)
     for_model, training = choose_settings(model, file, settings)
     where = choose_device(device)
-    # Weights are drawn on the CPU, the same for every device, and nobody else's are disturbed.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        module = create(model, dataset, for_model)
+    module = _draw(model, dataset, for_model, seed)
     if learns(module) and len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
     made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
@@ -84,18 +84,49 @@ def resume(
 ) -> Run:
     """Go on with a run that was stopped, as if it had not been."""
     folder = Path(folder)
+    where = choose_device(device)
     with team.together():
         run = load_run(folder)
-        tensors, position = read_state(folder)
+        unfinished = is_unfinished(folder)
+        tensors, position = read_state(folder) if unfinished else ({}, {})
     if team.leads:
         remove_drafts(folder)
     if not learns(run.model):
         return run
-    training = build(Training, run.training, "training")
-    trainer = Trainer(run, training, folder, choose_device(device), watch, team)
+    if not unfinished:
+        return replace(run, report=_valid_report(run, where, team))
+    if not tensors:
+        # Nothing was saved of it yet; its folder may hold weights that were learnt all the same.
+        first = _draw(run.model_name, run.dataset, asdict(run.settings), run.seed)
+        run = replace(run, model=first)
+    trainer = Trainer(run, build(Training, run.training, "training"), folder, where, watch, team)
     if tensors:
         trainer.restore(tensors, build(Position, position, "state"))
     return trainer.train()
+
+
+def _draw(model: str, dataset: Dataset, settings: Mapping[str, Any], seed: int) -> Any:
+    """A model with its first weights."""
+    if not 0 <= seed < MOST_SEEDS:
+        raise InputError(f"seed is {seed}; 0 up to {MOST_SEEDS - 1} was expected")
+    try:
+        # On the CPU, so the same for every device, and nobody else's are disturbed.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return create(model, dataset, settings)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise InputError(
+            f"{model} with these settings needs more memory than there is; smaller vectors would do"
+        ) from None
+
+
+def _valid_report(run: Run, device: torch.device, team: Team) -> Report | None:
+    """The figures of a finished run, which its folder does not keep whole."""
+    if not len(run.dataset.valid):
+        return None
+    return Judge(run.dataset, "valid", "train", device, team).report(run)
 
 
 def _is_begun(run: Run, folder: Path) -> bool:

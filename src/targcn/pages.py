@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final
 
-from targcn.cells import Cell, data_at_hand, seeds_of
+from targcn.cells import METRICS, Cell, data_at_hand, seeds_of
 from targcn.drawing import Line as DrawnLine
 from targcn.drawing import Mark, draw_lines, draw_marks, require_picture
 from targcn.errors import InputError
@@ -20,7 +20,6 @@ from targcn.experiments import JUDGEMENTS, Experiment, find_experiment, list_exp
 from targcn.files import atomic_folder, require_absent
 from targcn.filtering import FILTERS
 from targcn.reporting import (
-    METRICS,
     Line,
     Results,
     Table,

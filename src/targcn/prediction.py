@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
 
 from targcn.checkpoint import Run
 from targcn.errors import InputError
-from targcn.evaluation import known_answers
+from targcn.evaluation import known_answers, require_numbers, rows_at_once
 from targcn.facts.dataset import Context
 from targcn.facts.graph import TemporalGraph
 from targcn.filtering import Filter, KnownAnswers
@@ -24,8 +24,7 @@ from targcn.models.contract import Queries, learns
 if TYPE_CHECKING:
     import polars as pl
 
-BATCH_SIZE = 256
-OPEN = (None, "", "?")
+OPEN: Final = (None, "", "?")
 
 
 @dataclass(frozen=True)
@@ -83,18 +82,19 @@ def predict_many(
     """The answers to many questions, in batches; `question` counts them from 0."""
     import polars as pl
 
-    if top < 1:
-        raise InputError(f"top is {top}; ask for at least 1 answer")
+    require_some(top, "answer")
     queries = encode(run, questions)
     graph, known = _looked_up(run, context)
     model = run.model.to("cpu").eval()
     learned = learns(model)
     names = run.dataset.entities.names
+    batch_size = rows_at_once(graph.num_entities, graph.device)
     frames = []
-    for start in range(0, len(queries), BATCH_SIZE):
-        batch = queries[slice(start, start + BATCH_SIZE)]
+    for start in range(0, len(queries), batch_size):
+        batch = queries[slice(start, start + batch_size)]
         with torch.inference_mode():
             scores = model(batch, graph)
+            require_numbers(scores)
             best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
             shares = best.values - scores.logsumexp(1, keepdim=True)
         num_rows, num_answers = best.indices.shape
@@ -115,10 +115,16 @@ def predict_many(
             )
         )
         if progress is not None:
-            progress(min(start + BATCH_SIZE, len(queries)), len(queries))
+            progress(min(start + batch_size, len(queries)), len(queries))
     if not frames:
         raise InputError("there are no questions to answer")
     return pl.concat(frames)
+
+
+def require_some(top: int, what: str) -> None:
+    """Refuse to give nothing."""
+    if top < 1:
+        raise InputError(f"top is {top}; ask for at least 1 {what}")
 
 
 def encode(run: Run, questions: Sequence[Question]) -> Queries:

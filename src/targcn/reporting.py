@@ -11,9 +11,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final
 
-from targcn.cells import QUICK_DATA, cells_of, data_at_hand, read_results, seeds_of
+from targcn.cells import METRICS, QUICK_DATA, cells_of, data_at_hand, read_results, seeds_of
 from targcn.errors import InputError
-from targcn.evaluation import HITS
 from targcn.experiments import JUDGEMENTS, Experiment, Judgement, Row, find_experiment
 from targcn.filtering import FILTERS
 from targcn.writeup import markdown_table, markdown_text
@@ -21,7 +20,6 @@ from targcn.writeup import markdown_table, markdown_text
 # Key of a cell -> what its file says.
 Results = Mapping[str, Mapping[str, Any]]
 
-METRICS: Final = {"mrr": "MRR"} | {f"hits@{most}": f"Hits@{most}" for most in HITS}
 COSTS: Final = (
     "parameters",
     "seconds per epoch",

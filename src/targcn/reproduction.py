@@ -25,8 +25,8 @@ from typing import Any, Final
 import torch
 
 from targcn import __version__
-from targcn.cells import Cell, open_data, read_results
-from targcn.checkpoint import Run
+from targcn.cells import Cell, open_data, read_results, require_same_meaning
+from targcn.checkpoint import MANIFEST, Run
 from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
@@ -94,6 +94,9 @@ def _run_alone(
     where = choose_device(device)
     judges: Judges = {}
     for number, cell in enumerate(cells, 1):
+        if cell.path(results).exists():
+            # What is left of a training whose process was killed as it cleared up.
+            shutil.rmtree(_aside(cell, results), ignore_errors=True)
         if _is_settled(cell, results):
             continue
         with _claimed(cell, results) as mine:
@@ -101,7 +104,8 @@ def _run_alone(
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
             if not mine or _is_settled(cell, results):
                 continue
-            beside = _num_running(results)
+            shared = _aside(cell, results, ".jobs")
+            _note_jobs(shared, max(jobs, _num_running(results)))
             try:
                 if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
                     judges = judges_of(open_data(cell.data), where)
@@ -114,9 +118,10 @@ def _run_alone(
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {why}")
                 continue
             # Times of processes that share a machine say little.
-            beside = max(jobs, beside, _num_running(results))
-            _write(content | {"jobs": beside}, cell.path(results))
-            shutil.rmtree(_aside(cell, results))
+            _note_jobs(shared, _num_running(results))
+            _write(content | {"jobs": int(shared.read_text())}, cell.path(results))
+            shutil.rmtree(_aside(cell, results), ignore_errors=True)
+            shared.unlink()
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
 
 
@@ -129,6 +134,14 @@ def _why_it_failed(error: Exception, jobs: int) -> str:
     raise error
 
 
+def _note_jobs(path: Path, num_jobs: int) -> None:
+    """Keep the most jobs that a cell was ever run beside, also where it was stopped and goes on."""
+    with suppress(FileNotFoundError, ValueError):
+        num_jobs = max(num_jobs, int(path.read_text()))
+    with atomic_file(path) as draft:
+        draft.write_text(str(num_jobs))
+
+
 def _num_running(results: Path) -> int:
     """How many cells are being run into this folder now, by whomever."""
     return sum(map(_is_held, (results / UNFINISHED).glob("*.claim")))
@@ -138,6 +151,8 @@ def _is_held(claim: Path) -> bool:
     """Whether the process that a claim names is there; one that was killed leaves its claims."""
     try:
         os.kill(int(claim.read_text()), 0)
+    except PermissionError:
+        return True
     except (OSError, ValueError):
         return False
     return True
@@ -174,7 +189,8 @@ def run_cell(
         torch.cuda.reset_peak_memory_stats(where)
     file = RunFile(name=cell.run, settings=cell.settings, training=cell.training)
     commit = _commit()
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and not _is_begun(cell, folder):
+        shutil.rmtree(folder)
     began = time.monotonic()
     run = fit(
         dataset,
@@ -202,6 +218,15 @@ def run_cell(
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
+
+
+def _is_begun(cell: Cell, folder: Path) -> bool:
+    """Whether a folder holds the beginning of this cell, as it is meant today."""
+    try:
+        require_same_meaning(cell, json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, AttributeError):
+        return False
+    return True
 
 
 def _judge(run: Run, judges: Judges) -> dict[Judgement, dict[str, dict[str, float]]]:
@@ -235,12 +260,11 @@ def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
         path.parent.mkdir(parents=True, exist_ok=True)
         claim = path.open("a")
     with claim:
-        try:
+        mine = False
+        with explained(path), suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Not one that was given up and removed since it was opened.
             mine = os.path.samestat(os.fstat(claim.fileno()), path.stat())
-        except OSError:
-            mine = False
         if mine:
             claim.truncate(0)
             print(os.getpid(), file=claim, flush=True)
@@ -275,15 +299,18 @@ def _start_and_listen(
     from queue import Empty
 
     spawn = get_context("spawn")
-    said = spawn.Queue()
-    arguments = (cells, results, device, jobs, said)
+    said, stop = spawn.Queue(), spawn.Event()
+    arguments = (cells, results, device, jobs, said, stop)
     workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
-    for worker in workers:
-        worker.start()
-
-    stopped = False
+    started = stopped = False
     while True:
         try:
+            if not started:
+                started = True
+                # A process that is being made has nothing to save, and would make noise.
+                with _deaf():
+                    for worker in workers:
+                        worker.start()
             while any(worker.is_alive() for worker in workers) or not said.empty():
                 with suppress(Empty):
                     tell(said.get(timeout=0.2))
@@ -291,12 +318,28 @@ def _start_and_listen(
         except KeyboardInterrupt:
             # They save where they stand; asked a second time, they stop at once.
             stopped = True
+            stop.set()
             for worker in workers:
                 if worker.is_alive() and worker.pid is not None:
                     os.kill(worker.pid, signal.SIGINT)
 
 
-def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: Any) -> None:
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Let a Ctrl-C pass by; so do the processes that are started meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _work(
+    cells: Sequence[Cell], results: Path, device: str, jobs: int, said: Any, stop: Any
+) -> None:
     """What each of several processes does: its share, and no noise when it is stopped."""
     # A Ctrl-C is the first process's, which passes it on once.
     os.setpgrp()
@@ -305,6 +348,9 @@ def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, said: An
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(share))
     threading.Thread(target=_leave_with_the_first, daemon=True).start()
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if stop.is_set():
+            raise KeyboardInterrupt
         _run_alone(cells, results, device, jobs, tell=said.put)
     except InputError as error:
         said.put(f"a process ended early: {error}")
@@ -324,7 +370,6 @@ def _leave_with_the_first() -> None:
 
 
 def _write(content: Mapping[str, Any], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as draft:
         draft.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

@@ -59,7 +59,7 @@ def show(content: Any, folded: bool = True) -> None:
     from rich.console import Console
 
     width = (None if sys.stdout.isatty() else 120) if folded else 10_000
-    console = Console(width=width, highlight=False, markup=False)
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
     console.print(content, soft_wrap=isinstance(content, str))
 
 

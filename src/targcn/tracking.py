@@ -7,6 +7,7 @@ curves. Next room: cli.
 from pathlib import Path
 
 from targcn.errors import InputError
+from targcn.files import explained
 from targcn.training import Sign, Watch
 
 
@@ -16,9 +17,10 @@ def tensorboard_watch(folder: Path, also: Watch | None = None) -> Watch:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise InputError("curves need TensorBoard: pip install 'targcn[tensorboard]'") from None
-    writer = SummaryWriter(str(folder))
+    writer: SummaryWriter | None = None
 
     def watch(sign: Sign) -> None:
+        nonlocal writer
         if also is not None:
             also(sign)
         step = sign.epoch * sign.num_steps + sign.step
@@ -28,8 +30,11 @@ def tensorboard_watch(folder: Path, also: Watch | None = None) -> Watch:
         elif sign.report is not None:
             for which, sides in sign.report.metrics.items():
                 values[f"valid MRR, context train/{which}"] = sides["both"]["mrr"]
-        for name, value in values.items():
-            writer.add_scalar(name, value, step)
-        writer.flush()
+        with explained(folder):
+            # Only now that training has begun: nothing is left beside a run that cannot go on.
+            writer = writer or SummaryWriter(str(folder))
+            for name, value in values.items():
+                writer.add_scalar(name, value, step)
+            writer.flush()
 
     return watch

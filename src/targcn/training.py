@@ -22,13 +22,14 @@ from targcn.devices import compiled, describe_device, is_out_of_memory
 from targcn.distributed import ALONE, Team, shared_loss
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
-from targcn.files import atomic_file
+from targcn.files import atomic_file, explained
 from targcn.filtering import Filter
 from targcn.steps import Replay, make_optimizer, matmul_precision, set_rate, stop_on_signal
 
 SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_SIGNS = 0.5
 STEPS_BETWEEN_AGREEMENTS = 16
+MOST_QUERIES = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Training:
         for name in ("epochs", "batch_size", "validate_every"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
+        if self.batch_size > MOST_QUERIES:
+            raise InputError(f"batch_size is {self.batch_size}; {MOST_QUERIES} is the most")
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate is {self.learning_rate}; it must be above 0")
 
@@ -82,7 +85,9 @@ class Position:
     loss_sum: float = 0.0
     best_mrr: float = -1.0
     best_epoch: int = 0
+    # Of the whole training, and of the epoch that it is in.
     seconds: float = 0.0
+    epoch_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,7 @@ class Trainer:
     def train(self) -> Run:
         """Epochs until the end; the run with its best weights and their report."""
         self.began = self.saved = self.signed = time.monotonic()
+        self.ended: float | None = None
         self.seconds_before, self.steps_taken = self.position.seconds, 0
         self._cut_trace()
         with stop_on_signal(patient=self.team.size > 1) as self.stop:
@@ -167,6 +173,7 @@ class Trainer:
                     self._run_epoch()
                 if self._is_due():
                     self._look()
+            self.ended = time.monotonic()
             # One that came while the last epoch was looked at.
             [stopping] = self.team.anyone(self.stop.is_set())
         if stopping:
@@ -175,11 +182,11 @@ class Trainer:
         if self.judge is not None and self.best_report is None:
             self.best_report = self.judge.report(self.run)
         self._write_result(finished=True)
-        return replace(self.run, report=self.best_report)
+        return replace(self.run, report=self.best_report, trained=self._trained(finished=True))
 
     def _run_epoch(self) -> None:
         position = self.position
-        started = time.monotonic()
+        started = time.monotonic() - position.epoch_seconds
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
         self.model.train()
         if hasattr(self.model, "begin_epoch"):
@@ -192,14 +199,16 @@ class Trainer:
             stopping, saving = self._agree(now)
             if stopping or saving:
                 position.loss_sum = self.team.mean(float(loss_sum))
+                position.epoch_seconds = time.monotonic() - started
                 self._save()
             if stopping:
                 raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
             if self.watch is not None and now - self.signed > SECONDS_BETWEEN_SIGNS:
                 self._sign(float(loss_sum) / position.step)
         loss = self.team.mean(float(loss_sum)) / self.num_steps
-        position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
         seconds = time.monotonic() - started
+        position.epoch, position.step = position.epoch + 1, 0
+        position.loss_sum = position.epoch_seconds = 0.0
         self._trace(loss=loss, seconds=seconds, queries_per_second=len(self.batches) / seconds)
         self._sign(loss)
 
@@ -277,18 +286,20 @@ class Trainer:
         self._sign(math.nan)
 
     def _write_result(self, finished: bool = False) -> None:
+        reports = [self.best_report.to_json()] if self.best_report else []
+        with self.team.together():
+            if self.folder is not None:
+                write_result(self.run, self.folder, self._trained(finished), reports)
+
+    def _trained(self, finished: bool) -> dict[str, Any]:
         several = f"{self.team.size} × " if self.team.size > 1 else ""
-        trained = {
+        return {
             "epochs": self.position.epoch,
             "best_epoch": self.position.best_epoch,
             "seconds": round(self._seconds(), 1),
             "device": several + describe_device(self.device),
             "finished": finished,
         }
-        reports = [self.best_report.to_json()] if self.best_report else []
-        with self.team.together():
-            if self.folder is not None:
-                write_result(self.run, self.folder, trained, reports)
 
     def _save(self) -> None:
         self.saved = time.monotonic()
@@ -301,7 +312,7 @@ class Trainer:
                 write_state(self.folder, tensors, asdict(self.position))
 
     def _seconds(self) -> float:
-        return self.seconds_before + time.monotonic() - self.began
+        return self.seconds_before + (self.ended or time.monotonic()) - self.began
 
     def _sign(self, loss: float) -> None:
         self.signed = time.monotonic()
@@ -324,7 +335,8 @@ class Trainer:
 
     def _trace(self, **content: Any) -> None:
         if self.folder is not None:
-            with (self.folder / "trace.jsonl").open("a", encoding="utf-8") as stream:
+            path = self.folder / "trace.jsonl"
+            with explained(path), path.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps({"epoch": self.position.epoch} | content) + "\n")
 
     def _cut_trace(self) -> None:
@@ -333,10 +345,17 @@ class Trainer:
             return
         path = self.folder / "trace.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if line.endswith("\n")]
-        kept = [line for line in kept if json.loads(line)["epoch"] <= self.position.epoch]
+        kept = [line for line in lines if self._is_behind(line)]
         with atomic_file(path) as draft:
             draft.write_text("".join(kept), encoding="utf-8")
+
+    def _is_behind(self, line: str) -> bool:
+        """Whether a line of the trace is whole, and of an epoch that is over."""
+        try:
+            epoch: int = json.loads(line)["epoch"]
+            return line.endswith("\n") and epoch <= self.position.epoch
+        except (ValueError, KeyError, TypeError):
+            return False
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -154,3 +154,10 @@ def test_what_is_no_date(bad):
 def test_what_is_no_step(bad):
     with pytest.raises(InputError, match="whole numbers from 10 to 15"):
         STEPS.tick(bad)
+
+
+@pytest.mark.parametrize("far", ["99999999999999999999", -(2 * 10**18)])
+def test_a_step_too_far_for_64_bits_is_refused(far):
+    with pytest.raises(InputError, match=f"{far} is too far from the times of this graph, .* 15"):
+        STEPS.tick(far)
+    assert STEPS.tick(10**18) == 10**18 - 10

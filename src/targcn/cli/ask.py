@@ -1,7 +1,7 @@
 """`targcn predict` and `explain`: questions in words, answers and reasons in words."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -10,7 +10,9 @@ from targcn.errors import InputError
 from targcn.terminal import counting, show, show_json, table_of
 
 if TYPE_CHECKING:
-    from targcn.checkpoint import Run
+    import polars as pl
+
+ENDINGS: Final = (".csv", ".jsonl", ".parquet")
 
 
 def predict_answers(
@@ -49,29 +51,41 @@ def predict_answers(
     queries
         A table of questions instead: subject, relation, object, time, the open one ? or empty.
     out
-        Where the answers to a table go: .csv, .jsonl or .parquet.
+        Write the answers into this file too, those to a table only there: .csv, .jsonl or .parquet.
     """
-    from targcn.prediction import OPEN, predict
-
-    loaded = load_folder(run)
+    if out is not None:
+        _require_writable(out)
     if queries is not None:
-        _answer_table(loaded, queries, out, top, context)
+        beside = {"a question in words": subject is not None, "--explain": explain, "--json": json}
+        given = [option for option, is_given in beside.items() if is_given]
+        if given:
+            raise InputError(f"--queries answers a table; leave out {' and '.join(given)}")
+        _answer_table(run, queries, out, top, context)
         return
     if relation is None or time is None:
         raise InputError("a question has four parts: SUBJECT RELATION OBJECT TIME, one of them ?")
-    answers = predict(loaded, subject, relation, object, time, top=top, context=context)
+    from targcn.prediction import OPEN, Question, predict_many
+
+    loaded = load_folder(run)
+    question = Question(subject, relation, object, time)
+    answers = predict_many(loaded, [question], top=top, context=context)
     best = None
     if explain:
+        from targcn.explanation import Asked
         from targcn.explanation import explain as explain_fact
 
         first, asks_subject = answers["answer"][0], subject in OPEN
         ends = (first, str(object)) if asks_subject else (str(subject), first)
-        side = "subject" if asks_subject else "object"
+        side: Asked = "subject" if asks_subject else "object"
         best = explain_fact(loaded, ends[0], relation, ends[1], time, context=context, asked=side)
+    if out is not None:
+        import polars as pl
+
+        _write(pl.DataFrame([question]), answers, out)
     if json:
         from dataclasses import asdict
 
-        content = {"context": context, "answers": answers.to_dicts()}
+        content = {"context": context, "answers": answers.drop("question").to_dicts()}
         show_json(content | ({"explanation": asdict(best)} if best else {}))
         return
     show(f"{subject} — {relation} — {object}, {time} (context {context})")
@@ -123,9 +137,12 @@ def explain_answer(
     plot
         Draw them on a time axis into this file (needs matplotlib).
     """
+    from targcn.drawing import require_picture
     from targcn.explanation import explain, in_words
     from targcn.explanation import plot as draw
 
+    if plot is not None:
+        require_picture(plot)
     loaded = load_folder(run)
     found = explain(loaded, subject, relation, object, time, context=context, asked=asked, top=top)
     if plot is not None:
@@ -138,22 +155,33 @@ def explain_answer(
     show("\n".join(in_words(found)))
 
 
-def _answer_table(run: "Run", queries: Path, out: Path | None, top: int, context: Context) -> None:
-    from targcn.facts.tables import read_questions, write_frame
+def _require_writable(out: Path) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end."""
     from targcn.files import require_absent
+
+    if out.suffix.lower() not in ENDINGS:
+        raise InputError(f"{out} should end in .csv, .jsonl or .parquet")
+    require_absent(out)
+
+
+def _answer_table(run: Path, queries: Path, out: Path | None, top: int, context: Context) -> None:
+    from targcn.facts.tables import read_questions
     from targcn.prediction import Question, predict_many
 
     if out is None:
         raise InputError("answers to a table need --out, a .csv, .jsonl or .parquet to write")
-    require_absent(out)
+    loaded = load_folder(run)
     asked = read_questions(queries)
     questions = [Question(*row) for row in asked.iter_rows()]
     with counting("answering", "questions") as progress:
-        answers = predict_many(run, questions, top=top, context=context, progress=progress)
-    write_frame(
-        asked.with_row_index("question")
-        .cast({"question": answers["question"].dtype})
-        .join(answers, on="question"),
-        out,
-    )
+        answers = predict_many(loaded, questions, top=top, context=context, progress=progress)
+    _write(asked, answers, out)
     show(f"{out}: {answers.height:,} answers to {len(questions):,} questions, context {context}")
+
+
+def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:
+    """Write every answer beside its question."""
+    from targcn.facts.tables import write_frame
+
+    numbered = asked.with_row_index("question").cast({"question": answers["question"].dtype})
+    write_frame(numbered.join(answers, on="question"), out)

@@ -18,6 +18,10 @@ AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON 
 Context = Annotated[
     Literal["train", "train+valid"], Parameter(help="The facts the model may look at.")
 ]
+ContextOfSplit = Annotated[
+    Literal["train", "train+valid"] | None,
+    Parameter(help="The facts the model may look at; left out: train, for test train+valid."),
+]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 
 
@@ -40,6 +44,15 @@ def load_folder(folder: Path) -> "Run":
     run = load_run(folder)
     warn_if_unfinished(folder)
     return run
+
+
+def warn_if_in_sight(split: str, context: str | None) -> None:
+    """Say so where what is asked about can be looked up."""
+    if split == "train" or split in (context or "").split("+"):
+        say(
+            f"the {split} facts that are asked about are in the context themselves: figures of "
+            "what a model remembers, not of what it would find out"
+        )
 
 
 def warn_if_unfinished(folder: Path) -> None:

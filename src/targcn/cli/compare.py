@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.common import AsJson, Context, Device, require_folder, warn_if_unfinished
+from targcn.cli.common import (
+    AsJson,
+    ContextOfSplit,
+    Device,
+    require_folder,
+    warn_if_in_sight,
+    warn_if_unfinished,
+)
 from targcn.terminal import counting, show, show_json, table_of
 
 if TYPE_CHECKING:
@@ -15,9 +22,7 @@ if TYPE_CHECKING:
 def compare_runs(
     *runs: Path,
     split: Literal["train", "valid", "test"] = "test",
-    context: Annotated[
-        Context, Parameter(help="The facts the models may look at.")
-    ] = "train+valid",
+    context: ContextOfSplit = None,
     ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,
@@ -64,6 +69,7 @@ def compare_runs(
         require_picture(plot)
     for folder in runs:
         warn_if_unfinished(folder)
+    warn_if_in_sight(split, context)
     with counting(f"judging {split}", "queries") as progress:
         found = compare(
             runs,

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.common import AsJson, Context, Device, HowToRead, load_folder, open_source
+from targcn.cli.common import (
+    AsJson,
+    ContextOfSplit,
+    Device,
+    HowToRead,
+    load_folder,
+    open_source,
+    warn_if_in_sight,
+)
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
 from targcn.terminal import counting, say, show, show_json, show_report, table_of, training_bar
@@ -95,6 +103,13 @@ def train(
     """
     from targcn.models import find_model
 
+    if resume is not None:
+        given = (source, model, run, out, seed, read or Reading(), settings)
+        if given != ("congress", "targcn", "default", None, 0, Reading(), {}):
+            raise InputError(
+                f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
+                "--run, --out, --seed and all settings"
+            )
     _check_settings(model, find_model(model).Settings, settings)
     from targcn.distributed import join, was_restarted
     from targcn.files import require_absent
@@ -125,7 +140,7 @@ def train(
                         from targcn.tracking import tensorboard_watch
 
                         # Beside the run folder, which training makes whole.
-                        watch = tensorboard_watch(out.with_name(f"{out.name}-tensorboard"), watch)
+                        watch = tensorboard_watch(Path(f"{out.resolve()}-tensorboard"), watch)
                 if resume is not None:
                     trained = go_on(resume, device=place, watch=watch, team=team)
                 else:
@@ -171,7 +186,7 @@ def evaluate_run(
     run: Path,
     *,
     split: Literal["train", "valid", "test"] = "test",
-    context: Context = "train+valid",
+    context: ContextOfSplit = None,
     ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
     by_relation: Annotated[bool, Parameter(negative="")] = False,
     device: Device = "auto",
@@ -196,6 +211,7 @@ def evaluate_run(
     with join(device) as (team, place), counting(f"judging {split}", "queries") as progress:
         with team.together():
             loaded = load_folder(run)
+            warn_if_in_sight(split, context)
         report = evaluate(
             loaded,
             split=split,

@@ -6,6 +6,8 @@ Kept apart from tables.py so that the command line can show these choices withou
 from dataclasses import dataclass
 from typing import Literal
 
+from targcn.errors import InputError
+
 Unit = Literal["year", "month", "day", "hour", "minute", "second", "step"]
 
 
@@ -36,3 +38,7 @@ class Reading:
 
     split_seed: int = 0
     """Seed of the random split."""
+
+    def __post_init__(self) -> None:
+        if self.split_seed < 0:
+            raise InputError(f"split_seed is {self.split_seed}; 0 or more was expected")

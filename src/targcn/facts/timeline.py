@@ -24,6 +24,8 @@ CALENDAR_CODES: Final = {
     "second": "s",
 }
 UNITS: Final = (*CALENDAR_CODES, "step")
+# Times of a data set are within ±10^18 (dates.py); two ticks beyond this may not fit 64 bits apart.
+FARTHEST: Final = 2 * 10**18
 
 
 def calendar_value(when: str, unit: str) -> int:
@@ -79,12 +81,18 @@ class Timeline:
             text = when.isoformat() if isinstance(when, date) else str(when).strip()
             return calendar_value(text, self.unit) - self.start
         try:
-            return int(str(when)) - self.start
+            tick = int(str(when)) - self.start
         except ValueError:
             raise InputError(
                 f"{str(when)!r} is not a time of this graph, whose times are whole numbers "
                 f"from {self.label(0)} to {self.last}"
             ) from None
+        if abs(tick) > FARTHEST:
+            raise InputError(
+                f"{when} is too far from the times of this graph, which go from {self.label(0)} to "
+                f"{self.last}"
+            )
+        return tick
 
     def label(self, tick: int) -> str:
         """The date of a tick in ISO form, or its number where the times are not dates."""
