@@ -9,6 +9,7 @@ import pytest
 
 from oracle import World
 from targcn.checkpoint import Run, is_unfinished, load_run, read_state, save_run, write_state
+from targcn.cli.common import warn_if_unfinished
 from targcn.errors import InputError
 from targcn.evaluation import evaluate
 from targcn.fitting import fit, resume
@@ -176,7 +177,7 @@ def test_a_rule_is_never_unfinished(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_run_killed_in_its_first_second_is_unfinished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def die(_: Trainer) -> None:
         raise KeyboardInterrupt
@@ -186,6 +187,8 @@ def test_a_run_killed_in_its_first_second_is_unfinished(
     with pytest.raises(KeyboardInterrupt):
         fit(dataset, "distmult", out=tmp_path / "run", **LEARNED)
     assert is_unfinished(tmp_path / "run")
+    warn_if_unfinished(tmp_path / "run")
+    assert "before its first look; its weights are as first drawn" in capsys.readouterr().err
 
 
 def test_a_run_that_is_saved_again_was_trained_as_before(learned: Path, tmp_path: Path) -> None:

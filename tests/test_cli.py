@@ -53,6 +53,40 @@ def test_help_names_the_command(command: list[str]) -> None:
     assert answer.stdout.startswith("Usage: targcn")
 
 
+def test_the_defaults_shown_are_those_that_training_takes() -> None:
+    shown = targcn("models", "targcn").stdout.splitlines()
+    [neighbors] = [line.split()[1] for line in shown if line.startswith("--neighbors ")]
+    assert neighbors == "50"
+
+
+def test_a_terminal_that_lacks_letters_shows_others(run: Path) -> None:
+    answer = targcn("evaluate", run, "--split", "valid", PYTHONIOENCODING="ascii")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "side     MRR    ?" in answer.stdout
+
+
+def test_what_may_not_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Simulated: whoever runs the tests may be allowed to read everything."""
+    from targcn import cli
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied", "runs/x/run.json")
+
+    monkeypatch.setattr(cli, "app", refuse)
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([])
+    assert leaving.value.code == 2
+    assert capsys.readouterr().err == "targcn: runs/x/run.json: Permission denied\n"
+
+
+def test_names_are_to_be_seen_before_they_are_used() -> None:
+    import targcn
+
+    assert {*targcn.__all__} <= {*dir(targcn)}
+
+
 def test_version() -> None:
     from targcn import __version__
 
@@ -269,8 +303,9 @@ def test_a_published_run_can_be_overridden(tmp_path: Path) -> None:
         (["train", "--seed", "seven"], "seven"),
         (["train", "--seed", "-1"], "seed is -1; 0 up to 2147483647 was expected"),
         (["train", "--seed", "9" * 20], "0 up to 2147483647 was expected"),
-        (["train", "--batch-size", "9" * 20], "2147483647 is the most"),
-        (["train", "--size", "9" * 11], "targcn with these settings needs more memory"),
+        (["train", "--batch-size", "9" * 20], "1 to 2147483647 is what can be used"),
+        (["train", "--decay", "1e-300"], "decay is 1e-300; 1e-37 to 1e+38 is what can be used"),
+        (["train", "--size", "9" * 9], "targcn with these settings needs more memory"),
         (["train", "--resume", "r", "--epochs", "50"], "--resume goes on with r as it was begun"),
         (["train", "icews14", "--resume", "r"], "leave out the data set, --model"),
         (["train", "--decoder", "bique", "--size", "20"], "16 or 24 would do"),

@@ -296,7 +296,10 @@ def test_the_reference_is_not_compared_with_itself(found: Comparison) -> None:
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-@pytest.mark.parametrize("parameters", [(0, 0, 0, 0), (0, 500, 500, 10**7)])
+@pytest.mark.parametrize(
+    "parameters", [(0, 0, 0, 0), (0, 500, 500, 10**7), (0, 10**7, 10**7, 10**7), (0, 0, 0, 500)]
+)
+@pytest.mark.filterwarnings("error")
 def test_plot_writes_a_picture(
     found: Comparison, tmp_path: Path, ending: str, parameters: tuple[int, ...]
 ) -> None:
@@ -350,6 +353,17 @@ def test_the_command_prints_one_table_and_writes_files(
     assert learned["num_parameters"] == targcn.load_run(folders / "learned").num_parameters > 0
     assert f" {learned['trained']['seconds']:,.0f} s, cpu with" in printed
     assert all(path.exists() for path in [*files, picture])
+
+
+def test_the_command_leaves_alone_what_is_there(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    runs = (folders / "seen", folders / "copy-300")
+    for option, name in (("--out", "events.csv"), ("--plot", "mine.png")):
+        (tmp_path / name).write_text("precious")
+        assert "already exists" in complaint(capsys, *runs, option, tmp_path / name)
+        assert (tmp_path / name).read_text() == "precious"
 
 
 def test_the_command_as_json(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -391,7 +391,7 @@ def test_a_restarted_team_goes_on_with_its_own_training_alone(
 
 # --- what goes wrong ------------------------------------------------------------------------
 
-OTHER_OUT = "choose another --out or remove it first"
+OTHER_OUT = "choose another name or remove it first"
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def make(path, kind):
 @pytest.mark.parametrize("kind", ["file", "folder", "broken link"])
 def test_what_exists_is_refused(tmp_path, kind):
     make(tmp_path / "out", kind)
-    with pytest.raises(InputError, match="out already exists; choose another --out"):
+    with pytest.raises(InputError, match="out already exists; choose another name"):
         require_absent(tmp_path / "out")
 
 

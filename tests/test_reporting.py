@@ -631,7 +631,7 @@ def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[
         ([folder], "what to write? --out DIR makes pages, --fill FILE"),
         ([tmp_path / "gone", "--out", out], f"there is no result in {tmp_path / 'gone'}; 'targcn"),
         ([taken, "--out", out], f"there is no result in {taken}; 'targcn reproduce NAME'"),
-        ([folder, "--out", taken], f"{taken} already exists; choose another --out"),
+        ([folder, "--out", taken], f"{taken} already exists; choose another name"),
         ([cut, "--out", out], f"{of_cut} is not the result of a cell ("),
         ([unjudged, "--out", out], f"{of_unjudged} is not the result of a cell ("),
         ([folder, "--fill", good, bad, "--out", out], f"{bad}: there is no experiment 'contxt'"),

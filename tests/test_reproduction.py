@@ -482,6 +482,12 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
             read_results(tmp_path)
 
 
+def test_a_folder_of_runs_is_not_taken_for_results(tmp_path: Path) -> None:
+    fit(WORLD, "seen", out=tmp_path / "runs" / "seen", device="cpu")
+    with pytest.raises(InputError, match=r"runs holds runs, not results .*; 'targcn compare'"):
+        read_results(tmp_path / "runs")
+
+
 # --- the command ----------------------------------------------------------------------------
 
 

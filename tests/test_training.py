@@ -471,7 +471,7 @@ def test_judging_a_stopped_run_says_that_it_was_stopped(
 ) -> None:
     folder = tmp_path / "run"
     with pytest.raises(TrainingStopped):
-        train(folder, watch=stop_at((1, 0), signal.SIGINT))
+        train(folder, watch=stop_at((3, 0), signal.SIGINT))
     said = []
     for _ in range(2):
         with pytest.raises(SystemExit) as leaving:

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from targcn.checkpoint import MANIFEST
 from targcn.errors import InputError
 from targcn.evaluation import HITS
 from targcn.experiments import JUDGEMENTS, Experiment, Row
@@ -164,6 +165,11 @@ def read_results(folder: Path) -> dict[str, dict[str, Any]]:
     """Every result in a folder, by the key of its cell."""
     found = {}
     for path in sorted(folder.glob("*/*.json")):
+        if (path.parent / MANIFEST).exists():
+            raise InputError(
+                f"{folder} holds runs, not results of 'targcn reproduce'; 'targcn compare' "
+                "compares runs"
+            )
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             cell = Cell(**content["cell"])

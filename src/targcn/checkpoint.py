@@ -115,17 +115,18 @@ def load_run(folder: Path | str) -> Run:
         model = create(name, dataset, settings)
     if model.state_dict():
         _load_weights(model, folder / WEIGHTS)
-    trained = _trained_in(folder)
+    trained = trained_in(folder)
     return Run(name, model.settings, seed, dataset, model, run_name, training, trained=trained)
 
 
 def is_unfinished(folder: Path | str) -> bool:
     """Whether a run has something to learn and was not trained to its end, as its folder says."""
     folder = Path(folder)
-    return (folder / WEIGHTS).exists() and not _trained_in(folder).get("finished", False)
+    return (folder / WEIGHTS).exists() and not trained_in(folder).get("finished", False)
 
 
-def _trained_in(folder: Path) -> dict[str, Any]:
+def trained_in(folder: Path) -> dict[str, Any]:
+    """How far, how long and on what a run was trained, as its folder says."""
     path = folder / METRICS
     try:
         trained = json.loads(path.read_text(encoding="utf-8"))["trained"]

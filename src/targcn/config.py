@@ -73,9 +73,15 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
                 raise ValueError
             if kind is int and isinstance(value, float) and value != int(value):
                 raise ValueError
-            return kind(value)
+            number = kind(value)
         except (TypeError, ValueError, OverflowError):
             pass
+        else:
+            # What tensors are made of holds no others.
+            least, most = (1, 2**31 - 1) if kind is int else (1e-37, 1e38)
+            if number and not least <= abs(number) <= most:
+                raise InputError(f"{path} is {value}; {least} to {most} is what can be used")
+            return number
     elif kind is str and isinstance(value, str):
         return value
     raise InputError(f"{path} is {value!r}; {_NAMES.get(kind, kind)} was expected")

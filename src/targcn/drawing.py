@@ -79,6 +79,10 @@ def draw_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
     if learned:
         _count_in_powers(axes)
         axes.margins(x=0.2, y=0.15)
+        sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
+        if len(sizes) == 1:
+            # Around a single place matplotlib leaves no room for a label.
+            axes.set_xlim(min(sizes) / 2, min(sizes) * 2)
     else:
         axes.set_xticks([])
     axes.set_xlabel("parameters" if learned else "no run has parameters", color=INK)

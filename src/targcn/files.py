@@ -23,7 +23,7 @@ SYSTEM_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 def require_absent(path: Path) -> None:
     """Refuse, before any work is done, to write where something already is."""
     if os.path.lexists(path):
-        raise InputError(f"{path} already exists; choose another --out or remove it first")
+        raise InputError(f"{path} already exists; choose another name or remove it first")
 
 
 @contextmanager

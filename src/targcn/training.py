@@ -29,7 +29,6 @@ from targcn.steps import Replay, make_optimizer, matmul_precision, set_rate, sto
 SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_SIGNS = 0.5
 STEPS_BETWEEN_AGREEMENTS = 16
-MOST_QUERIES = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,6 @@ class Training:
         for name in ("epochs", "batch_size", "validate_every"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
-        if self.batch_size > MOST_QUERIES:
-            raise InputError(f"batch_size is {self.batch_size}; {MOST_QUERIES} is the most")
         if not self.learning_rate > 0:
             raise InputError(f"learning_rate is {self.learning_rate}; it must be above 0")
 
@@ -344,7 +341,7 @@ class Trainer:
         if self.folder is None or not (self.folder / "trace.jsonl").exists():
             return
         path = self.folder / "trace.jsonl"
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         kept = [line for line in lines if self._is_behind(line)]
         with atomic_file(path) as draft:
             draft.write_text("".join(kept), encoding="utf-8")

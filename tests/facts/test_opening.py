@@ -515,6 +515,25 @@ def test_a_published_set_as_ids_and_as_names_is_the_same(monkeypatch, tmp_path):
     assert (by_id.entities, by_id.relations) == (by_name.entities, by_name.relations)
 
 
+# What is settled already.
+
+
+@pytest.mark.parametrize(
+    "reading", [Reading(split="time"), Reading(unit="year"), Reading(time="x")]
+)
+def test_a_prepared_folder_is_not_read_in_another_way(tmp_path, reading):
+    open_dataset(as_frame(ROWS)).save(tmp_path / "set")
+    with pytest.raises(InputError, match="set is prepared, its columns, times and splits are"):
+        open_dataset(tmp_path / "set", reading)
+
+
+@pytest.mark.parametrize("reading", [Reading(split="time"), Reading(split_seed=1)])
+def test_a_folder_of_splits_is_not_split_in_another_way(tmp_path, reading):
+    folder = write_splits(tmp_path / "set", [ROWS[:30], ROWS[30:35], ROWS[35:]])
+    with pytest.raises(InputError, match="set comes with splits of its own; leave out --split"):
+        open_dataset(folder, reading)
+
+
 # A machine without polars.
 
 

@@ -223,7 +223,8 @@ def test_a_given_column_that_is_missing():
 def test_ambiguous_columns():
     frame = FRAME.with_columns(year=pl.lit(2014))
     assert complaint(frame) == (
-        "the frame: which column holds the time, 'time', 'year'? name it with --time"
+        "the frame: which column holds the time, 'time', 'year'? call only one so, or for a data "
+        "set name it with --time"
     )
 
 

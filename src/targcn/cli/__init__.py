@@ -56,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _complain(" ".join(str(error).split()))
     except BrokenPipeError:
         sys.stderr.close()
+    except OSError as error:
+        _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
     except KeyboardInterrupt:
         say("stopped")
         sys.exit(130)
@@ -81,6 +83,13 @@ def program() -> None:
     """
     code = 0
     warnings.showwarning = _warn
+    # A terminal that lacks a letter shows another; one that is closed hears nothing.
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        else:
+            stream.reconfigure(errors="replace")
     try:
         main()
     except SystemExit as leaving:

@@ -88,7 +88,9 @@ def predict_answers(
         content = {"context": context, "answers": answers.drop("question").to_dicts()}
         show_json(content | ({"explanation": asdict(best)} if best else {}))
         return
-    show(f"{subject} — {relation} — {object}, {time} (context {context})")
+    timeline = loaded.dataset.timeline
+    when = timeline.label(timeline.tick(time))
+    show(f"{subject} — {relation} — {object}, {when} (context {context})")
     table = table_of("rank", "answer", "probability", "known")
     for row in answers.iter_rows(named=True):
         chance = f"{row['score']:.4g} (score)"
@@ -140,9 +142,11 @@ def explain_answer(
     from targcn.drawing import require_picture
     from targcn.explanation import explain, in_words
     from targcn.explanation import plot as draw
+    from targcn.files import require_absent
 
     if plot is not None:
         require_picture(plot)
+        require_absent(plot)
     loaded = load_folder(run)
     found = explain(loaded, subject, relation, object, time, context=context, asked=asked, top=top)
     if plot is not None:

@@ -57,7 +57,8 @@ def warn_if_in_sight(split: str, context: str | None) -> None:
 
 def warn_if_unfinished(folder: Path) -> None:
     """Say so where the weights of a run are those of a training that was stopped."""
-    from targcn.checkpoint import is_unfinished
+    from targcn.checkpoint import is_unfinished, trained_in
 
     if is_unfinished(folder):
-        say(f"{folder} was stopped before its end; go on with: targcn train --resume {folder}")
+        what = "its end" if trained_in(folder) else "its first look; its weights are as first drawn"
+        say(f"{folder} was stopped before {what}; go on with: targcn train --resume {folder}")

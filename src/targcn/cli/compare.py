@@ -60,13 +60,16 @@ def compare_runs(
         require_folder(folder)
     from targcn.comparison import compare
     from targcn.drawing import require_picture
+    from targcn.files import require_absent
     from targcn.writeup import plot as draw
     from targcn.writeup import require_ending, write
 
     for path in out:
         require_ending(path)
+        require_absent(path)
     if plot is not None:
         require_picture(plot)
+        require_absent(plot)
     for folder in runs:
         warn_if_unfinished(folder)
     warn_if_in_sight(split, context)

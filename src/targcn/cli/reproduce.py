@@ -52,7 +52,8 @@ def run_experiments(
     names
         Experiments (see `reproduce list`), or `all`.
     data
-        Only these data sets, and those derived of them; left out: those that are at hand.
+        Only these data sets, and those derived of them; left out: all that are at hand or small
+        enough to be fetched.
     seeds
         How many seeds; left out: as many as the experiment says, and 1 for a quick look.
     jobs

@@ -48,11 +48,14 @@ def list_models(name: str | None = None, /) -> None:
     model = find_model(name)
     show(MODELS[name].summary)
     trained = [Training] if hasattr(model, "loss") else []
+    # What `train` takes if nothing else is said; the sets that a run is made for have their own.
+    usual = find_run(name, "default", "")
+    taken = {**usual.settings, **usual.training}
     # A setting that a model describes anew is described by the last to do so.
     described = {}
     for settings in (*reversed(model.Settings.__mro__[:-1]), *trained):
         for parameter in parse_from_object(settings).params:
-            default = getattr(settings(), parameter.arg_name)
+            default = taken.get(parameter.arg_name, getattr(settings(), parameter.arg_name))
             described[parameter.arg_name] = (str(default), parameter.description or "")
     table = table_of("setting", "default", "meaning")
     for setting, words in described.items():

@@ -170,15 +170,21 @@ def _read_integers(numbers: pl.Series, column: pl.Series, where: str, reading: R
         return Times(unit, True, numbers + origin)
     if reading.unit in (None, "year") and low >= 1000 and high <= 2999:
         return Times("year", True, numbers - 1970)
-    if reading.unit in (None, "day") and low >= 1000_01_01 and high <= 2999_12_31:
-        # Days written as 20150401, as event databases do; other numbers of that size are steps.
-        dates = numbers.cast(pl.String).str.to_date("%Y%m%d", strict=False)
+    # Days written as 20150401, as event databases do; other numbers of that size are steps.
+    for unit, example, first, last in (
+        ("day", 20150401, 1000_01_01, 2999_12_31),
+        ("month", 201504, 1000_01, 2999_12),
+    ):
+        if reading.unit not in (None, unit) or low < first or high > last:
+            continue
+        days = numbers if unit == "day" else numbers * 100 + 1
+        dates = days.cast(pl.String).str.to_date("%Y%m%d", strict=False)
         if dates.null_count() == 0:
-            return Times("day", True, dates.cast(pl.Int64))
+            return _read_moments(dates.cast(pl.Datetime("us")), where, reading, finest=unit)
         if dates.null_count() < len(dates) / 2:
             found = _rows_with(column.cast(pl.Int64), numbers.filter(dates.is_null()))
             raise InputError(
-                f"{where}: most times are days like 20150401, but not {found}; mend those, or "
+                f"{where}: most times are {unit}s like {example}, but not {found}; mend those, or "
                 "give --unit step if they are bare numbers"
             )
     return Times(reading.unit or "step", False, numbers)

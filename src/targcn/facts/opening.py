@@ -70,7 +70,7 @@ def open_dataset(
 def _open_named(named: NamedSet, reading: Reading, progress: Progress | None) -> Dataset:
     folder = fetch(named, progress)
     # Published as dates, or as integer days counted from the first one.
-    dataset = _open_folder(folder, named.name, replace(reading, origin=named.origin))
+    dataset = _open_folder(folder, named.name, reading, named.origin)
     found = tuple(len(dataset.splits[split]) for split in SPLITS)
     wanted = named.num_facts
     if found != wanted or len(dataset.entities) != named.num_entities:
@@ -81,9 +81,17 @@ def _open_named(named: NamedSet, reading: Reading, progress: Progress | None) ->
     return dataset
 
 
-def _open_folder(folder: Path, name: str, reading: Reading) -> Dataset:
+def _open_folder(folder: Path, name: str, reading: Reading, origin: str | None = None) -> Dataset:
     if is_prepared(folder):
+        if reading != Reading():
+            raise InputError(
+                f"{name} is prepared, its columns, times and splits are settled; leave out how to "
+                "read it, or prepare it again from its source"
+            )
         return Dataset.load(folder)
+    if (reading.split, reading.split_seed) != (Reading.split, Reading.split_seed):
+        raise InputError(f"{name} comes with splits of its own; leave out --split and --split-seed")
+    reading = replace(reading, origin=origin or reading.origin)
     from targcn.facts.tables import is_table, read_table
 
     files: dict[Split, Path] = {}

@@ -221,12 +221,16 @@ def _find_columns(columns: list[str], where: str, reading: Reading) -> dict[str,
         elif matching:
             listed = ", ".join(map(repr, matching))
             raise InputError(
-                f"{where}: which column holds the {role}, {listed}? name it with --{role}"
+                f"{where}: which column holds the {role}, {listed}? call only one so, or for a "
+                f"data set name it with --{role}"
             )
         else:
             listed = ", ".join(repr(name[:40]) for name in columns[:12]) or "none"
             missing = f"no column {given!r}" if given else f"no column for the {role}"
-            raise InputError(f"{where}: {missing} among {listed}; name it with --{role}")
+            raise InputError(
+                f"{where}: {missing} among {listed}; call it {role}, or for a data set name it "
+                f"with --{role}"
+            )
     return chosen
 
 
