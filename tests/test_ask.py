@@ -1,5 +1,8 @@
 """Questions and answers through the functions behind `targcn predict` and `explain`."""
 
+import io
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 
 from targcn import InputError, fit, open_dataset, save_run
 from targcn.cli.ask import explain_answer, predict_answers
+from targcn.terminal import show_json
 
 ANIMAL, MARKED = "team:cat:x", "[red]team[/red]"
 QUESTION = (ANIMAL, "likes", "?", "2005")
@@ -62,3 +66,11 @@ def test_a_wrong_ending_is_refused_before_any_work() -> None:
         predict_answers(nowhere, *QUESTION, out=Path("a.txt"))
     with pytest.raises(InputError, match=r"a\.txt should end in \.png, \.svg or \.pdf"):
         explain_answer(nowhere, *QUESTION, plot=Path("a.txt"))
+
+
+def test_json_has_every_letter_wherever_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii", errors="replace"))
+    show_json({"answer": "Zoë"})
+    sys.stdout.flush()
+    assert json.loads(written.getvalue()) == {"answer": "Zoë"}

@@ -164,11 +164,15 @@ def test_a_run_is_unfinished_until_its_training_says_otherwise(learned: Path) ->
     assert not is_unfinished(learned)
     trained = json.loads((learned / "metrics.json").read_text())["trained"]
     (learned / "state.safetensors").unlink()
-    for stopped in (trained | {"finished": False}, {}, None):
-        set_trained(learned, stopped)
+    unsaid = {name: value for name, value in trained.items() if name != "finished"}
+    # Of a run that says nothing, and cannot be gone on with, nobody knows.
+    for said, expected in ((trained | {"finished": False}, True), (unsaid, False), ({}, False)):
+        set_trained(learned, said)
+        assert is_unfinished(learned) is expected
+    (learned / "state.safetensors").touch()
+    for said in (unsaid, {}, None):
+        set_trained(learned, said)
         assert is_unfinished(learned)
-    (learned / "metrics.json").unlink()
-    assert is_unfinished(learned)
 
 
 def test_a_rule_is_never_unfinished(run: Run, tmp_path: Path) -> None:

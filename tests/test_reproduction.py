@@ -266,9 +266,7 @@ def test_a_stopped_cell_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -
     assert figures_of(tmp_path / "stopped") == figures_of(tmp_path / "whole")
 
 
-def test_a_cell_begun_with_other_settings_begins_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_begun_with_other_settings_begins_again(tmp_path: Path) -> None:
     """A default may have changed since it was stopped."""
     one = cell("targcn", validate_every=1)
 
@@ -281,8 +279,10 @@ def test_a_cell_begun_with_other_settings_begins_again(
     content = json.loads(manifest.read_text())
     content["settings"]["decay"] = 3.0
     manifest.write_text(json.dumps(content))
+    (tmp_path / UNFINISHED / f"{one.key}.jobs").write_text("9")
     run_cells([one], tmp_path, "cpu")
     assert read_results(tmp_path)[one.key]["trained"]["epochs"] == 4
+    assert read_results(tmp_path)[one.key]["jobs"] == 1
 
 
 def test_a_result_knows_those_that_ran_beside_it_before_it_was_stopped(tmp_path: Path) -> None:

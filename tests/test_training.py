@@ -458,6 +458,17 @@ def test_bad_settings_leave_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_tables_too_large_for_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*arguments: Any) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr("targcn.fitting.create", too_large)
+    with pytest.raises(InputError, match="targcn with these settings needs more memory"):
+        train(tmp_path / "run")
+
+
 def test_there_must_be_facts_to_learn_from(tmp_path: Path) -> None:
     for facts in (FACTS, []):
         data = World(30, 3, facts, cuts=(0, 0)).dataset

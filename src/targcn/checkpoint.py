@@ -120,9 +120,9 @@ def load_run(folder: Path | str) -> Run:
 
 
 def is_unfinished(folder: Path | str) -> bool:
-    """Whether a run has something to learn and was not trained to its end, as its folder says."""
+    """Whether a run's training was begun and not ended, as its folder says."""
     folder = Path(folder)
-    return (folder / WEIGHTS).exists() and not trained_in(folder).get("finished", False)
+    return not trained_in(folder).get("finished", not (folder / STATE).exists())
 
 
 def trained_in(folder: Path) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def trained_in(folder: Path) -> dict[str, Any]:
             "seconds": float(trained["seconds"]),
             "device": str(trained["device"]),
             # Runs from before it was written down do not say.
-            "finished": bool(trained.get("finished", True)),
+            "finished": bool(trained.get("finished", not (folder / STATE).exists())),
         }
     except FileNotFoundError:
         return {}
@@ -243,7 +243,7 @@ def _listed(settings: Mapping[str, Any]) -> str:
 
 
 def _how_trained(trained: Mapping[str, Any], training: Mapping[str, Any]) -> list[str]:
-    if not trained:
+    if not trained or not trained["epochs"]:
         return []
     return [
         f"Trained {trained['epochs']} epochs in {trained['seconds']:,.0f} s on "

@@ -14,7 +14,7 @@ import torch
 
 from targcn.checkpoint import Run, is_unfinished, load_run, read_state, save_run
 from targcn.config import build
-from targcn.devices import choose_device, is_out_of_memory
+from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.distributed import ALONE, Team
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
@@ -61,7 +61,19 @@ def fit(
     module = _draw(model, dataset, for_model, seed)
     if learns(module) and len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
-    made = Run(model, module.settings, seed, dataset, module, file.name, asdict(training))
+    # What its folder says of a training that was killed before it was first looked at.
+    begun = {"epochs": 0, "best_epoch": 0, "seconds": 0.0, "device": describe_device(where)}
+    trained = begun | {"finished": False} if learns(module) else {}
+    made = Run(
+        model,
+        module.settings,
+        seed,
+        dataset,
+        module,
+        file.name,
+        asdict(training),
+        trained=trained,
+    )
     folder = None if out is None else Path(out)
     if folder is not None and team.anyone(restarted and folder.exists())[0]:
         with team.together():

@@ -24,6 +24,8 @@ from targcn.models.contract import Queries, learns
 if TYPE_CHECKING:
     import polars as pl
 
+# What a model lays out for a question beside its scores may be large.
+MOST_QUESTIONS_AT_ONCE: Final = 256
 OPEN: Final = (None, "", "?")
 
 
@@ -88,7 +90,7 @@ def predict_many(
     model = run.model.to("cpu").eval()
     learned = learns(model)
     names = run.dataset.entities.names
-    batch_size = rows_at_once(graph.num_entities, graph.device)
+    batch_size = min(rows_at_once(graph.num_entities, graph.device), MOST_QUESTIONS_AT_ONCE)
     frames = []
     for start in range(0, len(queries), batch_size):
         batch = queries[slice(start, start + batch_size)]

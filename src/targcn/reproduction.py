@@ -96,7 +96,7 @@ def _run_alone(
     for number, cell in enumerate(cells, 1):
         if cell.path(results).exists():
             # What is left of a training whose process was killed as it cleared up.
-            shutil.rmtree(_aside(cell, results), ignore_errors=True)
+            _clear_up(cell, results)
         if _is_settled(cell, results):
             continue
         with _claimed(cell, results) as mine:
@@ -104,6 +104,8 @@ def _run_alone(
                 tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
             if not mine or _is_settled(cell, results):
                 continue
+            if not _is_begun(cell, _aside(cell, results)):
+                _clear_up(cell, results)
             shared = _aside(cell, results, ".jobs")
             _note_jobs(shared, max(jobs, _num_running(results)))
             try:
@@ -120,8 +122,7 @@ def _run_alone(
             # Times of processes that share a machine say little.
             _note_jobs(shared, _num_running(results))
             _write(content | {"jobs": int(shared.read_text())}, cell.path(results))
-            shutil.rmtree(_aside(cell, results), ignore_errors=True)
-            shared.unlink()
+            _clear_up(cell, results)
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
 
 
@@ -189,8 +190,6 @@ def run_cell(
         torch.cuda.reset_peak_memory_stats(where)
     file = RunFile(name=cell.run, settings=cell.settings, training=cell.training)
     commit = _commit()
-    if folder.exists() and not _is_begun(cell, folder):
-        shutil.rmtree(folder)
     began = time.monotonic()
     run = fit(
         dataset,
@@ -224,9 +223,15 @@ def _is_begun(cell: Cell, folder: Path) -> bool:
     """Whether a folder holds the beginning of this cell, as it is meant today."""
     try:
         require_same_meaning(cell, json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, AttributeError):
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False
     return True
+
+
+def _clear_up(cell: Cell, results: Path) -> None:
+    """Remove what was kept to go on with a cell."""
+    shutil.rmtree(_aside(cell, results), ignore_errors=True)
+    _aside(cell, results, ".jobs").unlink(missing_ok=True)
 
 
 def _judge(run: Run, judges: Judges) -> dict[Judgement, dict[str, dict[str, float]]]:

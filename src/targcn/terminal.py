@@ -64,7 +64,9 @@ def show(content: Any, folded: bool = True) -> None:
 
 
 def show_json(content: object) -> None:
-    print(json.dumps(content, ensure_ascii=False, indent=2))
+    # Where a letter cannot be shown, JSON has another way to write it.
+    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(content, ensure_ascii=plain, indent=2))
 
 
 def leads() -> bool:

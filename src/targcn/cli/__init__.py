@@ -57,7 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
-        _complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+        # Of whichever process: the others know nothing of it.
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"targcn: {where}{error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         say("stopped")
         sys.exit(130)
@@ -88,8 +91,7 @@ def program() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        else:
-            stream.reconfigure(errors="replace")
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         main()
     except SystemExit as leaving:

@@ -51,7 +51,7 @@ def predict_answers(
     queries
         A table of questions instead: subject, relation, object, time, the open one ? or empty.
     out
-        Write the answers into this file too, those to a table only there: .csv, .jsonl or .parquet.
+        A new file for the answers, which those to a table need: .csv, .jsonl or .parquet.
     """
     if out is not None:
         _require_writable(out)
@@ -137,7 +137,7 @@ def explain_answer(
     top
         How many facts to show.
     plot
-        Draw them on a time axis into this file (needs matplotlib).
+        Draw them on a time axis into this new file (needs matplotlib).
     """
     from targcn.drawing import require_picture
     from targcn.explanation import explain, in_words

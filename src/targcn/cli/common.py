@@ -46,12 +46,12 @@ def load_folder(folder: Path) -> "Run":
     return run
 
 
-def warn_if_in_sight(split: str, context: str | None) -> None:
-    """Say so where what is asked about can be looked up."""
-    if split == "train" or split in (context or "").split("+"):
+def warn_if_in_sight(split: str, context: str | None, reads_context: bool = True) -> None:
+    """Say so where what is asked about can be looked up, or was learnt."""
+    if split == "train" or (reads_context and split in (context or "").split("+")):
         say(
-            f"the {split} facts that are asked about are in the context themselves: figures of "
-            "what a model remembers, not of what it would find out"
+            f"the {split} facts that are asked about were in sight themselves: figures of what a "
+            "model remembers, not of what it would find out"
         )
 
 
@@ -60,5 +60,6 @@ def warn_if_unfinished(folder: Path) -> None:
     from targcn.checkpoint import is_unfinished, trained_in
 
     if is_unfinished(folder):
-        what = "its end" if trained_in(folder) else "its first look; its weights are as first drawn"
+        looked = trained_in(folder).get("best_epoch")
+        what = "its end" if looked else "its first look; its weights are as first drawn"
         say(f"{folder} was stopped before {what}; go on with: targcn train --resume {folder}")

@@ -52,9 +52,9 @@ def compare_runs(
     seed
         Seed of these draws.
     out
-        Write the figures into this file too: .csv, .json or .md; can be given several times.
+        Write the figures into this new file too: .csv, .json or .md; can be given several times.
     plot
-        Draw MRR over parameters into this file: .png, .svg or .pdf (needs matplotlib).
+        Draw MRR over parameters into this new file: .png, .svg or .pdf (needs matplotlib).
     """
     for folder in runs:
         require_folder(folder)

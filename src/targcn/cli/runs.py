@@ -214,7 +214,7 @@ def evaluate_run(
     with join(device) as (team, place), counting(f"judging {split}", "queries") as progress:
         with team.together():
             loaded = load_folder(run)
-            warn_if_in_sight(split, context)
+            warn_if_in_sight(split, context, loaded.model.reads_context)
         report = evaluate(
             loaded,
             split=split,

@@ -173,7 +173,7 @@ def _read_integers(numbers: pl.Series, column: pl.Series, where: str, reading: R
     # Days written as 20150401, as event databases do; other numbers of that size are steps.
     for unit, example, first, last in (
         ("day", 20150401, 1000_01_01, 2999_12_31),
-        ("month", 201504, 1000_01, 2999_12),
+        ("month", 201504, 1800_01, 2199_12),
     ):
         if reading.unit not in (None, unit) or low < first or high > last:
             continue
@@ -181,7 +181,9 @@ def _read_integers(numbers: pl.Series, column: pl.Series, where: str, reading: R
         dates = days.cast(pl.String).str.to_date("%Y%m%d", strict=False)
         if dates.null_count() == 0:
             return _read_moments(dates.cast(pl.Datetime("us")), where, reading, finest=unit)
-        if dates.null_count() < len(dates) / 2:
+        # Six digits say less than eight.
+        few = len(dates) / (2 if unit == "day" or reading.unit else 10)
+        if dates.null_count() < few:
             found = _rows_with(column.cast(pl.Int64), numbers.filter(dates.is_null()))
             raise InputError(
                 f"{where}: most times are {unit}s like {example}, but not {found}; mend those, or "

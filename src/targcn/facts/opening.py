@@ -89,9 +89,6 @@ def _open_folder(folder: Path, name: str, reading: Reading, origin: str | None =
                 "read it, or prepare it again from its source"
             )
         return Dataset.load(folder)
-    if (reading.split, reading.split_seed) != (Reading.split, Reading.split_seed):
-        raise InputError(f"{name} comes with splits of its own; leave out --split and --split-seed")
-    reading = replace(reading, origin=origin or reading.origin)
     from targcn.facts.tables import is_table, read_table
 
     files: dict[Split, Path] = {}
@@ -108,6 +105,11 @@ def _open_folder(folder: Path, name: str, reading: Reading, origin: str | None =
                 f"dataset.json, a folder of tables one each of train, valid and test"
             )
         files[split] = matching[0]
+    if (reading.split, reading.split_seed) != (Reading.split, Reading.split_seed):
+        raise InputError(f"{name} comes with splits of its own; leave out --split and --split-seed")
+    if origin and reading.origin:
+        raise InputError(f"{name} is counted from {origin}; leave out --origin")
+    reading = replace(reading, origin=origin or reading.origin)
     frames = {split: read_table(path, reading) for split, path in files.items()}
     return _from_splits(name, frames, files, folder, reading)
 
