@@ -385,11 +385,10 @@ def _how_trained(folder: Path, run: Run) -> dict[str, Any] | None:
         return None
     lines = (folder / "trace.jsonl").read_text(encoding="utf-8").splitlines()
     seconds = [line["seconds"] for line in map(json.loads, lines) if "seconds" in line]
-    trained = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["trained"]
     return {
-        "epochs": trained["epochs"],
-        "best_epoch": trained["best_epoch"],
-        "seconds": trained["seconds"],
+        "epochs": run.trained["epochs"],
+        "best_epoch": run.trained["best_epoch"],
+        "seconds": run.trained["seconds"],
         # The first epoch also warms up and records.
         "seconds_per_epoch": round(statistics.median(seconds), 3),
         "queries_per_epoch": 2 * len(run.dataset.train),

@@ -88,8 +88,7 @@ def program() -> None:
     warnings.showwarning = _warn
     # A terminal that lacks a letter shows another; one that is closed hears nothing.
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
+        if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:

@@ -1,7 +1,7 @@
 """`targcn predict` and `explain`: questions in words, answers and reasons in words."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -11,8 +11,6 @@ from targcn.terminal import counting, show, show_json, table_of
 
 if TYPE_CHECKING:
     import polars as pl
-
-ENDINGS: Final = (".csv", ".jsonl", ".parquet")
 
 
 def predict_answers(
@@ -54,7 +52,11 @@ def predict_answers(
         A new file for the answers, which those to a table need: .csv, .jsonl or .parquet.
     """
     if out is not None:
-        _require_writable(out)
+        from targcn.facts.tables import require_ending
+        from targcn.files import require_absent
+
+        require_ending(out)
+        require_absent(out)
     if queries is not None:
         beside = {"a question in words": subject is not None, "--explain": explain, "--json": json}
         given = [option for option, is_given in beside.items() if is_given]
@@ -157,15 +159,6 @@ def explain_answer(
         show_json(asdict(found) | {"context": context})
         return
     show("\n".join(in_words(found)))
-
-
-def _require_writable(out: Path) -> None:
-    """Refuse, before any work is done, a file that could not be written in the end."""
-    from targcn.files import require_absent
-
-    if out.suffix.lower() not in ENDINGS:
-        raise InputError(f"{out} should end in .csv, .jsonl or .parquet")
-    require_absent(out)
 
 
 def _answer_table(run: Path, queries: Path, out: Path | None, top: int, context: Context) -> None:

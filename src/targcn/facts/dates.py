@@ -10,7 +10,7 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading import Reading
-from targcn.facts.timeline import CALENDAR_CODES, calendar_value
+from targcn.facts.timeline import CALENDAR_CODES, MOST, calendar_value
 
 # The forms of a written time. A column must be of one form: a year beside a full date, or a
 # datetime with a zone beside one without, would put facts at distances that nobody meant.
@@ -23,7 +23,6 @@ FORMS = {
         r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|z|[+-]\d{2}:?\d{2})$"
     ),
 }
-MOST = 10**18  # beyond it, the distance of two times might not fit 64 bits
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 TICKS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}

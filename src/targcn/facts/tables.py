@@ -67,11 +67,16 @@ def read_questions(path: Path) -> pl.DataFrame:
     return _not_empty(frame, path.name)
 
 
+def require_ending(path: Path) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end."""
+    if path.suffix.lower() not in (".csv", ".jsonl", ".parquet"):
+        raise InputError(f"{path} should end in .csv, .jsonl or .parquet")
+
+
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame as its file's ending says, whole or not at all."""
+    require_ending(path)
     ending = path.suffix.lower()
-    if ending not in (".csv", ".jsonl", ".parquet"):
-        raise InputError(f"{path} should end in .csv, .jsonl or .parquet")
     with atomic_file(path) as draft:
         if ending == ".csv":
             frame.write_csv(draft)

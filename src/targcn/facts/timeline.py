@@ -24,8 +24,8 @@ CALENDAR_CODES: Final = {
     "second": "s",
 }
 UNITS: Final = (*CALENDAR_CODES, "step")
-# Times of a data set are within ±10^18 (dates.py); two ticks beyond this may not fit 64 bits apart.
-FARTHEST: Final = 2 * 10**18
+# The largest time of a data set: beyond it, the distance of two might not fit 64 bits.
+MOST: Final = 10**18
 
 
 def calendar_value(when: str, unit: str) -> int:
@@ -87,7 +87,7 @@ class Timeline:
                 f"{str(when)!r} is not a time of this graph, whose times are whole numbers "
                 f"from {self.label(0)} to {self.last}"
             ) from None
-        if abs(tick) > FARTHEST:
+        if abs(tick) > 2 * MOST:
             raise InputError(
                 f"{when} is too far from the times of this graph, which go from {self.label(0)} to "
                 f"{self.last}"
