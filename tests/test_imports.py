@@ -63,6 +63,7 @@ ORDER = [
     "comparison",
     "writeup",
     "cells",
+    "attempts",
     "reproduction",
     "reporting",
     "pages",

@@ -17,6 +17,7 @@ import torch
 from oracle import World
 from targcn import cells as cells_module
 from targcn import reproduction
+from targcn.attempts import UNFINISHED
 from targcn.cells import QUICK, Cell, cells_of, data_at_hand, open_data, read_results
 from targcn.cli import main
 from targcn.errors import InputError
@@ -29,7 +30,7 @@ from targcn.models import MODELS, create
 from targcn.models.contract import queries_of
 from targcn.models.floors import DecayedCopySettings
 from targcn.models.targcn import TARGCN
-from targcn.reproduction import UNFINISHED, CellError, run_cell, run_cells
+from targcn.reproduction import CellError, run_cell, run_cells
 from targcn.training import Sign, TrainingStopped
 
 RESULTS = Path(__file__).parents[1] / "results"

@@ -1,7 +1,7 @@
 """What the experiments are made of: cells, and the files their results are kept in.
 
 Takes experiments; gives their cells on a data set, and reads what was kept of them. A cell is a run
-on one data set with one seed, named by what it runs. Next room: reproduction.
+on one data set with one seed, named by what it runs. Next room: attempts.
 """
 
 import hashlib
@@ -83,8 +83,12 @@ class Cell:
         written = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest()[:10]
 
+    @property
+    def name(self) -> str:
+        return f"{self.model}-{self.run}-seed{self.seed}-{self.key}"
+
     def path(self, results: Path) -> Path:
-        return results / self.data / f"{self.model}-{self.run}-seed{self.seed}-{self.key}.json"
+        return results / self.data / f"{self.name}.json"
 
 
 def seeds_of(experiment: Experiment, quick: bool) -> int:

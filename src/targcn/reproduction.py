@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import platform
-import shutil
 import signal
 import statistics
 import subprocess
@@ -20,19 +19,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from targcn import __version__
-from targcn.cells import Cell, open_data, read_results, require_same_meaning
-from targcn.checkpoint import MANIFEST, Run
+from targcn.attempts import Attempt
+from targcn.cells import Cell, open_data, read_results
+from targcn.checkpoint import Run
 from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.experiments import JUDGEMENTS, Judgement
 from targcn.facts.dataset import Dataset
-from targcn.files import atomic_file, explained
+from targcn.files import atomic_file
 from targcn.filtering import FILTERS
 from targcn.fitting import fit
 from targcn.models import find_model
@@ -40,8 +40,6 @@ from targcn.runs import RunFile
 from targcn.training import Watch
 
 Judges = dict[Judgement, Judge]
-
-UNFINISHED: Final = ".unfinished"
 
 
 class CellError(InputError):
@@ -59,8 +57,7 @@ def run_cells(
     """Run the cells that have no result yet, by several processes if asked to."""
     distinct = list({cell.key: cell for cell in cells}.values())
     for cell in distinct:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            _aside(cell, results, ".failed").unlink()
+        Attempt(cell, results).forget_failure()
     ended_early = False
     try:
         if jobs > 1:
@@ -72,8 +69,8 @@ def run_cells(
     except KeyboardInterrupt:
         tell("stopped; the same command goes on where it stood")
         raise
-    left = [cell for cell in distinct if _aside(cell, results, ".failed").exists()]
-    wrong = [f"{', '.join(cell.path(results).stem for cell in left)} failed"] if left else []
+    left = [cell for cell in distinct if Attempt(cell, results).has_failed]
+    wrong = [f"{', '.join(cell.name for cell in left)} failed"] if left else []
     wrong += ["a process ended early"] if ended_early else []
     if wrong:
         raise CellError(f"{' and '.join(wrong)}; the same command tries again")
@@ -94,35 +91,34 @@ def _run_alone(
     where = choose_device(device)
     judges: Judges = {}
     for number, cell in enumerate(cells, 1):
-        if cell.path(results).exists():
+        attempt = Attempt(cell, results)
+        if attempt.is_finished:
             # What is left of a training whose process was killed as it cleared up.
-            _clear_up(cell, results)
-        if _is_settled(cell, results):
+            attempt.clear_up()
+        if attempt.is_settled:
             continue
-        with _claimed(cell, results) as mine:
+        with attempt.claimed() as mine:
             if not mine and jobs == 1:
-                tell(f"{number} of {len(cells)}: {cell.path(results).stem} is another process's")
-            if not mine or _is_settled(cell, results):
+                tell(f"{number} of {len(cells)}: {cell.name} is another process's")
+            if not mine or attempt.is_settled:
                 continue
-            if not _is_begun(cell, _aside(cell, results)):
-                _clear_up(cell, results)
-            shared = _aside(cell, results, ".jobs")
-            _note_jobs(shared, max(jobs, _num_running(results)))
+            if not attempt.is_begun:
+                attempt.clear_up()
+            attempt.note_jobs(jobs)
             try:
                 if not judges or judges[JUDGEMENTS[0]].dataset.name != cell.data:
                     judges = judges_of(open_data(cell.data), where)
-                content = run_cell(cell, judges, _aside(cell, results), watch)
+                content = run_cell(cell, judges, attempt.folder, watch)
             except (InputError, RuntimeError, MemoryError) as error:
                 why = _why_it_failed(error, jobs)
                 if where.type == "cuda":
                     torch.cuda.empty_cache()
-                _aside(cell, results, ".failed").touch()
-                tell(f"{number} of {len(cells)}: {cell.path(results).stem} failed: {why}")
+                attempt.note_failure()
+                tell(f"{number} of {len(cells)}: {cell.name} failed: {why}")
                 continue
             # Times of processes that share a machine say little.
-            _note_jobs(shared, _num_running(results))
-            _write(content | {"jobs": int(shared.read_text())}, cell.path(results))
-            _clear_up(cell, results)
+            _write(content | {"jobs": attempt.note_jobs(jobs)}, cell.path(results))
+            attempt.clear_up()
         tell(f"{number} of {len(cells)}: {_in_words(content)}")
 
 
@@ -133,40 +129,6 @@ def _why_it_failed(error: Exception, jobs: int) -> str:
     if is_out_of_memory(error):
         return "the memory was not enough" + ("; fewer jobs leave it more" if jobs > 1 else "")
     raise error
-
-
-def _note_jobs(path: Path, num_jobs: int) -> None:
-    """Keep the most jobs that a cell was ever run beside, also where it was stopped and goes on."""
-    with suppress(FileNotFoundError, ValueError):
-        num_jobs = max(num_jobs, int(path.read_text()))
-    with atomic_file(path) as draft:
-        draft.write_text(str(num_jobs))
-
-
-def _num_running(results: Path) -> int:
-    """How many cells are being run into this folder now, by whomever."""
-    return sum(map(_is_held, (results / UNFINISHED).glob("*.claim")))
-
-
-def _is_held(claim: Path) -> bool:
-    """Whether the process that a claim names is there; one that was killed leaves its claims."""
-    try:
-        os.kill(int(claim.read_text()), 0)
-    except PermissionError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return True
-
-
-def _is_settled(cell: Cell, results: Path) -> bool:
-    """Whether a cell is finished, or has failed, so that no other process tries it too."""
-    return cell.path(results).exists() or _aside(cell, results, ".failed").exists()
-
-
-def _aside(cell: Cell, results: Path, ending: str = "") -> Path:
-    """Where an unfinished cell is trained; with an ending, what there is to say of it."""
-    return results / UNFINISHED / f"{cell.key}{ending}"
 
 
 def judges_of(dataset: Dataset, device: str | torch.device = "auto") -> Judges:
@@ -219,21 +181,6 @@ def run_cell(
     }
 
 
-def _is_begun(cell: Cell, folder: Path) -> bool:
-    """Whether a folder holds the beginning of this cell, as it is meant today."""
-    try:
-        require_same_meaning(cell, json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
-        return False
-    return True
-
-
-def _clear_up(cell: Cell, results: Path) -> None:
-    """Remove what was kept to go on with a cell."""
-    shutil.rmtree(_aside(cell, results), ignore_errors=True)
-    _aside(cell, results, ".jobs").unlink(missing_ok=True)
-
-
 def _judge(run: Run, judges: Judges) -> dict[Judgement, dict[str, dict[str, float]]]:
     """The figures of a run, judged in every way; nothing is asked that is known."""
 
@@ -253,31 +200,6 @@ def _figures(report: Report) -> dict[str, dict[str, float]]:
         which: {name: round(value, 5) for name, value in report.metrics[which]["both"].items()}
         for which in FILTERS
     }
-
-
-@contextmanager
-def _claimed(cell: Cell, results: Path) -> Iterator[bool]:
-    """Whether this process may run a cell; a claim goes with its process, however that ends."""
-    import fcntl
-
-    path = _aside(cell, results, ".claim")
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        claim = path.open("a")
-    with claim:
-        mine = False
-        with explained(path), suppress(BlockingIOError, FileNotFoundError):
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Not one that was given up and removed since it was opened.
-            mine = os.path.samestat(os.fstat(claim.fileno()), path.stat())
-        if mine:
-            claim.truncate(0)
-            print(os.getpid(), file=claim, flush=True)
-        try:
-            yield mine
-        finally:
-            if mine:
-                path.unlink(missing_ok=True)
 
 
 def _run_together(
