@@ -1,5 +1,7 @@
 """The loop: it learns, the same for the same seed, and nothing is lost when it is stopped."""
 
+import errno
+import fcntl
 import json
 import os
 import re
@@ -282,6 +284,40 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
     assert trace_of(folder) == trace_of(whole[1])
     state, whole_state = read_state(folder)[0], read_state(whole[1])[0]
     assert all(torch.equal(state[name], whole_state[name]) for name in whole_state)
+
+
+def test_a_run_that_is_being_trained_cannot_be_gone_on_with(
+    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes would write over each other's state and clear each other's drafts away."""
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_SIGNS", -1.0)
+    folder = tmp_path / "run"
+    asked = []
+
+    def ask_too(sign: Sign) -> None:
+        if sign.step == 5:
+            asked.append(sign.epoch)
+            with pytest.raises(InputError, match=f"another process is writing into {folder}"):
+                resume(folder, device="cpu")
+            if asked == [0, 1]:
+                raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        train(folder, watch=ask_too)
+    # Begun anew, since nothing was saved yet.
+    assert same_weights(resume(folder, device="cpu", watch=ask_too), whole[0])
+    assert asked == [0, 1, 0, 1, 2, 3]
+
+
+def test_where_nothing_can_be_locked_training_goes_its_way(
+    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert same_weights(train(tmp_path / "run"), whole[0])
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole[0])
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad"])

@@ -10,7 +10,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,25 @@ def _draft_of(path: Path) -> Iterator[Path]:
         yield folder / path.name
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Keep other processes that ask for the same from writing into a folder meanwhile."""
+    with ExitStack() as held:
+        # Where nothing can be locked, as on some file systems and on Windows, all are trusted.
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            held.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"another process is writing into {folder}; wait until it is done, or stop it"
+                ) from None
+        yield
 
 
 def remove_drafts(folder: Path) -> None:

@@ -5,6 +5,7 @@ Run, kept in a folder where one is given. Next room: prediction, cli.
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ from targcn.distributed import ALONE, Team
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Report
 from targcn.facts.dataset import Dataset
-from targcn.files import remove_drafts, require_absent
+from targcn.files import remove_drafts, require_absent, sole_writer
 from targcn.models import DEFAULT, create, find_model
 from targcn.models.contract import learns
 from targcn.runs import RunFile, find_run
@@ -81,10 +82,12 @@ def fit(
                 require_absent(folder)
         return resume(folder, device=where, watch=watch, team=team)
     trainer = Trainer(made, training, folder, where, watch, team) if learns(module) else None
-    with team.together():
-        if folder is not None and team.leads:
-            save_run(made, folder)
-    return trainer.train() if trainer else made
+    with ExitStack() as held:
+        with team.together():
+            if folder is not None and team.leads:
+                save_run(made, folder)
+                held.enter_context(sole_writer(folder))
+        return trainer.train() if trainer else made
 
 
 def resume(
@@ -97,6 +100,14 @@ def resume(
     """Go on with a run that was stopped, as if it had not been."""
     folder = Path(folder)
     where = choose_device(device)
+    with ExitStack() as held:
+        with team.together():
+            if team.leads:
+                held.enter_context(sole_writer(folder))
+        return _go_on(folder, where, watch, team)
+
+
+def _go_on(folder: Path, where: torch.device, watch: Watch | None, team: Team) -> Run:
     with team.together():
         run = load_run(folder)
         unfinished = is_unfinished(folder)
