@@ -5,7 +5,6 @@ it is finished, so that processes share the cells and one that was stopped goes 
 reproduction.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -82,6 +81,8 @@ class Attempt:
     @contextmanager
     def claimed(self) -> Iterator[bool]:
         """Whether this process may run the cell; a claim ends with its process, however it does."""
+        import fcntl
+
         path = self._aside(".claim")
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)

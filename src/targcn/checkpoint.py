@@ -140,7 +140,7 @@ def trained_in(folder: Path) -> dict[str, Any]:
             # Runs from before it was written down do not say.
             "finished": bool(trained.get("finished", not (folder / STATE).exists())),
         }
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}); train the run again") from None

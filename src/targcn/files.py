@@ -67,11 +67,12 @@ def _draft_of(path: Path) -> Iterator[Path]:
 def sole_writer(folder: Path) -> Iterator[None]:
     """Keep other processes that ask for the same from writing into a folder meanwhile."""
     with ExitStack() as held:
-        # Where nothing can be locked, as on some file systems and on Windows, all are trusted.
+        # Where nothing can be locked, as on some file systems and on Windows, all are trusted;
+        # on file systems of many machines a lock may hold on one of them alone.
         with suppress(ImportError, OSError):
             import fcntl
 
-            handle = os.open(folder, os.O_RDONLY)
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             held.callback(os.close, handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

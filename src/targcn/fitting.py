@@ -102,7 +102,7 @@ def resume(
     where = choose_device(device)
     with ExitStack() as held:
         with team.together():
-            if team.leads:
+            if team.leads and is_unfinished(folder):
                 held.enter_context(sole_writer(folder))
         return _go_on(folder, where, watch, team)
 
@@ -112,12 +112,12 @@ def _go_on(folder: Path, where: torch.device, watch: Watch | None, team: Team) -
         run = load_run(folder)
         unfinished = is_unfinished(folder)
         tensors, position = read_state(folder) if unfinished else ({}, {})
-    if team.leads:
-        remove_drafts(folder)
     if not learns(run.model):
         return run
     if not unfinished:
         return replace(run, report=_valid_report(run, where, team))
+    if team.leads:
+        remove_drafts(folder)
     if not tensors:
         # Nothing was saved of it yet; its folder may hold weights that were learnt all the same.
         first = _draw(run.model_name, run.dataset, asdict(run.settings), run.seed)
