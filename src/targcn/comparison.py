@@ -18,6 +18,7 @@ from torch import Tensor
 
 from targcn import __version__
 from targcn.checkpoint import Run, load_run
+from targcn.config import require_seed
 from targcn.devices import choose_device, describe_device
 from targcn.errors import InputError
 from targcn.evaluation import Judge, Progress, Report, Ties, context_of
@@ -252,8 +253,7 @@ def _check_choices(
         raise InputError(f"{to} is none of the runs compared; choose one of {', '.join(names)}")
     if resamples < 100:
         raise InputError(f"resamples is {resamples}; at least 100 say where 95 % of them lie")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; 0 or more was expected")
+    require_seed(seed)
 
 
 def _same_data(sources: Mapping[str, Run | Path]) -> Dataset:

@@ -40,6 +40,12 @@ def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Setting
     return cls(**checked)
 
 
+def require_seed(seed: int, name: str = "seed") -> None:
+    """Refuse a seed that numpy would not draw with."""
+    if seed < 0:
+        raise InputError(f"{name} is {seed}; 0 or more was expected")
+
+
 def _convert(value: Any, kind: Any, path: str) -> Any:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):

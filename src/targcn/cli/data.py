@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cyclopts import App
 
 from targcn.cli.common import AsJson, HowToRead, open_source
-from targcn.errors import InputError
+from targcn.config import require_seed
 from targcn.facts.reading import Reading
 from targcn.terminal import shape_of, show, show_json, table_of
 
@@ -130,8 +130,7 @@ def derive_data(
     from targcn.facts.derive import DERIVED
     from targcn.files import require_absent
 
-    if seed < 0:
-        raise InputError(f"seed is {seed}; 0 or more was expected")
+    require_seed(seed)
     require_absent(out)
     derived = DERIVED[kind](open_source(source, read), seed)
     derived.save(out)

@@ -6,7 +6,7 @@ Kept apart from tables.py so that the command line can show these choices withou
 from dataclasses import dataclass
 from typing import Literal
 
-from targcn.errors import InputError
+from targcn.config import require_seed
 
 Unit = Literal["year", "month", "day", "hour", "minute", "second", "step"]
 
@@ -40,5 +40,4 @@ class Reading:
     """Seed of the random split."""
 
     def __post_init__(self) -> None:
-        if self.split_seed < 0:
-            raise InputError(f"split_seed is {self.split_seed}; 0 or more was expected")
+        require_seed(self.split_seed, "split_seed")
