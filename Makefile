@@ -5,13 +5,20 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS := benchmarks/results
 
-.PHONY: demo test check format bench docs clean
+.PHONY: demo test quick check format bench docs clean
 
 demo: $(READY)  ## set up, then the main job on the embedded data
 	@bash scripts/demo.sh $(BIN)/targcn
 
+# Tests run in one process per core.
+PYTEST := $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
+
 test: $(READY) check  ## set up, then every check
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+quick: $(READY)  ## the inner loop: style and the quick tests, under a minute
+	$(BIN)/ruff check --quiet .
+	$(PYTEST) -m "not slow"
 
 check: $(READY)  ## style and types alone
 	$(BIN)/ruff check .
@@ -31,10 +38,10 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	  $(BIN)/targcn bench evaluate icews05-15 --model $$model --out $(RESULTS)/evaluate-$$model.json || exit; \
 	done
 	for model in boxte atise; do for compile in false true; do \
-	  $(BIN)/targcn bench evaluate icews14 --model $$model --rank 40 --compile $$compile --repeats 1 --plain none \
+	  $(BIN)/targcn bench evaluate icews14 --model $$model --dim 40 --compile $$compile --repeats 1 --no-plain \
 	    --out $(RESULTS)/evaluate-$$model-compile-$$compile.json || exit; \
 	done; done
-	$(BIN)/targcn bench predict icews05-15 --run published-code --out $(RESULTS)/predict.json
+	$(BIN)/targcn bench predict icews05-15 --recipe published-code --out $(RESULTS)/predict.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
 

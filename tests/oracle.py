@@ -13,15 +13,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from targcn.facts.dataset import Dataset, Facts
-from targcn.facts.graph import TemporalGraph
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.layers.aggregators import Aggregator
 from targcn.models.targcn import TARGCN
 
 Fact = tuple[int, int, int, int]  # subject, relation, object, time
 Query = tuple[int, int, int]  # subject, relation, time
-Neighbor = tuple[int, int, int]  # entity, relation, time less the query's
+Neighbor = tuple[int, int, int]  # entity, relation, time minus the query's
 
 # Two busy cores say nothing about how long one example takes.
 checked = settings(deadline=None, max_examples=60)
@@ -57,17 +58,17 @@ def rank(scores: Sequence[float], target: int, known: set[int], ties: str) -> fl
 
 
 def resampled_differences(
-    ranks: Sequence[float], others: Sequence[float], draws: Sequence[Sequence[int]]
+    ranks: Sequence[float], others: Sequence[float], samples: Sequence[Sequence[int]]
 ) -> list[float]:
-    """MRR less another's over each draw of facts; the objects' ranks first, then the subjects'."""
+    """MRR minus another's over each sample of facts; the ranks of objects come first."""
     num_facts = len(ranks) // 2
     differences = []
-    for draw in draws:
+    for sample in samples:
         total = 0.0
-        for fact in draw:
+        for fact in sample:
             for query in (fact, num_facts + fact):
                 total += 1 / ranks[query] - 1 / others[query]
-        differences.append(total / (2 * len(draw)))
+        differences.append(total / (2 * len(sample)))
     return differences
 
 
@@ -110,20 +111,20 @@ def facts_around(
 
 
 def inclusion_probabilities(weights: Sequence[float], number: int) -> list[float]:
-    """How likely each is among `number` drawn one after the other, none of them twice."""
+    """How likely each is among `number` sampled one after another, none of them twice."""
     included = [0.0] * len(weights)
 
-    def draw(drawn: tuple[int, ...], probability: float) -> None:
-        left = [i for i in range(len(weights)) if i not in drawn]
-        if len(drawn) == number or not left:
-            for i in drawn:
+    def sample(taken: tuple[int, ...], probability: float) -> None:
+        left = [i for i in range(len(weights)) if i not in taken]
+        if len(taken) == number or not left:
+            for i in taken:
                 included[i] += probability
             return
         total = sum(weights[i] for i in left)
         for i in left:
-            draw((*drawn, i), probability * weights[i] / total)
+            sample((*taken, i), probability * weights[i] / total)
 
-    draw((), 1.0)
+    sample((), 1.0)
     return included
 
 
@@ -175,27 +176,28 @@ def targcn_scores(
     absolute = options.time_encoding == "absolute"
 
     def phi(moment: int) -> torch.Tensor:
-        pairs = zip(model.frequencies.tolist(), model.phases.tolist(), strict=True)
+        encoding = model.time_encoding
+        pairs = zip(encoding.frequencies.tolist(), encoding.phases.tolist(), strict=True)
         code = [cmath.exp(1j * (w * options.time_factor * moment + p)).real for w, p in pairs]
-        scale = 1 / math.sqrt(options.size) if options.time_scaled else 1.0
+        scale = 1 / math.sqrt(options.dim) if options.time_scaled else 1.0
         return torch.tensor(code, dtype=torch.float64) * scale
 
-    def f(step: torch.nn.Module, vector: torch.Tensor, moment: int) -> torch.Tensor:
-        return step.inner.weight @ torch.cat([vector, phi(moment)]) + step.inner.bias
+    def f(step: Aggregator, vector: torch.Tensor, moment: int) -> torch.Tensor:
+        return step.f.weight @ torch.cat([vector, phi(moment)]) + step.f.bias
 
-    def describe(entity: int, time: int, step: int) -> torch.Tensor:
-        layer = model.first if step == 1 else model.second
+    def describe(entity: int, time: int, number: int) -> torch.Tensor:
+        step = model.first if number == 1 else model.second
         near, own = see(entity, time), model.entities[entity]
         if not near:
-            return activate(f(layer, own, time if absolute else 0))
+            return activate(f(step, own, time if absolute else 0))
         messages = []
         for neighbor, relation, delta in near:
-            vector = model.entities[neighbor] if step == 1 else describe(neighbor, time + delta, 1)
-            x = f(layer, vector, time + delta if absolute else delta)
-            x = activate(x) if options.activation_inside else x
-            both = torch.cat([x, model.relations[relation]])
-            messages.append(layer.outer.weight @ both + layer.outer.bias)
-        mean = torch.stack(messages).sum(0) / len(messages)
+            h_e = model.entities[neighbor] if number == 1 else describe(neighbor, time + delta, 1)
+            h_et = f(step, h_e, time + delta if absolute else delta)  # equation 1
+            h_et = activate(h_et) if options.activation_inside else h_et
+            both = torch.cat([h_et, model.relations[relation]])
+            messages.append(step.W.weight @ both + step.W.bias)
+        mean = torch.stack(messages).sum(0) / len(messages)  # equation 2
         return activate(mean + own if options.own_vector else mean)
 
     s, r, t = query
@@ -411,7 +413,7 @@ def worlds_with_queries(draw: st.DrawFn, min_facts: int = 0) -> tuple[World, lis
     return world, queries
 
 
-# --- the slow versions of the models that learn from drawn entities -------------------------
+# --- the slow versions of the models that learn from sampled negatives ----------------------
 
 
 def boxte(model: Any, ticks: Sequence[int], fact: Fact) -> tuple[float, list[str]]:
@@ -419,10 +421,10 @@ def boxte(model: Any, ticks: Sequence[int], fact: Fact) -> tuple[float, list[str
     s, r, o, t = fact
     if r >= model.num_relations:
         s, r, o = o, r - model.num_relations, s
-    rank, num_bumps = model.settings.rank, model.settings.time_bumps
+    dim, num_bumps = model.settings.dim, model.settings.time_bumps
     (bump_s, point_s), (bump_o, point_o) = model.entities[s].tolist(), model.entities[o].tolist()
     shares, bumps = model.shares[r].flatten().tolist(), time_row(model, ticks, t)
-    moved = [sum(shares[j] * bumps[j * rank + k] for j in range(num_bumps)) for k in range(rank)]
+    moved = [sum(shares[j] * bumps[j * dim + k] for j in range(num_bumps)) for k in range(dim)]
     score, places = 0.0, []
     for place, (point, bump) in enumerate(((point_s, bump_o), (point_o, bump_s))):
         raw = [math.exp(width) for width in model.widths[r, place].tolist()]
@@ -430,7 +432,7 @@ def boxte(model: Any, ticks: Sequence[int], fact: Fact) -> tuple[float, list[str
         size = 1 + (size if size > 0 else math.exp(size) - 1)
         squares = 0.0
         for k, middle in enumerate(model.centres[r, place].tolist()):
-            half = raw[k] / math.prod(raw) ** (1 / rank) * size
+            half = raw[k] / math.prod(raw) ** (1 / dim) * size
             low, high = math.tanh(middle - half), math.tanh(middle + half)
             p, c, w = math.tanh(point[k] + bump[k] + moved[k]), (low + high) / 2, high - low + 1
             places.append("inside" if low <= p <= high else "outside")
@@ -444,11 +446,11 @@ def boxte(model: Any, ticks: Sequence[int], fact: Fact) -> tuple[float, list[str
 
 def bump_changes(model: Any) -> float:
     """The fourth powers of what changes in a bump from a time to the next, mean of all of them."""
-    rank, num_bumps = model.settings.rank, model.settings.time_bumps
+    dim, num_bumps = model.settings.dim, model.settings.time_bumps
     powers = []
     for before, after in pairwise(model.times.rows.tolist()):
         for j in range(num_bumps):
-            part = range(j * rank, (j + 1) * rank)
+            part = range(j * dim, (j + 1) * dim)
             powers.append(sum((after[k] - before[k]) ** 4 for k in part))
     return sum(powers) / max(len(powers), 1)
 

@@ -14,12 +14,9 @@ import pytest
 import torch
 
 from oracle import World
-from targcn.batches import Batch, Batches
-from targcn.checkpoint import load_run, read_state
-from targcn.distributed import Team
-from targcn.errors import InputError
-from targcn.models import create
-from test_training import DATA, FACTS, SMALL, same_weights, trace_of
+from small_training import DATA, FACTS, SMALL, same_weights, trace_of
+from targcn.distributed import ProcessGroup
+from targcn.runs.store import load_run, read_state
 
 # 540 queries in 9 steps an epoch, the last of 28; 90 queries in the valid and in the test split.
 FLAGS = SMALL | {"validate_every": 1, "patience": 0}
@@ -32,7 +29,7 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize("num_rows", [0, 1, 2, 7, 12])
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_everyone_has_a_share_and_nobody_anothers(size: int, num_rows: int) -> None:
-    shares = [Team(rank, size).share(torch.arange(num_rows)) for rank in range(size)]
+    shares = [ProcessGroup(rank, size).shard(torch.arange(num_rows)) for rank in range(size)]
     assert sorted(torch.cat(shares).tolist()) == list(range(num_rows))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
@@ -42,111 +39,27 @@ def test_shares_are_joined_exactly(num_rows: int, monkeypatch: pytest.MonkeyPatc
     sent: list[torch.Tensor] = []
     monkeypatch.setattr(torch.distributed, "all_reduce", sent.append)
     rows = torch.arange(num_rows, dtype=torch.float64) + 0.1
-    for team in (Team(rank, 3) for rank in range(3)):
-        team.join_shares(team.share(rows), num_rows)
+    for processes in (ProcessGroup(rank, 3) for rank in range(3)):
+        processes.gather_shards(processes.shard(rows), num_rows)
     assert torch.equal(torch.stack(sent).sum(0), rows)
-    assert torch.equal(Team().join_shares(rows, num_rows), rows)
-
-
-def batches_of(size: int, batch_size: int = 60, **settings: Any) -> list[Batches]:
-    torch.manual_seed(0)
-    own = {name: SMALL[name] for name in ("size", "neighbors", "dropout")}
-    model = create("targcn", DATA, own | settings).train()
-    return [Batches(model, DATA, batch_size, 7, CPU, Team(rank, size)) for rank in range(size)]
-
-
-def rows_of(batch: Batch) -> list[tuple[Any, ...]]:
-    """Each query with its answer and all that was drawn for it."""
-    assert all(len(tensor) == len(batch) for tensor in batch.tensors)
-    return [tuple(tensor[row].tolist() for tensor in batch.tensors) for row in range(len(batch))]
-
-
-def of_epoch(them: Batches, ahead: int, step: int = 0) -> list[Batch]:
-    them.steps_ahead = ahead
-    return list(them.of_epoch(3, step))
-
-
-@pytest.mark.parametrize("steps", [1, 2])
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_shares_are_the_batch_of_one_process_drawn_alike(size: int, steps: int) -> None:
-    [alone] = batches_of(1, steps=steps)
-    whole = of_epoch(alone, ahead=1)
-    assert [len(batch) for batch in whole] == [60] * 9
-    for ahead in (1, 4, 100):
-        team = [of_epoch(member, ahead) for member in batches_of(size, steps=steps)]
-        for batch, *shares in zip(whole, *team, strict=True):
-            assert {(len(share), share.weight) for share in shares} == {(60 // size, 1.0)}
-            rows = rows_of(batch)
-            assert [rows_of(share) for share in shares] == [rows[n::size] for n in range(size)]
-
-
-@pytest.mark.parametrize("ahead", [1, 2, 100])
-def test_a_step_is_the_same_wherever_an_epoch_is_entered(ahead: int) -> None:
-    whole = [rows_of(batch) for batch in of_epoch(batches_of(1)[0], ahead=1)]
-    assert [rows_of(batch) for batch in of_epoch(batches_of(1)[0], ahead, step=5)] == whole[5:]
-
-
-def test_each_step_draws_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds: list[int] = []
-    [alone] = batches_of(1)
-    monkeypatch.setattr(alone.model, "draw", lambda *given: seeds.extend(given[3].tolist()) or ())
-    for epoch in range(3):
-        list(alone.of_epoch(epoch))
-    other = Batches(alone.model, DATA, 60, 8, CPU)
-    list(other.of_epoch(0))
-    assert [len(set(seeds[n : n + 60])) for n in range(0, len(seeds), 60)] == [1] * 36
-    assert len(set(seeds)) == 36
-    next(Batches(alone.model, DATA, 60, 10**15, CPU).of_epoch(10**5))
-
-
-def test_out_of_memory_fewer_steps_are_drawn_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    [alone] = batches_of(1)
-    whole = [rows_of(batch) for batch in of_epoch(alone, ahead=1)]
-    draw = alone.model.draw
-
-    def limited(queries: Any, *rest: Any) -> Any:
-        if len(queries) > 100:
-            raise torch.OutOfMemoryError("no more")
-        return draw(queries, *rest)
-
-    monkeypatch.setattr(alone.model, "draw", limited)
-    assert [rows_of(batch) for batch in of_epoch(alone, ahead=9)] == whole
-
-
-def test_a_batch_must_be_shared_equally() -> None:
-    with pytest.raises(InputError, match="batch_size is 64, which 3 processes cannot share"):
-        batches_of(3, 64)
-
-
-@pytest.mark.parametrize(("size", "batch_size"), [(2, 64), (3, 111), (4, 268), (7, 539)])
-def test_the_last_batch_has_the_gradient_of_one_process(size: int, batch_size: int) -> None:
-    # 540 queries leave 28, 96, 4 and 1 of them; the last is one for seven processes.
-    def gradients(them: Batches) -> list[torch.Tensor]:
-        *_, batch = them.of_epoch(0)
-        them.model.zero_grad()
-        loss = them.model.loss(batch.queries, batch.answers, batch.drawn) * batch.weight
-        loss.backward()
-        return [loss.detach(), *(weight.grad.clone() for weight in them.model.parameters())]
-
-    expected = gradients(batches_of(1, batch_size)[0])
-    found = [gradients(member) for member in batches_of(size, batch_size)]
-    for one, *several in zip(expected, *found, strict=True):
-        torch.testing.assert_close(torch.stack(several).mean(0), one, rtol=1e-4, atol=1e-6)
+    assert torch.equal(ProcessGroup().gather_shards(rows, num_rows), rows)
 
 
 # --- processes ------------------------------------------------------------------------------
 
 # Importing torch takes longer than anything below, so one process does it and forks the others.
-# Each request is a team's size, its arguments, and code that its members run before.
+# Each request is a number of processes, their arguments, and code that each runs before.
 FORKING = """
 import faulthandler, json, os, signal, socket, sys, tempfile
 import safetensors.torch, torch._dynamo, torch.nn.parallel
 import targcn.models.floors, targcn.models.targcn
-from targcn import cli, distributed, evaluation, fitting, tracking, training
+from targcn import cli, distributed
+from targcn.evaluation import evaluator as evaluation
+from targcn.training import fit as fitting, tensorboard as tracking, loop as training
 cli.SECONDS_TO_TALK = 0.0
 
 def member(rank, size, port, arguments, before, streams):
-    faulthandler.dump_traceback_later(30, exit=True)
+    faulthandler.dump_traceback_later(120, exit=True)
     for number, stream in enumerate(streams, start=1):
         os.dup2(stream.fileno(), number)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
@@ -185,7 +98,7 @@ Start = Callable[..., Answer]
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Start]:
-    """Run the command line in a team: exit codes, what was printed, what was complained of."""
+    """Run the command line in several processes: exit codes, what each printed, its complaints."""
     with subprocess.Popen(
         [sys.executable, "-c", FORKING],
         stdin=subprocess.PIPE,
@@ -220,7 +133,7 @@ def two(start: Start, data: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("two") / "run"
     codes, printed, complaints = start(2, "train", data, *flags(out=folder))
     assert (codes, complaints) == ([0, 0], ["", ""])
-    assert "valid split: 90 queries" in printed[0]
+    assert "90 queries, valid split" in printed[0]
     assert printed[1] == ""
     return folder
 
@@ -280,7 +193,7 @@ def test_whatever_is_trained_is_trained_alike(
 
 
 def test_there_may_be_more_processes_than_queries(start: Start, tmp_path: Path) -> None:
-    """Three of them for a last batch of two queries, and for two that are judged."""
+    """Three of them for a last batch of two queries, and for two that are evaluated."""
     World(30, 3, FACTS, cuts=(250, 251)).dataset.save(tmp_path / "data")
     for size in (1, 3):
         given = flags(out=tmp_path / str(size), batch_size=498, epochs=3)
@@ -289,7 +202,7 @@ def test_there_may_be_more_processes_than_queries(start: Start, tmp_path: Path) 
     assert_close(tmp_path / "1", tmp_path / "3")
 
 
-def test_every_query_is_judged_once(start: Start, two: Path) -> None:
+def test_every_query_is_evaluated_once(start: Start, two: Path) -> None:
     """90 queries: 45 each, or 23, 23, 22 and 22."""
     [expected] = start(1, "evaluate", two, "--json", "--by-relation")[1]
     for size in (2, 4):
@@ -298,14 +211,14 @@ def test_every_query_is_judged_once(start: Start, two: Path) -> None:
         assert printed == [expected, *[""] * (size - 1)]
 
 
-def test_a_model_that_does_not_learn_is_judged_by_the_first(
+def test_a_model_that_does_not_learn_is_evaluated_by_the_first(
     start: Start, data: Path, tmp_path: Path
 ) -> None:
     given = ("--model=decayed-copy", "--scale=3", f"--out={tmp_path / 'run'}")
     for command in (("train", data, *given), ("train", "--resume", tmp_path / "run")):
         codes, printed, complaints = start(2, *command)
         assert (codes, complaints) == ([0, 0], ["", ""])
-        assert "decayed-copy on world, valid split: 90 queries" in printed[0]
+        assert "decayed-copy on world: 90 queries, valid split" in printed[0]
         assert printed[1] == ""
     assert len(json.loads((tmp_path / "run" / "metrics.json").read_text())["reports"]) == 1
 
@@ -314,15 +227,15 @@ def test_a_model_that_does_not_learn_is_judged_by_the_first(
 
 # At a step one process is killed, or signalled twice: by whoever stops it and by the launcher.
 AT_A_STEP = """
-take = training.Trainer._take_step
+rate_of = training.learning_rate
 
-def signalled(self, batch):
-    if (rank, self.position.epoch, self.position.step) == {moment}:
+def signalled(settings, step, num_steps):
+    if (rank, *divmod(step, 9)) == {moment}:
         os.kill(os.getpid(), {signal})
         os.kill(os.getpid(), {signal})
-    return take(self, batch)
+    return rate_of(settings, step, num_steps)
 
-training.Trainer._take_step = signalled
+training.learning_rate = signalled
 """
 
 
@@ -372,14 +285,14 @@ def test_it_is_saved_together_in_the_middle_of_an_epoch(
     assert trace_of(run) == trace_of(two)
 
 
-def test_a_restarted_team_goes_on_with_its_own_training_alone(
+def test_restarted_processes_go_on_with_their_own_training_alone(
     start: Start, data: Path, two: Path, tmp_path: Path
 ) -> None:
     before = "os.environ['TORCHELASTIC_RESTART_COUNT'] = '1'"
     kept = trace_of(two)
     codes, printed, _ = start(2, "train", data, *flags(out=two), before=before)
     assert codes == [0, 0]
-    assert "valid split: 90 queries" in printed[0]
+    assert "90 queries, valid split" in printed[0]
     for given in (flags(out=two, seed=1), flags(out=two, dropout=0.2)):
         codes, _, complaints = start(2, "train", data, *given, before=before)
         assert codes == [2, 2]
@@ -398,9 +311,9 @@ OTHER_OUT = "choose another name or remove it first"
     ("options", "sentence"),
     [
         ({"batch_size": 63}, "batch_size is 63, which 2 processes cannot share equally"),
-        ({"out": None}, "several processes were started, but no --out given"),
+        ({"out": None}, "several processes were started without --out"),
         ({"epochs": 0}, "epochs is 0; at least 1 was expected"),
-        ({"sise": 3}, "--sise is no option of targcn; did you mean --size?"),
+        ({"dimm": 3}, "--dimm is no option of targcn; did you mean --dim?"),
         ({"device": "nonsense"}, "device 'nonsense' is not to be had here"),
         ({"out": "."}, f". already exists; {OTHER_OUT}"),
     ],
@@ -430,7 +343,7 @@ if rank == {}:
         (0, "fitting.save_run"),
         (0, "training.write_state"),
         (0, "training.write_result"),
-        (1, "evaluation.rank"),
+        (1, "evaluation.rank_targets"),
         (1, "fitting.load_run"),
     ],
 )
@@ -449,13 +362,14 @@ def test_what_one_cannot_do_ends_all(
 
 KILLED_ONCE = """
 import os
-from targcn import cli, training
+from targcn import cli
+from targcn.training import loop as training
 rank = int(os.environ["RANK"])
 """
 KILLED_ONCE += AT_A_STEP.format(moment=(0, 2, 4), signal=int(signal.SIGKILL))
 KILLED_ONCE += """
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "1":
-    training.Trainer._take_step = take
+    training.learning_rate = rate_of
 cli.program()
 """
 
@@ -477,7 +391,7 @@ def test_torchrun_restarts_a_killed_training(data: Path, two: Path, tmp_path: Pa
     with torchrun("--max-restarts=1", tmp_path / "killed.py", "train", data, *flags(out=run)) as it:
         printed, complaints = it.communicate(timeout=100)
     assert it.returncode == 0, complaints
-    assert printed.count("valid split: 90 queries") == 1
+    assert printed.count("90 queries, valid split") == 1
     assert same_weights(load_run(run), load_run(two))
     assert trace_of(run) == trace_of(two)
 
@@ -497,4 +411,4 @@ def test_ctrl_c_on_torchrun_says_once_how_to_go_on(data: Path, tmp_path: Path) -
     assert "destroy_process_group" not in complaints
     _, position = read_state(run)
     assert position["step"] > 0
-    assert load_run(run).training["epochs"] == 10_000
+    assert load_run(run).recipe.training.epochs == 10_000

@@ -132,7 +132,7 @@ def test_no_space_left(tmp_path, atomic, failure):
 @pytest.mark.parametrize("atomic", [atomic_folder, atomic_file])
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("file/out", "a file stands where a folder is needed"), ("x" * 5000, "File name too long")],
+    [("file/out", "a file is where a folder is needed"), ("x" * 5000, "File name too long")],
 )
 def test_a_place_that_cannot_be_written(tmp_path, atomic, name, reason):
     (tmp_path / "file").write_text("kept")

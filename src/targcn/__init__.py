@@ -1,4 +1,4 @@
-"""Temporal knowledge graph completion: open dated facts, fit a model, judge it, ask it.
+"""Temporal knowledge graph completion: open dated facts, fit a model, evaluate it, ask it.
 
 Names are imported when first used, so that `import targcn` costs nothing.
 """
@@ -7,48 +7,55 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from targcn.checkpoint import Run, load_run, save_run
-    from targcn.comparison import Comparison, compare
     from targcn.errors import InputError
-    from targcn.evaluation import Report, evaluate
-    from targcn.explanation import explain
+    from targcn.evaluation.report import Report
     from targcn.facts.dataset import Dataset, Facts
-    from targcn.facts.graph import TemporalGraph
-    from targcn.facts.opening import open_dataset
-    from targcn.facts.reading import Reading
-    from targcn.fitting import fit, resume
-    from targcn.prediction import Question, predict, predict_many
+    from targcn.facts.open import open_dataset
+    from targcn.facts.read_options import ReadOptions
+    from targcn.graph.temporal_graph import TemporalGraph
+    from targcn.inference.explanation import Explanation
+    from targcn.inference.predictor import Predictor, explain, predict, predict_many
+    from targcn.inference.questions import Question
+    from targcn.runs.compare import Comparison, compare
+    from targcn.runs.evaluate import evaluate
+    from targcn.runs.run import Run
+    from targcn.runs.store import load_run, save_run
+    from targcn.training.fit import fit, resume
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
-    "Comparison": "comparison",
+    "Comparison": "runs.compare",
     "Dataset": "facts.dataset",
+    "Explanation": "inference.explanation",
     "Facts": "facts.dataset",
     "InputError": "errors",
-    "Question": "prediction",
-    "Reading": "facts.reading",
-    "Report": "evaluation",
-    "Run": "checkpoint",
-    "TemporalGraph": "facts.graph",
-    "compare": "comparison",
-    "evaluate": "evaluation",
-    "explain": "explanation",
-    "fit": "fitting",
-    "load_run": "checkpoint",
-    "open_dataset": "facts.opening",
-    "predict": "prediction",
-    "predict_many": "prediction",
-    "resume": "fitting",
-    "save_run": "checkpoint",
+    "Predictor": "inference.predictor",
+    "Question": "inference.questions",
+    "ReadOptions": "facts.read_options",
+    "Report": "evaluation.report",
+    "Run": "runs.run",
+    "TemporalGraph": "graph.temporal_graph",
+    "compare": "runs.compare",
+    "evaluate": "runs.evaluate",
+    "explain": "inference.predictor",
+    "fit": "training.fit",
+    "load_run": "runs.store",
+    "open_dataset": "facts.open",
+    "predict": "inference.predictor",
+    "predict_many": "inference.predictor",
+    "resume": "training.fit",
+    "save_run": "runs.store",
 }
 __all__ = [
     "Comparison",
     "Dataset",
+    "Explanation",
     "Facts",
     "InputError",
+    "Predictor",
     "Question",
-    "Reading",
+    "ReadOptions",
     "Report",
     "Run",
     "TemporalGraph",

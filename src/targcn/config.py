@@ -1,7 +1,7 @@
-"""Settings are frozen dataclasses; this builds one from text or numbers, checking every field.
+"""Build settings, which are frozen dataclasses, from text or numbers and check every field.
 
-Used for flags on the command line and for what a run folder or a TOML file says. Plain Python, so
-that a machine with torch and numpy alone can read a run.
+Flags of the command line, run folders and TOML files all come through here. It is plain Python,
+so that a machine with only torch and numpy can read a run.
 """
 
 import collections.abc
@@ -18,7 +18,7 @@ Settings = TypeVar("Settings")
 
 
 def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Settings:
-    """Make settings of `cls`; the error names the path of the field that is wrong.
+    """Build settings of type `cls`; an error names the path of the wrong field.
 
     >>> from targcn.models.floors import DecayedCopySettings
     >>> build(DecayedCopySettings, {"scale": "7"}, "decayed-copy").scale
@@ -41,7 +41,7 @@ def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Setting
 
 
 def require_seed(seed: int, name: str = "seed") -> None:
-    """Refuse a seed that numpy would not draw with."""
+    """Refuse a negative seed, which numpy does not accept."""
     if seed < 0:
         raise InputError(f"{name} is {seed}; 0 or more was expected")
 
@@ -83,10 +83,10 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
         except (TypeError, ValueError, OverflowError):
             pass
         else:
-            # What tensors are made of holds no others.
+            # Larger and smaller numbers do not fit into the 32 bits of a tensor.
             least, most = (1, 2**31 - 1) if kind is int else (1e-37, 1e38)
             if number and not least <= abs(number) <= most:
-                raise InputError(f"{path} is {value}; {least} to {most} is what can be used")
+                raise InputError(f"{path} is {value}; {least} to {most} was expected")
             return number
     elif kind is str and isinstance(value, str):
         return value

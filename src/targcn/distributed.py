@@ -1,8 +1,8 @@
-"""Several processes that train one model together, as torchrun starts them.
+"""The process group: several processes, started by torchrun, that train one model together.
 
-Each takes its share of every batch and of every judgement; gradients are averaged by PyTorch's
-DistributedDataParallel. The first process leads: it alone writes and prints. Next room: batches,
-evaluation, training.
+Each process takes a shard of every batch and of every evaluation; gradients are averaged by
+PyTorch's DistributedDataParallel. The main process, number 0, is the only one that writes files and
+prints.
 """
 
 import os
@@ -20,43 +20,43 @@ from targcn.errors import InputError
 
 
 @dataclass(frozen=True)
-class Team:
-    """The place of this process among all that work together; by default it is alone.
+class ProcessGroup:
+    """The place of this process among all that work together; by default it is the only one.
 
-    What they tell each other goes through the CPU; only gradients stay on the device.
+    What processes tell each other goes through the CPU; only gradients stay on the device.
     """
 
-    rank: int = 0
+    index: int = 0
     size: int = 1
 
     @property
-    def leads(self) -> bool:
-        return self.rank == 0
+    def is_main(self) -> bool:
+        return self.index == 0
 
-    def share(self, rows: Tensor) -> Tensor:
-        """The rows that are this process's to work on.
+    def shard(self, rows: Tensor) -> Tensor:
+        """The rows that this process works on: every `size`-th one.
 
-        >>> Team(1, 3).share(torch.arange(8)).tolist()
+        >>> ProcessGroup(1, 3).shard(torch.arange(8)).tolist()
         [1, 4, 7]
         """
-        return rows[self.rank :: self.size]
+        return rows[self.index :: self.size]
 
-    def join_shares(self, mine: Tensor, num_rows: int) -> Tensor:
-        """The rows of everyone in their old order, each taken from the one who had it."""
+    def gather_shards(self, mine: Tensor, num_rows: int) -> Tensor:
+        """The rows of all processes, in the order they had before they were sharded."""
         if self.size == 1:
             return mine
-        everyone = mine.new_zeros(num_rows)
-        everyone[self.rank :: self.size] = mine
-        distributed.all_reduce(everyone)
-        return everyone
+        joined = mine.new_zeros(num_rows)
+        joined[self.index :: self.size] = mine
+        distributed.all_reduce(joined)
+        return joined
 
     def mean(self, value: float) -> float:
-        """The mean over all processes of a number each of them has."""
-        everyone = self.join_shares(torch.tensor([value], dtype=torch.float64), self.size)
-        return float(everyone.mean())
+        """The mean of a number over all processes."""
+        joined = self.gather_shards(torch.tensor([value], dtype=torch.float64), self.size)
+        return float(joined.mean())
 
-    def anyone(self, *flags: bool) -> list[bool]:
-        """Which of these hold for any of them."""
+    def any_process(self, *flags: bool) -> list[bool]:
+        """Which of these flags are set in any process."""
         if self.size == 1:
             return list(flags)
         held = torch.tensor(flags, dtype=torch.int32)
@@ -64,8 +64,8 @@ class Team:
         return [bool(flag) for flag in held]
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Nobody goes on before everyone is through; what one cannot do, everyone complains of."""
+    def barrier(self) -> Iterator[None]:
+        """Wait for all processes; an InputError of one of them is raised in every one."""
         if self.size == 1:
             yield
             return
@@ -75,34 +75,34 @@ class Team:
         except InputError as error:
             own = error
         said = list(f"{own}\n".encode(errors="surrogateescape")) if own else []
-        lengths = self.join_shares(torch.tensor([len(said)]), self.size)
+        lengths = self.gather_shards(torch.tensor([len(said)]), self.size)
         if not lengths.any():
             return
         # As bytes: a whole object would be sent as a pickle, and none is ever read here.
-        speaker = int(lengths.nonzero()[0])
-        sentence = torch.zeros(int(lengths[speaker]), dtype=torch.uint8)
-        if self.rank == speaker:
+        sender = int(lengths.nonzero()[0])
+        sentence = torch.zeros(int(lengths[sender]), dtype=torch.uint8)
+        if self.index == sender:
             sentence = torch.tensor(said, dtype=torch.uint8)
-        distributed.broadcast(sentence, speaker)
+        distributed.broadcast(sentence, sender)
         text = bytes(sentence.tolist()).decode(errors="surrogateescape")
         raise own or InputError(text.removesuffix("\n"))
 
 
-ALONE = Team()
+SINGLE_PROCESS = ProcessGroup()
 
 
-def shared_loss(model: Any, team: Team) -> Callable[..., Tensor]:
-    """The model's loss; in a team, one whose gradients come out as the mean over everyone."""
-    if team.size == 1:
+def distributed_loss(model: Any, processes: ProcessGroup) -> Callable[..., Tensor]:
+    """The model's loss; with several processes, its gradients are averaged over all of them."""
+    if processes.size == 1:
         loss: Callable[..., Tensor] = model.loss
         return loss
     return DistributedDataParallel(_Loss(model), gradient_as_bucket_view=True)
 
 
 class _Loss(nn.Module):
-    """A model's loss as a forward pass, which is what DistributedDataParallel listens to.
+    """A model's loss as a forward pass, which is what DistributedDataParallel wraps.
 
-    It shows the model's parameters alone: what else a model holds never changes.
+    It exposes the model's parameters alone: the buffers of a model never change.
     """
 
     def __init__(self, model: Any) -> None:
@@ -114,38 +114,38 @@ class _Loss(nn.Module):
         return self.loss(*arguments)
 
 
-# Groups are left but kept: one that DistributedDataParallel is the last to hold would wait, with
-# Python's lock in its hands, for threads of its own that wait for the lock.
+# Groups that were left are kept: if DistributedDataParallel held the last reference to one, its
+# destructor would wait, holding Python's lock, for threads that wait for that lock.
 _LEFT: list[Any] = []
 
 
 @contextmanager
-def join(device: str = "auto") -> Iterator[tuple[Team, torch.device]]:
-    """The team that torchrun started this process for, and the device this process works on."""
+def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
+    """The process group that torchrun started this process in, and the device it works on."""
     place = choose_device(device)
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        yield ALONE, place
+        yield SINGLE_PROCESS, place
         return
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
     on_gpu = place.type == "cuda"
     store, rank, size = next(rendezvous("env://"))
-    # torchrun keeps one store through all restarts: without a shelf of its own, a team that was
-    # restarted may find the addresses of the dead. (Machines may count restarts differently.)
+    # torchrun keeps one store through all restarts: without a prefix of its own, a restarted group
+    # may find the addresses of dead processes. (Machines may count restarts differently.)
     if os.environ.get("GROUP_WORLD_SIZE") == "1":
         store = PrefixStore(f"start {_num_restarts()}", store)
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
     distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
     _LEFT.append(distributed.group.WORLD)
     try:
-        team = Team(rank, size)
+        processes = ProcessGroup(rank, size)
         if on_gpu:
-            with team.together():
+            with processes.barrier():
                 place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
             torch.cuda.set_device(place)
-        yield team, place
+        yield processes, place
     finally:
         distributed.destroy_process_group()
 
@@ -160,7 +160,7 @@ def _own_gpu(number: int, num_gpus: int) -> torch.device:
 
 
 def was_restarted() -> bool:
-    """Whether torchrun started this process anew after one of its team had died."""
+    """Whether torchrun restarted this process after one of its group had died."""
     return _num_restarts() > 0
 
 

@@ -1,9 +1,9 @@
-"""The one error a user can cause: a sentence saying what is wrong, where, and what to do.
+"""The one error a user can cause: a sentence that says what is wrong, where, and what to do.
 
-Everything else that escapes is a fault of ours. The command line turns an InputError into
-exit code 2 and prints the sentence alone; a Python caller catches it as a ValueError.
+Any other exception is a bug. The command line prints the sentence of an InputError and exits
+with code 2; in Python it is a ValueError.
 """
 
 
 class InputError(ValueError):
-    """Input that cannot be used; the message is one sentence meant for the user."""
+    """Input that cannot be used; the message is one sentence for the user."""

@@ -1,6 +1,6 @@
-"""Writes that are either whole or not there: into a hidden neighbour first, then one rename.
+"""Write files and folders whole or not at all: into a hidden draft first, then one rename.
 
-Used by everything that leaves something on disk (prepared data, downloads, runs).
+Everything that is left on disk (prepared data, downloads, runs) is written this way.
 """
 
 import errno
@@ -16,34 +16,34 @@ from typing import Final
 
 from targcn.errors import InputError
 
-# How libraries written in Rust name an error of the system, often in exceptions of their own.
+# How libraries written in Rust report a system error, often in exceptions of their own.
 SYSTEM_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 
 def require_absent(path: Path) -> None:
-    """Refuse, before any work is done, to write where something already is."""
+    """Refuse, before any work is done, to write where something already exists."""
     if os.path.lexists(path):
         raise InputError(f"{path} already exists; choose another name or remove it first")
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `path`; it takes that name only if the block succeeds."""
+    """Yield an empty folder, which is renamed to `path` if the block succeeds."""
     with explained(path):
         require_absent(path)
         with _draft_of(path) as draft:
             draft.mkdir()
             yield draft
-            # rename replaces an empty folder silently, so look again before the last step.
+            # rename silently replaces an empty folder, so this is checked once more.
             require_absent(path)
             draft.rename(path)
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a file name beside `path`; what was written there replaces `path` in one step."""
+    """Yield a file name to write to; the file then replaces `path` in one step."""
     with explained(path), _draft_of(path) as draft:
-        # safetensors keeps what it writes to its owner, so a plain file says what is usual here.
+        # safetensors writes files that only their owner can read; a plain file has the usual mode.
         draft.touch()
         mode = stat.S_IMODE((path if path.exists() else draft).stat().st_mode)
         draft.unlink()
@@ -54,7 +54,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _draft_of(path: Path) -> Iterator[Path]:
-    """Yield a free name in a hidden folder beside `path`, into which nobody else can look."""
+    """Yield a free name in a hidden folder next to `path` that only its owner can read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".draft", dir=path.parent))
     try:
@@ -65,10 +65,10 @@ def _draft_of(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """Keep other processes that ask for the same from writing into a folder meanwhile."""
+    """Let only one process at a time enter this block for a folder."""
     with ExitStack() as held:
-        # Where nothing can be locked, as on some file systems and on Windows, all are trusted;
-        # on file systems of many machines a lock may hold on one of them alone.
+        # Windows and some file systems have no such locks; then every process may enter. On a
+        # network file system a lock may hold on one machine only.
         with suppress(ImportError, OSError):
             import fcntl
 
@@ -78,20 +78,20 @@ def sole_writer(folder: Path) -> Iterator[None]:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(
-                    f"another process is writing into {folder}; wait until it is done, or stop it"
+                    f"another process is writing into {folder}; wait for it to finish, or stop it"
                 ) from None
         yield
 
 
 def remove_drafts(folder: Path) -> None:
-    """Clear away what a process that was killed in the middle of a write left in a folder."""
+    """Remove the drafts that a killed process left in a folder."""
     for draft in folder.glob(".*.draft"):
         shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what the system says of a failed write into one sentence."""
+    """Turn a system error about a failed write into one sentence."""
     try:
         yield
     except Exception as error:
@@ -102,14 +102,14 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """What the system had against a write; empty where something else went wrong."""
+    """Why the system refused a write, or nothing if the error is of another kind."""
     named = SYSTEM_ERROR.search(str(error))
     if not (named or isinstance(error, OSError)):
         return ""
     number = int(named[1]) if named else getattr(error, "errno", None)
-    # numpy reports a write cut short by its size alone, without an errno.
+    # numpy reports an incomplete write by its size, without an errno.
     if number == errno.ENOSPC or " requested and " in str(error):
         return "no space left on the disk"
     if number == errno.EEXIST:
-        return "a file stands where a folder is needed"
+        return "a file is where a folder is needed"
     return getattr(error, "strerror", None) or (os.strerror(number) if number else str(error))

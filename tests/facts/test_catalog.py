@@ -100,7 +100,7 @@ def set_at(port):
         )
         for file_name, body in CONTENT.items()
     }
-    return NamedSet("tiny", "a set", "none", files, (60_000, 1, 1), 3, 1, 3, "day", "2014-01-01")
+    return NamedSet("tiny", "a set", files, (60_000, 1, 1), 3, 1, 3, "2014-01-01")
 
 
 @pytest.fixture
@@ -169,8 +169,8 @@ def test_one_fault_is_tried_again(server, tiny, target, fault):
     [
         ("truncate", "stopped after 12 of 25 bytes"),
         ("drop", "closed connection"),
-        ("slow", "nothing came for 0.3 seconds"),
-        ("stall", "nothing came for 0.3 seconds"),
+        ("slow", "the server was silent for 0.3 seconds"),
+        ("stall", "the server was silent for 0.3 seconds"),
         (500, "answered 500"),
     ],
 )
@@ -268,7 +268,7 @@ def test_two_processes_at_once(server, tiny, target):
     program = (
         "import sys, pathlib; from targcn.facts import catalog as c;"
         "files = {row.split()[0]: c.RemoteFile(*row.split()[1:]) for row in sys.argv[2:]};"
-        "tiny = c.NamedSet('tiny', '', '', files, (1, 1, 1), 1, 1, 1, 'day', '2014-01-01');"
+        "tiny = c.NamedSet('tiny', '', files, (1, 1, 1), 1, 1, 1, '2014-01-01');"
         "c.download(tiny, pathlib.Path(sys.argv[1]))"
     )
     rows = [f"{name} {remote.url} {remote.blob}" for name, remote in tiny.files.items()]
@@ -319,7 +319,6 @@ def test_catalogue():
     assert list(CATALOG) == ["icews14", "icews05-15", "gdelt"]
     for name, entry in CATALOG.items():
         assert entry.name == name
-        assert entry.unit == "day"
         assert "\n" not in entry.summary
         assert list(entry.files) == ["train.txt", "valid.txt", "test.txt"]
         for file_name, remote in entry.files.items():

@@ -1,67 +1,24 @@
-"""Facts as columns, and the prepared folder they are kept in."""
-
-import errno
-import json
-import pickle
-import zipfile
+"""Facts as columns, in three splits."""
 
 import numpy as np
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset, Facts, is_prepared
-from targcn.facts.opening import open_dataset
+from targcn.facts.dataset import Dataset, Facts
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
-FILES = ["dataset.json", "entities.json", "relations.json", "times.npy"] + [
-    f"{split}.npy" for split in SPLITS
-]
-
-
-def made(**changes) -> Dataset:
-    parts = {
-        "name": "made",
-        "entities": Vocabulary("entity", ["Ann", "Bob\n", "Zoë"]),
-        "relations": Vocabulary("relation", ["meets"]),
-        "timeline": Timeline.of("day", 16000, True, [0, 3, 364]),
-        "splits": {
-            "train": Facts.of([0, 1], [0, 0], [1, 2], [0, 3]),
-            "valid": Facts.of([2], [0], [0], [364]),
-            "test": Facts.of([1], [0], [0], [3]),
-        },
-        "notes": ("3 facts stand twice", "né"),
-    }
-    return Dataset(**{**parts, **changes})
-
-
-def assert_same(first: Dataset, second: Dataset) -> None:
-    assert (first.name, first.notes) == (second.name, second.notes)
-    assert (first.entities, first.relations) == (second.entities, second.relations)
-    for field in ("unit", "start", "dated"):
-        assert getattr(first.timeline, field) == getattr(second.timeline, field)
-    assert first.timeline.ticks.tolist() == second.timeline.ticks.tolist()
-    for split in SPLITS:
-        assert first.splits[split].columns.dtype == second.splits[split].columns.dtype
-        assert np.array_equal(first.splits[split].columns, second.splits[split].columns)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    made().save(tmp_path / "set")
-    return tmp_path / "set"
-
-
-def complaint(folder) -> str:
-    with pytest.raises(InputError) as caught:
-        Dataset.load(folder)
-    assert len(str(caught.value).splitlines()) == 1
-    return str(caught.value)
-
-
-def edit_manifest(folder, **changes) -> None:
-    path = folder / "dataset.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+MADE = Dataset(
+    "made",
+    Vocabulary("entity", ["Ann", "Bob\n", "Zoë"]),
+    Vocabulary("relation", ["meets"]),
+    Timeline.of("day", 16000, True, [0, 3, 364]),
+    {
+        "train": Facts.of([0, 1], [0, 0], [1, 2], [0, 3]),
+        "valid": Facts.of([2], [0], [0], [364]),
+        "test": Facts.of([1], [0], [0], [3]),
+    },
+)
 
 
 @pytest.mark.parametrize(
@@ -85,192 +42,22 @@ def test_facts_at_positions_or_under_a_mask(kept):
 
 def test_facts_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
-        made().train.times[0] = 5
+        MADE.train.times[0] = 5
 
 
 def test_all_facts_whatever_their_split():
-    assert made().facts.times.tolist() == [0, 3, 364, 3]
+    assert MADE.facts.times.tolist() == [0, 3, 364, 3]
 
 
 @pytest.mark.parametrize(("context", "times"), [("train", [0, 3]), ("train+valid", [0, 3, 364])])
 def test_the_context(context, times):
-    assert made().context(context).times.tolist() == times
+    assert MADE.context(context).times.tolist() == times
 
 
 def test_an_unknown_context():
     with pytest.raises(InputError, match="context 'test' is unknown"):
-        made().context("test")
+        MADE.context("test")
 
 
 def test_a_fact_in_words():
-    assert made().named("valid", 0) == ("Zoë", "meets", "Ann", "2014-10-21")
-
-
-NO_FACTS = Facts.of([], [], [], [])
-
-
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        made(),
-        made(notes=()),
-        made(timeline=Timeline.of("step", -5, False, [0, 3, 364])),
-        made(splits={**made().splits, "valid": NO_FACTS}),
-        made(splits={**made().splits, "valid": NO_FACTS, "test": NO_FACTS}),
-        made(splits={split: Facts.of([0], [0], [1], [3_000_000_000]) for split in SPLITS}),
-    ],
-)
-def test_saved_and_loaded(tmp_path, dataset):
-    dataset.save(tmp_path / "set")
-    assert_same(Dataset.load(tmp_path / "set"), dataset)
-
-
-def test_the_embedded_set_saved_and_loaded(tmp_path):
-    dataset = open_dataset()
-    dataset.save(str(tmp_path / "set"))
-    assert_same(open_dataset(tmp_path / "set"), dataset)
-
-
-def test_loaded_columns_are_memory_mapped(folder):
-    loaded = Dataset.load(folder)
-    assert isinstance(loaded.train.columns, np.memmap)
-    assert not loaded.train.columns.flags.writeable
-
-
-def test_a_prepared_folder_is_known_by_its_manifest(folder, tmp_path):
-    assert is_prepared(folder)
-    assert not is_prepared(tmp_path)
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize(
-    "content",
-    [
-        None,
-        b"",
-        b"garbage",
-        b"\x93NUMPY garbage",
-        b"PK\x03\x04 no archive",
-        b"\xff\xfe[1, 2]",
-        b"[" * 100000,
-        b"null",
-        b"{}",
-        b"[1, 2, 3]",
-    ],
-)
-def test_a_damaged_file(folder, name, content):
-    (folder / name).unlink()
-    if content is not None:
-        (folder / name).write_bytes(content)
-    sentence = complaint(folder)
-    assert str(folder) in sentence
-    assert "prepare" in sentence
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("part", [0.3, 0.6, 0.8])
-def test_a_truncated_file(folder, name, part):
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: int(len(content) * part)])
-    assert f"{name} is damaged or half-written" in complaint(folder)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_a_mangled_array_is_never_a_traceback(folder, seed):
-    rng = np.random.default_rng(seed)
-    content = bytearray((folder / "train.npy").read_bytes())
-    for position in rng.integers(0, 128, size=3):
-        content[position] = rng.integers(256)
-    (folder / "train.npy").write_bytes(content)
-    try:
-        Dataset.load(folder)
-    except InputError as error:
-        assert "train.npy is damaged" in str(error)  # noqa: PT017
-
-
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        (np.zeros((4, 3), np.int32), "of shape (4, 3)"),
-        (np.zeros((3, 2), np.int32), "of shape (3, 2)"),
-        (np.zeros(8, np.int32), "of shape (8,)"),
-        (np.zeros((4, 2), np.float64), "holds float64"),
-        (np.full((4, 2), 3, np.int32), "ids that no name belongs to"),
-        (np.full((4, 2), -1, np.int32), "ids that no name belongs to"),
-    ],
-)
-def test_an_array_that_does_not_fit(folder, array, expected):
-    np.save(folder / "train.npy", array)
-    assert expected in complaint(folder)
-
-
-def test_an_archive_in_place_of_an_array(folder):
-    with zipfile.ZipFile(folder / "train.npy", "w") as archive:
-        archive.writestr("train.npy", b"")
-    assert "train.npy is damaged" in complaint(folder)
-
-
-class Bomb:
-    def __reduce__(self):
-        return pytest.fail, ("a pickle was loaded",)
-
-
-@pytest.mark.parametrize("name", ["train.npy", "times.npy"])
-def test_a_pickle_is_refused(folder, name):
-    np.save(folder / name, np.array([Bomb()], dtype=object), allow_pickle=True)
-    assert f"{name} is damaged" in complaint(folder)
-    (folder / name).write_bytes(pickle.dumps(Bomb()))
-    assert f"{name} is damaged" in complaint(folder)
-
-
-@pytest.mark.parametrize("format", [0, 2, None, "1"])
-def test_a_folder_of_another_format(folder, format):
-    edit_manifest(folder, format=format)
-    assert f"prepared in format {format!r}, this version reads 1; prepare it again" in (
-        complaint(folder)
-    )
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_entities": 4},
-        {"num_relations": 2},
-        {"num_facts": {"train": 3, "valid": 1, "test": 1}},
-        {"num_facts": {"train": 2, "valid": 1}},
-        {"num_facts": {"train": 2, "valid": 0, "test": 1}},
-        {"num_facts": 4},
-        {"unit": "week"},
-        {"unit": ["day"]},
-        {"unit": "step"},
-        {"start": "soon"},
-        {"start": float("inf")},
-        {"notes": None},
-    ],
-)
-def test_a_manifest_that_does_not_fit(folder, changes):
-    edit_manifest(folder, **changes)
-    assert "is damaged or half-written" in complaint(folder)
-
-
-def test_a_folder_without_a_manifest(folder):
-    (folder / "dataset.json").unlink()
-    with pytest.raises(InputError, match=r"a prepared folder holds dataset\.json"):
-        open_dataset(folder)
-
-
-def test_an_out_that_exists_is_untouched(folder):
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(InputError, match="already exists"):
-        made(name="other").save(folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_no_space_left_leaves_nothing_behind(tmp_path, monkeypatch):
-    def full(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(np, "save", full)
-    with pytest.raises(InputError, match=r"cannot write .*set: no space left on the disk"):
-        made().save(tmp_path / "set")
-    assert list(tmp_path.iterdir()) == []
+    assert MADE.named("valid", 0) == ("Zoë", "meets", "Ann", "2014-10-21")

@@ -7,20 +7,20 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.dates import read_times
-from targcn.facts.reading import Reading
+from targcn.facts.read_options import ReadOptions
 from targcn.facts.timeline import Timeline
 
 
 def understand(times, **choices) -> tuple[str, list[str]]:
     """The unit found, and each time as the timeline writes it."""
-    found = read_times(pl.Series(times), "x.csv", Reading(**choices))
+    found = read_times(pl.Series(times), "x.csv", ReadOptions(**choices))
     timeline = Timeline.of(found.unit, 0, found.dated, found.values.to_list())
     return found.unit, [timeline.label(value) for value in found.values]
 
 
 def complaint(times, **choices) -> str:
     with pytest.raises(InputError) as caught:
-        read_times(pl.Series(times), "x.csv", Reading(**choices))
+        read_times(pl.Series(times), "x.csv", ReadOptions(**choices))
     assert len(str(caught.value).splitlines()) == 1
     return str(caught.value)
 
@@ -104,6 +104,33 @@ def test_parts_of_a_second_are_cut_down(written, label):
 
 
 @pytest.mark.parametrize(
+    "times",
+    [
+        ["2014-10-15T00:00:00", "2014-10-15T00:00:00.5"],
+        ["2014-10-15T00:00:00Z", "2014-10-15T00:00:00.000001Z"],
+        [datetime(2014, 10, 15), datetime(2014, 10, 15, microsecond=500_000)],
+    ],
+)
+def test_a_fraction_of_a_second_makes_the_unit_a_second(times):
+    assert understand(times) == ("second", ["2014-10-15T00:00:00"] * 2)
+
+
+@pytest.mark.parametrize(
+    ("moment", "second"),
+    [
+        (datetime(1970, 1, 1, microsecond=999_999), 0),
+        (datetime(1970, 1, 1, 0, 0, 1), 1),
+        (datetime(1969, 12, 31, 23, 59, 59), -1),
+        (datetime(1969, 12, 31, 23, 59, 59, 1), -1),
+        (datetime(1969, 12, 31, 23, 59, 58, 999_999), -2),
+    ],
+)
+def test_seconds_are_rounded_down_before_1970_too(moment, second):
+    found = read_times(pl.Series([moment]), "x.csv", ReadOptions())
+    assert (found.unit, found.values.to_list()) == ("second", [second])
+
+
+@pytest.mark.parametrize(
     ("unit", "label"),
     [
         ("year", "1969"),
@@ -124,7 +151,7 @@ def test_a_unit_may_be_set_for_bare_numbers(unit):
 
 
 def test_unit_step_keeps_years_as_numbers():
-    assert not read_times(pl.Series([2014]), "x.csv", Reading(unit="step")).dated
+    assert not read_times(pl.Series([2014]), "x.csv", ReadOptions(unit="step")).dated
 
 
 @pytest.mark.parametrize(
@@ -146,7 +173,7 @@ def test_an_origin_leaves_written_dates_alone():
 
 def test_distances_of_irregular_dates_are_true():
     values = read_times(
-        pl.Series(["2016-02-28", "2016-03-01", "2017-03-01"]), "x.csv", Reading()
+        pl.Series(["2016-02-28", "2016-03-01", "2017-03-01"]), "x.csv", ReadOptions()
     ).values
     assert values.diff().drop_nulls().to_list() == [2, 365]
 
@@ -164,7 +191,7 @@ def test_an_unparsable_time(bad):
 @pytest.mark.parametrize("bad", ["2014-02-30", "2014-13-01", "2014/02/29", "0000-01-01"])
 def test_a_date_that_the_calendar_does_not_have(bad):
     good = "2014/10/15" if "/" in bad else "2014-10-15"
-    assert f"no dates of the calendar: row 3 ({bad!r})" in complaint([good, good, bad])
+    assert f"not in the calendar: row 3 ({bad!r})" in complaint([good, good, bad])
 
 
 @pytest.mark.parametrize("bad", ["2014-10-15T24:00", "2014-10-15T10:60", "9999-12-31T23:59-02:00"])
@@ -187,21 +214,21 @@ def test_a_long_cell_is_shown_in_part():
     [
         (
             ["2014-10-15", "2014-10-16", "2014"],
-            "a whole number in row 3 ('2014'), elsewhere a date",
+            "a whole number in row 3 ('2014'), a date elsewhere",
         ),
-        (["2014-10-15", "2014-10-16", "2014-10"], "a month in row 3 ('2014-10'), elsewhere a date"),
+        (["2014-10-15", "2014-10-16", "2014-10"], "a month in row 3 ('2014-10'), a date elsewhere"),
         (["2014", "2014-10-15T08:30", "2015"], "a datetime in row 2"),
     ],
 )
 def test_mixed_forms(times, expected):
     sentence = complaint(times)
     assert f"x.csv: times of different forms: {expected}" in sentence
-    assert sentence.endswith("write them all alike")
+    assert sentence.endswith("write all in the same form")
 
 
 def test_mixed_zones():
     times = ["2014-10-15T08:30", "2014-10-15T08:31", "2014-10-15T08:30Z"]
-    assert "a datetime with zone in row 3 ('2014-10-15T08:30Z'), elsewhere a datetime" in (
+    assert "a datetime with zone in row 3 ('2014-10-15T08:30Z'), a datetime elsewhere" in (
         complaint(times)
     )
 
@@ -240,21 +267,22 @@ def test_numbers_too_large_to_tell_their_distance(times):
     ],
 )
 def test_dates_beyond_four_digits(times):
-    assert complaint(times) == "x.csv: times outside the years 1 to 9999 in row 2; mend those"
+    assert complaint(times) == "x.csv: times outside the years 1 to 9999 in row 2; correct them"
 
 
 def test_numbers_that_an_origin_carries_out_of_the_calendar():
-    assert "counted in days from 1970-01-01, leave the years 1 to 9999; give --unit" in complaint(
-        [1_400_000_000], origin="1970-01-01"
+    assert (
+        "counted in days from 1970-01-01, are outside the years 1 to 9999; give another --unit"
+        in complaint([1_400_000_000], origin="1970-01-01")
     )
 
 
 def test_unit_step_is_not_for_dates():
-    assert "unit step is for times that are integers" in complaint(["2014-10-15"], unit="step")
+    assert "unit step is for integers" in complaint(["2014-10-15"], unit="step")
 
 
 def test_an_origin_needs_a_unit_of_the_calendar():
-    assert "--origin needs a unit of the calendar" in complaint([1], origin="2014", unit="step")
+    assert "--origin needs a calendar unit" in complaint([1], origin="2014", unit="step")
 
 
 def test_an_origin_that_is_no_date():

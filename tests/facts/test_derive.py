@@ -10,7 +10,7 @@ import pytest
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.derive import derive_irregular, derive_unseen
-from targcn.facts.opening import open_dataset
+from targcn.facts.open import open_dataset
 
 DATA = Path(os.environ.get("TARGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 

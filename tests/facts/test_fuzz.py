@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from targcn.errors import InputError
-from targcn.facts.opening import open_dataset
-from targcn.facts.reading import Reading
+from targcn.facts.open import open_dataset
+from targcn.facts.read_options import ReadOptions
 
 TABLES_PER_FORMAT = 300
 HEADER = ["subject", "relation", "object", "time"]
@@ -81,9 +81,9 @@ def mangle(content: bytes, rng: random.Random) -> bytes:
     return bytes(mangled)
 
 
-def loads_or_explains(source: object, reading: Reading | None = None) -> str:
+def loads_or_explains(source: object, options: ReadOptions | None = None) -> str:
     try:
-        dataset = open_dataset(source, reading)
+        dataset = open_dataset(source, options)
     except InputError as error:
         sentence = str(error)
         assert len(sentence.splitlines()) == 1, sentence
@@ -134,8 +134,8 @@ WRITTEN_TIMES = [
     *("2014-10-15T08:30Z", "2014-10-15T08:30+0200", "17", "-3", "20150401", "1.0", "soon", ""),
     *("2014-02-30", "0000-01-01", "9999-12-31T23:59-05:00", "9" * 18, "9" * 19, "٣"),
 ]
-READINGS = st.builds(
-    Reading,
+OPTIONS = st.builds(
+    ReadOptions,
     unit=st.sampled_from([None, "year", "month", "day", "hour", "minute", "second", "step"]),
     origin=st.sampled_from([None, None, "2014-01-01", "9999-12-31", "soon"]),
     split=st.sampled_from(["random", "time"]),
@@ -148,13 +148,13 @@ TIMES = st.sampled_from(WRITTEN_TIMES).flatmap(
 
 
 @PATHS
-@given(lines=st.lists(LINES, max_size=8), separator=st.sampled_from(",\t;|"), reading=READINGS)
+@given(lines=st.lists(LINES, max_size=8), separator=st.sampled_from(",\t;|"), options=OPTIONS)
 @pytest.mark.parametrize("header", [[], [HEADER], [["s", "r", "o", "t", "x"]]])
-def test_any_lines_without_quotes(tmp_path, header, lines, separator, reading):
+def test_any_lines_without_quotes(tmp_path, header, lines, separator, options):
     text = "\n".join(separator.join(cells) for cells in [*header, *lines])
     path = Path(tmp_path, "x.csv")
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    loads_or_explains(path, reading)
+    loads_or_explains(path, options)
 
 
 JSON = st.recursive(
@@ -169,12 +169,12 @@ JSON = st.recursive(
 
 
 @PATHS
-@given(rows=st.lists(st.tuples(JSON, st.just("r"), JSON, JSON), max_size=5), reading=READINGS)
-def test_any_json_lines(tmp_path, rows, reading):
+@given(rows=st.lists(st.tuples(JSON, st.just("r"), JSON, JSON), max_size=5), options=OPTIONS)
+def test_any_json_lines(tmp_path, rows, options):
     lines = [json.dumps(dict(zip(HEADER, row, strict=True))) for row in rows]
     path = Path(tmp_path, "x.jsonl")
     path.write_text("\n".join(lines))
-    loads_or_explains(path, reading)
+    loads_or_explains(path, options)
 
 
 TEXTS = [pl.String, pl.Binary, pl.Categorical]
@@ -196,19 +196,19 @@ DTYPES = [
 @given(
     numbers=st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)), max_size=6),
     dtype=st.sampled_from(DTYPES),
-    reading=READINGS,
+    options=OPTIONS,
 )
 @pytest.mark.parametrize("role", ["subject", "time"])
-def test_columns_of_any_type(role, numbers, dtype, reading):
+def test_columns_of_any_type(role, numbers, dtype, options):
     column = pl.Series(numbers, dtype=pl.Int64).cast(pl.String if dtype in TEXTS else pl.Int64)
     count = range(len(numbers))
     frame = pl.DataFrame({"subject": count, "relation": count, "object": count, "time": count})
     frame = frame.with_columns(column.cast(dtype, strict=False).alias(role))
-    loads_or_explains(frame, reading)
+    loads_or_explains(frame, options)
 
 
 @PATHS
-@given(times=TIMES, reading=READINGS)
-def test_times_of_any_form(times, reading):
+@given(times=TIMES, options=OPTIONS)
+def test_times_of_any_form(times, options):
     rows = [(str(row), "r", "o", time) for row, time in enumerate(times)]
-    loads_or_explains(pl.DataFrame(rows, schema=HEADER, orient="row"), reading)
+    loads_or_explains(pl.DataFrame(rows, schema=HEADER, orient="row"), options)

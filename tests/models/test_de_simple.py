@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_factorization import mrr, planted
 
 import targcn
 from oracle import World, queries_of
+from small_training import create, mrr, planted, same_weights, stop_at, trace_of
 from targcn.errors import InputError
 from targcn.facts.timeline import Timeline, calendar_value
-from targcn.fitting import fit, resume
-from targcn.models import create, de_simple
+from targcn.models import de_simple
 from targcn.models.de_simple import DESimplE
-from targcn.training import TrainingStopped
-from test_training import same_weights, stop_at, trace_of
+from targcn.training.fit import fit, resume
+from targcn.training.loop import TrainingStopped
 
 WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n * 7 % 23) for n in range(40)], cuts=(40, 40))
 # Seen and unseen times, before and after all of them, relations in both directions.
@@ -29,7 +28,7 @@ QUERIES = [(n % 5, n % 4, n * 5 % 60 - 9) for n in range(24)]
 def build(**settings: float) -> DESimplE:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model: DESimplE = create("de-simple", WORLD.dataset, {"rank": 5} | settings)
+        model: DESimplE = create("de-simple", WORLD.dataset, {"dim": 5} | settings)
     return model.double().eval()
 
 
@@ -82,8 +81,8 @@ def test_gradients_are_finite_and_reach_every_table() -> None:
     model = build().train()
     queries = queries_of(QUERIES)
     answers = queries.subjects
-    drawn = model.draw(queries, answers, WORLD.graph, torch.arange(len(QUERIES)))
-    model.loss(queries, answers, drawn).backward()
+    sample = model.sample(queries, answers, WORLD.graph, torch.arange(len(QUERIES)))
+    model.loss(queries, answers, sample).backward()
     for name, weight in model.named_parameters():
         assert weight.grad is not None, name
         assert weight.grad.isfinite().all(), name
@@ -95,12 +94,12 @@ def test_one_product_with_the_whole_calendar_is_the_same(monkeypatch: pytest.Mon
     answers = torch.tensor([o for _, _, o, _ in WORLD.facts])
     found = []
     for whole in (False, True):
-        monkeypatch.setattr(DESimplE, "recordable", whole)
+        monkeypatch.setattr(DESimplE, "has_static_shapes", whole)
         if whole:
             monkeypatch.delattr(de_simple, "_products")
         model = build().train()
-        drawn = model.draw(queries, answers, WORLD.graph, torch.arange(len(queries)))
-        loss = model.loss(queries, answers, drawn)
+        sample = model.sample(queries, answers, WORLD.graph, torch.arange(len(queries)))
+        loss = model.loss(queries, answers, sample)
         loss.backward()
         found.append([loss.detach(), *(weight.grad for weight in model.parameters())])
     torch.testing.assert_close(*found)
@@ -108,7 +107,7 @@ def test_one_product_with_the_whole_calendar_is_the_same(monkeypatch: pytest.Mon
 
 def test_it_learns() -> None:
     run = fit(
-        WORLD.dataset, "de-simple", rank=32, epochs=30, batch_size=16, learning_rate=0.05,
+        WORLD.dataset, "de-simple", dim=32, epochs=30, batch_size=16, learning_rate=0.05,
         dropout=0, device="cpu",
     )  # fmt: skip
     queries = queries_of([(s, r, t) for s, r, _, t in WORLD.facts])
@@ -146,7 +145,7 @@ def test_times_that_are_no_dates_count_as_years() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("rank", 1), ("static_share", 1.5), ("dropout", 1.0), ("dropout", -0.1)]
+    ("field", "value"), [("dim", 1), ("static_share", 1.5), ("dropout", 1.0), ("dropout", -0.1)]
 )
 def test_settings_out_of_range_are_refused(field: str, value: float) -> None:
     with pytest.raises(InputError, match=field):
@@ -156,7 +155,7 @@ def test_settings_out_of_range_are_refused(field: str, value: float) -> None:
 # --- training and runs ----------------------------------------------------------------------
 
 SMALL: dict[str, Any] = {
-    "rank": 16,
+    "dim": 16,
     "dropout": 0.1,
     "epochs": 2,
     "batch_size": 10,
@@ -191,7 +190,7 @@ def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(tmp_path: Pa
     whole = fit(WORLD.dataset, "de-simple", **options)
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
-        fit(WORLD.dataset, "de-simple", out=tmp_path / "run", watch=stop, **options)
+        fit(WORLD.dataset, "de-simple", out=tmp_path / "run", progress=stop, **options)
     assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
 
 

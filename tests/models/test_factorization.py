@@ -5,7 +5,6 @@ import re
 import signal
 import sys
 import textwrap
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -29,16 +28,15 @@ from oracle import (
     with_reciprocals,
     worlds_with_queries,
 )
-from targcn.checkpoint import read_state
+from small_training import create, mrr, needs_a_compiler, planted, same_weights, stop_at, trace_of
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset
-from targcn.fitting import resume
-from targcn.models import MODELS, ModelEntry, create
-from targcn.models.arithmetic import changes, complex_product, in_parts, sum_of_powers
+from targcn.graph.columns import Columns
 from targcn.models.factorization import TimeTable, learned_ticks
-from targcn.steps import RecordableAdagrad, set_rate
-from targcn.training import TrainingStopped
-from test_training import needs_a_compiler, same_weights, stop_at, trace_of
+from targcn.models.registry import MODELS, ModelEntry
+from targcn.runs.store import read_state
+from targcn.training.fit import resume
+from targcn.training.loop import TrainingStopped
+from targcn.training.optimizers import CapturableAdagrad, set_learning_rate
 
 STATIC = ["distmult", "complex", "simple"]
 TEMPORAL = ["tcomplex", "tntcomplex", "chronor", "telm", "teast", "tcompounde"]
@@ -49,14 +47,17 @@ TICKS = sorted({t for _, _, _, t in WORLD.facts})
 # Both directions; entity 6 has no facts; times lie before, at, between and after the known ones.
 QUERIES = [(n % 7, n % 4, n * 5 % 47 - 4) for n in range(20)]
 FACTS = with_reciprocals(WORLD.facts, 2)
+# TeLM's warm-up would be longer than these trainings.
+OWN: dict[str, dict[str, Any]] = {name: {} for name in NAMES} | {"telm": {"warm_up": 0}}
 REGULARISED = {"factor_weight": 0.3, "time_weight": 0.2}
 
 
 def build(name: str, world: World = WORLD, **options: Any) -> Any:
-    """A model in double precision with large weights, TeLM's step among them."""
+    """A model in double precision with large weights, without regularisers and warm-up."""
+    plain = {"dim": 4, "init_scale": 0.7, "factor_weight": 0.0, "time_weight": 0.0} | OWN[name]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        model = create(name, world.dataset, {"rank": 4, "init_scale": 0.7} | options).double()
+        model = create(name, world.dataset, plain | options).double()
         if name == "telm":
             torch.nn.init.normal_(model.step)
     return model
@@ -79,16 +80,16 @@ def slow_scores(
 
 def loss_of(model: Any, facts: list[Fact]) -> torch.Tensor:
     queries = queries_of([(s, r, t) for s, r, _, t in facts])
-    return model.loss(queries, torch.tensor([o for _, _, o, _ in facts]), ())
+    return model.loss(queries, torch.tensor([o for _, _, o, _ in facts]), Columns())
 
 
 # --- the formulas ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rank", [2, 5])
+@pytest.mark.parametrize("dim", [2, 5])
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_follow_the_formula(name: str, rank: int) -> None:
-    model = build(name, rank=rank)
+def test_scores_follow_the_formula(name: str, dim: int) -> None:
+    model = build(name, dim=dim)
     expected = torch.tensor(slow_scores(name, model, QUERIES), dtype=torch.float64)
     torch.testing.assert_close(scores_of(model, QUERIES), expected)
 
@@ -101,21 +102,21 @@ def test_scores_follow_the_formula_in_any_world(
 ) -> None:
     """A single time, a single entity, times far outside the timeline."""
     world, queries = drawn
-    model = build(name, world, rank=2)
+    model = build(name, world, dim=2)
     expected = torch.tensor(slow_scores(name, model, queries, world), dtype=torch.float64)
     torch.testing.assert_close(scores_of(model, queries, world), expected)
 
 
 @pytest.mark.parametrize(
-    ("rank", "share", "of_relation"),
+    ("dim", "share", "of_relation"),
     [(4, 0.5, 2), (5, 0.2, 1), (5, 0.75, 4), (3, 0.01, 1), (3, 0.99, 2), (2, 0.3, 1)],
 )
 def test_relation_and_time_both_have_numbers_in_chronors_rotation(
-    rank: int, share: float, of_relation: int
+    dim: int, share: float, of_relation: int
 ) -> None:
-    model = build("chronor", rank=rank, relation_share=share)
+    model = build("chronor", dim=dim, relation_share=share)
     assert model.relations.shape[1] == 2 * of_relation
-    assert model.times.rows.shape[1] == 2 * (rank - of_relation)
+    assert model.times.rows.shape[1] == 2 * (dim - of_relation)
     expected = torch.tensor(slow_scores("chronor", model, QUERIES), dtype=torch.float64)
     torch.testing.assert_close(scores_of(model, QUERIES), expected)
 
@@ -246,18 +247,6 @@ def test_gradients_are_finite_and_reach_every_row(name: str, options: dict[str, 
         assert (weight.grad.abs().sum(-1) > 0).all(), table
 
 
-@pytest.mark.parametrize("parts", [1, 2, 4])
-@pytest.mark.parametrize("power", [2, 3, 4])
-def test_what_is_one_node_has_the_gradients_of_what_it_is(power: int, parts: int) -> None:
-    numbers = torch.randn(5, 8, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: sum_of_powers(in_parts(x, parts), power), numbers)
-    for num_rows in (1, 2, 5):
-        rows = numbers.detach()[:num_rows].clone().requires_grad_()
-        assert torch.autograd.gradcheck(changes, rows)
-    others = numbers.detach().roll(1, 0).requires_grad_()
-    assert torch.autograd.gradcheck(complex_product, (numbers, others))
-
-
 def test_telms_step_is_learned_where_something_asks_for_it() -> None:
     assert build("telm", time_weight=0.1).step.requires_grad
     assert not build("telm").step.requires_grad
@@ -332,15 +321,13 @@ def test_a_data_set_of_a_single_time_can_be_learned(name: str) -> None:
     assert torch.equal(scores, scores[:1].expand(3, -1))
 
 
-# The warm-up of its run file would be longer than these trainings.
-OWN = {name: {"warm_up": 0} if name == "telm" else {} for name in NAMES}
 ASKED = World(6, 2, [(n % 5, n % 2, n * n % 6, n * 4 % 11 * 3) for n in range(30)], cuts=(24, 27))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_date_can_be_asked_for(name: str) -> None:
     ticks = sorted({t for _, _, _, t in ASKED.train})
-    options = {"rank": 4, "init_scale": 0.5, "epochs": 1, "device": "cpu"} | OWN[name]
+    options = {"dim": 4, "init_scale": 0.5, "epochs": 1, "device": "cpu"} | OWN[name]
     run = targcn.fit(ASKED.dataset, name, **options)
     for date, tick in (
         ("1969-01-01", -365), ("1970-01-04", 3), ("1970-01-05", 4), ("1971-01-01", 365),
@@ -358,7 +345,7 @@ def test_any_date_can_be_asked_for(name: str) -> None:
 # --- training -------------------------------------------------------------------------------
 
 SMALL: dict[str, Any] = {
-    "rank": 16,
+    "dim": 16,
     "factor_weight": 0.001,
     "epochs": 2,
     "batch_size": 20,
@@ -369,20 +356,6 @@ SMALL: dict[str, Any] = {
     "patience": 0,
     "device": "cpu",
 }
-
-
-def mrr(run: Any) -> float:
-    return float(targcn.evaluate(run, device="cpu").metrics["time-aware"]["both"]["mrr"])
-
-
-def planted(partners: Callable[[int, int, int], int], num_relations: int) -> Dataset:
-    """12 entities on 24 days, each with its partner; a tenth of the facts is left for either."""
-    facts = []
-    for number in range(288):
-        s, t = divmod(number * 37 % 288, 24)
-        r = (s + t) % num_relations
-        facts.append((s, r, partners(s, r, t), t))
-    return World(12, num_relations, facts, cuts=(230, 259)).dataset
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -408,11 +381,11 @@ def test_what_changes_with_time_is_learned_by_who_knows_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
-    options = SMALL | REGULARISED | OWN[name] | {"rank": 4, "epochs": 1}
+    options = SMALL | REGULARISED | OWN[name] | {"dim": 4, "epochs": 1}
     run = targcn.fit(ASKED.dataset, name, out=tmp_path / "run", **options)
     loaded = targcn.load_run(tmp_path / "run")
     assert same_weights(loaded, run)
-    assert loaded.settings == run.settings
+    assert loaded.recipe.settings == run.recipe.settings
     assert torch.equal(
         scores_of(loaded.model, QUERIES[:6], ASKED), scores_of(run.model, QUERIES[:6], ASKED)
     )
@@ -422,11 +395,11 @@ def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
 def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
     name: str, tmp_path: Path
 ) -> None:
-    options = SMALL | REGULARISED | OWN[name] | {"rank": 4, "epochs": 3}
+    options = SMALL | REGULARISED | OWN[name] | {"dim": 4, "epochs": 3}
     whole = targcn.fit(ASKED.dataset, name, **options)
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
-        targcn.fit(ASKED.dataset, name, out=tmp_path / "run", watch=stop, **options)
+        targcn.fit(ASKED.dataset, name, out=tmp_path / "run", progress=stop, **options)
     tensors, position = read_state(tmp_path / "run")
     assert (position["epoch"], position["step"]) == (1, 1)
     for number in range(len(list(whole.model.parameters()))):
@@ -439,7 +412,7 @@ def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
     """Entity 4 and relation 2 stand in the test split alone, others in the valid one."""
     facts = [(0, 0, 1, 0), (1, 0, 2, 2), (3, 1, 0, 5), (0, 2, 4, 9)]
     world = World(5, 3, facts, cuts=(2, 3))
-    run = targcn.fit(world.dataset, name, **SMALL | OWN[name] | {"rank": 4})
+    run = targcn.fit(world.dataset, name, **SMALL | OWN[name] | {"dim": 4})
     model = run.model
     assert len(model.entities) == 5
     assert len(model.relations) == (3 if name == "simple" else 6)
@@ -471,7 +444,7 @@ def quarters(rows: torch.Tensor) -> torch.Tensor:
 def warming_up(**options: Any) -> Any:
     """A model in the last epoch of its warm-up."""
     model = build("telm", warm_up=3, **options)
-    model.begin_epoch(2)
+    model.start_epoch(2)
     return model
 
 
@@ -488,7 +461,7 @@ def test_telm_is_tcomplex_while_it_warms_up() -> None:
     )
     expected = torch.tensor(slow_scores("tcomplex", alike, QUERIES), dtype=torch.float64)
     torch.testing.assert_close(scores_of(model, QUERIES), expected)
-    model.begin_epoch(3)
+    model.start_epoch(3)
     expected = torch.tensor(slow_scores("telm", model, QUERIES), dtype=torch.float64)
     torch.testing.assert_close(scores_of(model, QUERIES), expected)
     assert not torch.isclose(scores_of(model, QUERIES), scores_of(warming_up(), QUERIES)).any()
@@ -506,7 +479,7 @@ def test_the_loss_of_a_warm_up_is_that_of_numbers_without_these_parts(
 ) -> None:
     model = warming_up(**options)
     without = deepcopy(model)
-    without.begin_epoch(3)
+    without.start_epoch(3)
     for rows in (without.relations, without.times.rows, without.step):
         quarters(rows)[:, 1:3] = 0
     torch.testing.assert_close(loss_of(model, FACTS), loss_of(without, FACTS))
@@ -526,7 +499,7 @@ def test_what_does_not_count_has_no_slope_in_a_warm_up(
                 slopes = quarters(weight.grad)
                 assert (slopes[:, [0, 3]] != 0).all(), table
                 assert (slopes[:, 1:3] != 0).all() if counts else not slopes[:, 1:3].any(), table
-        model.begin_epoch(3)
+        model.start_epoch(3)
 
 
 def test_what_was_learned_in_a_warm_up_is_kept(tmp_path: Path) -> None:
@@ -541,7 +514,7 @@ def test_what_was_learned_in_a_warm_up_is_kept(tmp_path: Path) -> None:
 
 # All its facts are learned, and without a valid split the last weights are kept.
 LEARNED = World(ASKED.num_entities, ASKED.num_relations, ASKED.facts, cuts=(30, 30))
-WARM = SMALL | REGULARISED | {"rank": 4, "init_scale": 0.3}
+WARM = SMALL | REGULARISED | {"dim": 4, "init_scale": 0.3}
 
 
 @pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
@@ -568,13 +541,13 @@ def test_a_run_stopped_around_its_warm_up_goes_on_as_if_it_had_not_been(
     whole = targcn.fit(LEARNED.dataset, "telm", **options)
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
-        targcn.fit(LEARNED.dataset, "telm", out=tmp_path / "run", watch=stop, **options)
+        targcn.fit(LEARNED.dataset, "telm", out=tmp_path / "run", progress=stop, **options)
     tensors, position = read_state(tmp_path / "run")
     assert (position["epoch"], position["step"]) == (1, 1)
     warm = [1, 0, 0, 1] if warm_up > 1 else [1, 1, 1, 1]
-    assert tensors["model/counting"].tolist() == warm
+    assert tensors["model/in_use"].tolist() == warm
     assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
-    assert whole.model.counting.tolist() == [1, 1, 1, 1]
+    assert whole.model.in_use.tolist() == [1, 1, 1, 1]
 
 
 def test_a_run_saved_in_its_warm_up_gives_the_same_scores(tmp_path: Path) -> None:
@@ -584,29 +557,29 @@ def test_a_run_saved_in_its_warm_up_gives_the_same_scores(tmp_path: Path) -> Non
     asked = [(s % 6, r, t) for s, r, t in QUERIES]
     scores = scores_of(loaded.model, asked, ASKED)
     assert torch.equal(scores, scores_of(run.model, asked, ASKED))
-    loaded.model.begin_epoch(5)
+    loaded.model.start_epoch(5)
     assert not torch.isclose(scores_of(loaded.model, asked, ASKED), scores).any()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_best_weights_count_as_they_did_when_they_were_judged(
+def test_the_best_weights_are_used_as_they_were_when_they_were_validated(
     seed: int, tmp_path: Path
 ) -> None:
     """With some of these seeds the best epoch is in the warm-up, with some it comes after."""
     options = WARM | {"epochs": 4, "warm_up": 2, "seed": seed}
     run = targcn.fit(ASKED.dataset, "telm", out=tmp_path / "run", **options)
     best = json.loads((tmp_path / "run" / "metrics.json").read_text())["trained"]["best_epoch"]
-    assert (best <= 2) == (run.model.counting.tolist() == [1, 0, 0, 1])
+    assert (best <= 2) == (run.model.in_use.tolist() == [1, 0, 0, 1])
     again = targcn.evaluate(targcn.load_run(tmp_path / "run"), split="valid", context="train")
-    assert again.metrics == run.report.metrics
+    assert again.metrics == run.validation.metrics
 
 
 # --- steps ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rate", [0.1, torch.tensor(0.1)], ids=["number", "tensor"])
-def test_the_recordable_adagrad_takes_torchs_steps(rate: float | torch.Tensor) -> None:
-    takes_torchs_steps(rate)
+def test_the_capturable_adagrad_takes_torchs_steps(rate: float | torch.Tensor) -> None:
+    takes_torchs_steps([build("telm", **REGULARISED) for _ in range(2)], rate)
 
 
 @needs_a_compiler
@@ -614,21 +587,25 @@ def test_it_takes_them_in_kernels_that_torch_writes_too(monkeypatch: pytest.Monk
     spy = Mock(wraps=torch.compile)
     monkeypatch.setattr(torch, "compile", spy)
     torch.compiler.reset()
-    takes_torchs_steps(torch.tensor(0.1), compile=True)
+    # Its tables are of one shape, so that one kernel has to be written.
+    world = World(8, 4, WORLD.facts)
+    models = [build("distmult", world, **REGULARISED) for _ in range(2)]
+    takes_torchs_steps(models, torch.tensor(0.1), compile=True)
     spy.assert_called_once()
 
 
-def takes_torchs_steps(rate: float | torch.Tensor, compile: bool = False) -> None:
-    tables = [build("telm", **REGULARISED) for _ in range(2)]
-    ours = RecordableAdagrad(tables[0].parameters(), rate, compile)
-    theirs = torch.optim.Adagrad(tables[1].parameters(), lr=0.1)
+def takes_torchs_steps(
+    models: list[Any], rate: float | torch.Tensor, compile: bool = False
+) -> None:
+    ours = CapturableAdagrad(models[0].parameters(), rate, compile)
+    theirs = torch.optim.Adagrad(models[1].parameters(), lr=0.1)
     for number in range(12):
-        for model, optimizer in zip(tables, (ours, theirs), strict=True):
-            set_rate(optimizer, 0.1 / (1 + number // 3))
+        for model, optimizer in zip(models, (ours, theirs), strict=True):
+            set_learning_rate(optimizer, 0.1 / (1 + number // 3))
             optimizer.zero_grad()
             loss_of(model, FACTS[number : number + 7]).backward()
             optimizer.step()
-    for one, other in zip(tables[0].parameters(), tables[1].parameters(), strict=True):
+    for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
         torch.testing.assert_close(one, other)
         torch.testing.assert_close(ours.state[one]["sum"], theirs.state[other]["sum"])
         assert ours.state[one].keys() == theirs.state[other].keys()
@@ -636,7 +613,7 @@ def takes_torchs_steps(rate: float | torch.Tensor, compile: bool = False) -> Non
 
 def test_it_leaves_alone_what_has_no_gradient_and_rows_whose_gradient_is_zero() -> None:
     table, other = (torch.nn.Parameter(torch.ones(3, 2)) for _ in range(2))
-    optimizer = RecordableAdagrad([table, other], 0.5)
+    optimizer = CapturableAdagrad([table, other], 0.5)
     table[1].sum().backward()
     optimizer.step()
     assert table.tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
@@ -649,8 +626,8 @@ def test_it_leaves_alone_what_has_no_gradient_and_rows_whose_gradient_is_zero() 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": 0}, "rank is 0; at least 1 was expected"),
-        ({"rank": 2.5}, "rank is 2.5; a whole number was expected"),
+        ({"dim": 0}, "dim is 0; at least 1 was expected"),
+        ({"dim": 2.5}, "dim is 2.5; a whole number was expected"),
         ({"power": 1}, "power is 1; at least 2 was expected"),
         ({"factor_weight": -0.1}, "factor_weight is -0.1; it cannot be negative"),
         ({"time_weight": -1}, "time_weight is -1.0; it cannot be negative"),
@@ -670,10 +647,10 @@ def test_settings_out_of_range_are_refused(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"relation_share": 0}, "relation_share is 0.0; between 0 and 1"),
-        ({"relation_share": 1}, "relation_share is 1.0; between 0 and 1"),
-        ({"relation_share": -0.5}, "relation_share is -0.5; between 0 and 1"),
-        ({"rank": 1}, "rank is 1; relation and time need at least 1 number each"),
+        ({"relation_share": 0}, "relation_share is 0.0; a number between 0 and 1"),
+        ({"relation_share": 1}, "relation_share is 1.0; a number between 0 and 1"),
+        ({"relation_share": -0.5}, "relation_share is -0.5; a number between 0 and 1"),
+        ({"dim": 1}, "dim is 1; relation and time need at least 1 number each"),
     ],
 )
 def test_chronors_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
@@ -693,7 +670,7 @@ def test_telms_warm_up_out_of_range_is_refused(warm_up: float, message: str) -> 
 def test_the_model_that_the_docs_add_can_be_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its file, its line and its run file as the page has them, and nothing else."""
+    """Its file, its line and its recipe as the page has them, and nothing else."""
     page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
     source, file = (
         textwrap.dedent(page.split(f"```{kind}\n")[1].split("```")[0])
@@ -706,8 +683,8 @@ def test_the_model_that_the_docs_add_can_be_trained(
     monkeypatch.setitem(MODELS, "mine", eval(line, {"ModelEntry": ModelEntry}))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "default.toml").write_text(file, encoding="utf-8")
-    monkeypatch.setattr("targcn.runs.FOLDER", tmp_path)
+    monkeypatch.setattr("targcn.recipes.recipe.FOLDER", tmp_path)
     planted = World(6, 1, [(n % 6, 0, (n + 1) % 6, n % 4) for n in range(48)], cuts=(36, 42))
     run = targcn.fit(planted.dataset, "mine", device="cpu")
-    assert run.settings.rank == 16
+    assert (run.recipe.training.epochs, run.recipe.about) == (40, "a start for any data")
     assert targcn.evaluate(run, split="train", context="train").metrics["raw"]["both"]["mrr"] > 0.6

@@ -1,11 +1,17 @@
+"""The rules without training against their formulas, and their published figures."""
+
+import os
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import targcn
 from oracle import Fact, Query, World, checked, decayed_copy, queries_of, seen, worlds_with_queries
+from small_training import create
 from targcn.errors import InputError
-from targcn.models import create
 from targcn.models.floors import DecayedCopy, DecayedCopySettings, SeenSettings
 
 NAMES = ("seen", "decayed-copy")
@@ -136,8 +142,8 @@ def test_one_context_is_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(3, 1, [(0, 0, 1, 0)])
     model = DecayedCopy(DecayedCopySettings(), world.dataset)
     made: list[object] = []
-    make = model._index.make
-    monkeypatch.setattr(model._index, "make", lambda context: made.append(1) or make(context))
+    build = model._index.build
+    monkeypatch.setattr(model._index, "build", lambda context: made.append(1) or build(context))
     graph = world.graph
     for _ in range(3):
         model(queries_of([(0, 0, 4)]), graph)
@@ -162,6 +168,29 @@ def test_settings_are_used() -> None:
     assert score("seen", world, [(0, 0, 0)], seen=10.0, together=2.0) == [[0.0, 13.0, 2.0]]
 
 
-def test_an_unknown_model_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="there is no model 'sen'; did you mean 'seen'"):
-        create("sen", World(2, 1, []).dataset)
+# --- the published figures, on the real data ------------------------------------------------
+
+BESIDE = Path(__file__).parents[3] / "shared" / "data"
+FIGURES = {  # MRR on test, context train+valid, mean ties, both directions: static, time-aware
+    ("icews14", "seen"): (0.673, 0.433),
+    ("icews14", "decayed-copy"): (0.619, 0.488),
+    ("icews05-15", "seen"): (0.795, 0.446),
+    ("icews05-15", "decayed-copy"): (0.720, 0.548),
+}
+NUM_QUERIES = {"icews14": 2 * 8_963, "icews05-15": 2 * 46_092}
+
+
+@pytest.fixture(scope="module", params=NUM_QUERIES)
+def dataset(request: pytest.FixtureRequest) -> targcn.Dataset:
+    folder = Path(os.environ.get("TARGCN_DATA") or BESIDE) / request.param
+    if not folder.is_dir():
+        pytest.skip(f"{request.param} is not here; set TARGCN_DATA to the folder that holds it")
+    return targcn.open_dataset(folder)
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_a_floor_has_its_published_figures(dataset: targcn.Dataset, model: str) -> None:
+    report = targcn.evaluate(targcn.fit(dataset, model))
+    assert report.num_queries == NUM_QUERIES[dataset.name]
+    found = [report.metrics[which]["both"]["mrr"] for which in ("static", "time-aware")]
+    assert found == pytest.approx(FIGURES[dataset.name, model], abs=0.002)

@@ -20,16 +20,28 @@ from oracle import (
     with_reciprocals,
     worlds_with_queries,
 )
+from small_training import create
 from targcn.errors import InputError
-from targcn.facts.graph import TemporalGraph
-from targcn.models import create
-from targcn.models.contract import Queries
+from targcn.graph.neighbors import Neighborhood, sample_neighbors
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models import targcn as targcn_module
+from targcn.models.base import Reasons
+from targcn.models.layers.aggregators import PlainAggregator
 from targcn.models.targcn import TARGCN
-from targcn.sampling import Neighborhood, sample
 
 WORLD = World(7, 2, [(n % 6, n % 2, n * n % 5, n * 7 % 23) for n in range(60)])
 # Entity 6 has no facts; times lie before, within and after the timeline.
 QUERIES = [(n % 7, n % 4, n * 5 % 31 - 4) for n in range(20)]
+# What the tests change one by one; not the defaults.
+PLAIN: dict[str, Any] = {
+    "dim": 8,
+    "neighbors": 100,
+    "window": 512,
+    "decay": 1.0,
+    "own_vector": False,
+    "dropout": 0.0,
+}
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"activation": "relu"},
@@ -48,8 +60,8 @@ def build(world: World, seed: int = 0, **options: Any) -> TARGCN:
     """A model in double precision; phases are moved off 0, where they would hide mistakes."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model: TARGCN = create("targcn", world.dataset, {"size": 8} | options).double().eval()
-        torch.nn.init.normal_(model.phases)
+        model: TARGCN = create("targcn", world.dataset, PLAIN | options).double().eval()
+        torch.nn.init.normal_(model.time_encoding.phases)
     return model
 
 
@@ -62,18 +74,19 @@ def scores_of(model: TARGCN, queries: list[Query], world: World = WORLD) -> torc
 def loss_of(
     model: TARGCN, queries: Queries, answers: torch.Tensor, graph: TemporalGraph, seed: int = 0
 ) -> torch.Tensor:
-    return model.loss(queries, answers, model.draw(queries, answers, graph, seed))
+    seeds = torch.full((len(queries),), seed)
+    return model.loss(queries, answers, model.sample(queries, answers, graph, seeds))
 
 
 def slow_scores(model: TARGCN, queries: list[Query], world: World, whole: bool) -> torch.Tensor:
-    """What the oracle says; a neighbourhood is all facts, or drawn for that entity alone."""
+    """What the oracle says; a neighbourhood is all facts, or sampled for that entity alone."""
     graph = world.graph
 
     def see(entity: int, time: int) -> list[tuple[int, int, int]]:
         if whole:
             return facts_around(world.facts, world.num_relations, entity, time)
-        drawn = sample(graph, torch.tensor([entity]), torch.tensor([time]), model.settings, 0)
-        return visible(drawn)[0]
+        where = torch.tensor([entity]), torch.tensor([time])
+        return visible(sample_neighbors(graph, *where, model.settings, 0))[0]
 
     with torch.no_grad():
         rows = [targcn_scores(model, query, see) for query in queries]
@@ -103,7 +116,7 @@ def test_scores_follow_the_equations(options: dict[str, Any], inside: bool) -> N
 
 @pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("inside", [False, True])
-def test_scores_of_drawn_neighbourhoods_follow_the_equations(steps: int, inside: bool) -> None:
+def test_scores_of_sampled_neighbourhoods_follow_the_equations(steps: int, inside: bool) -> None:
     model = build(WORLD, neighbors=3, decay=4.0, steps=steps, activation_inside=inside)
     expected = slow_scores(model, QUERIES[:8], WORLD, whole=False)
     torch.testing.assert_close(scores_of(model, QUERIES[:8]), expected, rtol=1e-6, atol=1e-6)
@@ -116,7 +129,7 @@ def test_scores_follow_the_equations_in_any_world(
 ) -> None:
     """Self loops, duplicates, no facts at all, times far outside the timeline."""
     world, queries = drawn
-    options = {"size": 4, "strategy": "whole", "steps": steps, "activation_inside": inside}
+    options = {"dim": 4, "strategy": "whole", "steps": steps, "activation_inside": inside}
     queries = [query for query in queries if abs(query[2]) < 1000]
     model = build(world, **options)
     found = scores_of(model, queries, world)
@@ -134,12 +147,35 @@ def test_the_table_of_time_codes_and_single_codes_agree() -> None:
 
 def test_an_entity_without_facts_is_its_own_vector_through_f() -> None:
     model = build(WORLD)
-    near = model.neighborhoods(queries_of([(6, 0, 3)]), WORLD.graph, seed=0)
+    query = queries_of([(6, 0, 3)])
     with torch.no_grad():
-        found = model.encode(queries_of([(6, 0, 3)]), near)
-        code = torch.cat([model.entities[6], torch.cos(model.phases)])
-        expected = torch.tanh(model.first.inner.weight @ code + model.first.inner.bias)
+        found, _ = model.encode(query, model.neighborhoods(query, WORLD.graph, seed=0))
+        code = torch.cat([model.entities[6], torch.cos(model.time_encoding.phases)])
+        expected = torch.tanh(model.first.f.weight @ code + model.first.f.bias)
     torch.testing.assert_close(found[0], expected)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_both_aggregators_give_the_same_scores_and_gradients(
+    options: dict[str, Any], training: bool
+) -> None:
+    """For a linear f, neighbour by neighbour or with the mean first."""
+    fused = build(WORLD, neighbors=5, **options).train(training)
+    plain = build(WORLD, neighbors=5, **options).train(training)
+    steps = {"first": fused.first, "second": fused.second}
+    for name, step in steps.items():
+        if step is not None:
+            aggregator = PlainAggregator(8, plain.settings.own_vector).double()
+            aggregator.load_state_dict(step.state_dict())
+            setattr(plain, name, aggregator)
+    queries = [query for query in QUERIES if 0 <= query[2] < 23]
+    found = []
+    for model in (fused, plain):
+        scores = model(queries_of(queries), WORLD.graph)
+        scores.tanh().sum().backward()
+        found.append([scores.detach(), *(weight.grad for weight in model.parameters())])
+    torch.testing.assert_close(*found)
 
 
 # --- what a score may depend on -------------------------------------------------------------
@@ -204,43 +240,42 @@ def test_dropout_is_for_training_alone() -> None:
 
 
 def test_dropout_takes_its_share_and_keeps_the_mean() -> None:
-    model = build(WORLD, dropout=0.3, size=400).train()
-    queries = queries_of([(n % 7, n % 4, n) for n in range(100)])
-    kept = model.draw(queries, queries.subjects, WORLD.graph, seed=3)[-1]
+    model = build(WORLD, dropout=0.3, dim=400).train()
+    queries, seeds = queries_of([(n % 7, n % 4, n) for n in range(100)]), torch.full((100,), 3)
+    kept = model.sample(queries, queries.subjects, WORLD.graph, seeds).kept
     assert abs(float(kept.double().mean()) - 0.7) < 0.01
-    again = model.draw(queries[5:6], queries.subjects[5:6], WORLD.graph, seed=3)[-1]
+    again = model.sample(queries[5:6], queries.subjects[5:6], WORLD.graph, seeds[5:6]).kept
     assert torch.equal(again, kept[5:6])  # whatever the batch
-    near = model.neighborhoods(queries, WORLD.graph, seed=0)
+    seen = model.neighborhoods(queries[:1], WORLD.graph, seed=0)
     # Averaged over many masks, a score that is linear in the vector is the one without dropout.
-    columns = torch.eye(400, dtype=torch.bool)
-    whole = model.score(queries[:1], [Neighborhood(*(c[:1] for c in near[0]))])
-    single = model.score(
-        queries[torch.zeros(400, dtype=torch.long)],
-        [Neighborhood(*(c[:1].expand(400, -1) for c in near[0]))],
-        columns,
-    )
-    torch.testing.assert_close(single.sum(0, keepdim=True) * 0.7, whole)
+    rows = torch.zeros(400, dtype=torch.long)
+    masked = replace(seen[rows], kept=torch.eye(400, dtype=torch.bool))
+    single = model.score(queries[rows], masked)
+    torch.testing.assert_close(single.sum(0, keepdim=True) * 0.7, model.score(queries[:1], seen))
 
 
 # --- the own fact ---------------------------------------------------------------------------
 
 
-def seen_by(facts: list[Fact], own: Fact, **options: Any) -> list[set[tuple[int, int, int]]]:
-    """What the training query of a fact sees in each step, at most 50 facts each."""
+def seen_by(facts: list[Fact], own: Fact, **options: Any) -> list[set[tuple[int, ...]]]:
+    """What the training query of a fact sees, then what each of its neighbours sees."""
     world = World(1 + max(max(s, o) for s, _, o, _ in facts), 2, facts)
     model = build(world, neighbors=50, decay=100.0, **options)
     s, r, o, t = own
-    steps = model.neighborhoods(queries_of([(s, r, t)]), world.graph, 0, torch.tensor([o]))
-    found = [set(visible(steps[0])[0])]
-    for entity, time, filled, row in zip(
-        steps[0].entities.flatten().tolist(),
-        (steps[0].deltas.flatten() + t).tolist(),
-        steps[0].filled.flatten().tolist(),
-        visible(steps[1]) if len(steps) == 2 else [],
-        strict=False,
+    seeds = torch.zeros(1, dtype=torch.long)
+    sample = model.sample(queries_of([(s, r, t)]), torch.tensor([o]), world.graph, seeds)
+    found: list[set[tuple[int, ...]]] = [set(visible(sample.near)[0])]
+    if sample.far is None:
+        return found
+    for entity, delta, filled, row in zip(
+        sample.near.entities[0].tolist(),
+        sample.near.deltas[0].tolist(),
+        sample.near.filled[0].tolist(),
+        visible(sample.far[0]),
+        strict=True,
     ):
         if filled:
-            found.append({(entity, e, r, time + delta) for e, r, delta in row})
+            found.append({(entity, e, r, t + delta + more) for e, r, more in row})
     return found
 
 
@@ -291,11 +326,102 @@ def test_the_loss_is_that_of_a_graph_without_the_own_fact(steps: int) -> None:
         torch.testing.assert_close(hidden, loss_of(model, query, answer, rest.graph))
 
 
+# --- reasons --------------------------------------------------------------------------------
+
+
+def probability(model: TARGCN, query: Query, answer: int, world: World) -> float:
+    return float(scores_of(model, [query], world)[0, answer].exp())
+
+
+def facts_in(reasons: Reasons) -> list[Fact]:
+    columns = (reasons.subjects, reasons.relations, reasons.objects, reasons.times)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"activation_inside": True}, {"own_vector": True, "dropout": 0.5}, {"own_fact": "kept"}],
+    ids=str,
+)
+@pytest.mark.parametrize(("query", "answer"), [((0, 0, 3), 4), ((2, 3, 11), 1), ((1, 1, -4), 1)])
+def test_an_effect_is_that_of_a_graph_without_the_fact(
+    query: Query, answer: int, options: dict[str, Any]
+) -> None:
+    world = replace(WORLD, facts=list(dict.fromkeys(WORLD.facts)))
+    model = build(world, strategy="whole", **options)
+    reasons = model.reasons(queries_of([query]), answer, world.graph)
+    expected = probability(model, query, answer, world)
+    assert float(reasons.scores.softmax(0)[answer]) == pytest.approx(expected)
+    facts = facts_in(reasons)
+    own = [fact for fact in world.facts if query[0] in (fact[0], fact[2])]
+    # A fact of an entity with itself is seen from both of its ends.
+    assert sorted(facts) == sorted([*own, *(fact for fact in own if fact[0] == fact[2])])
+    for fact, effect in zip(facts, reasons.effects.tolist(), strict=True):
+        if fact[0] != fact[2]:
+            rest = replace(world, facts=[other for other in world.facts if other != fact])
+            found = expected - probability(model, query, answer, rest)
+            assert effect == pytest.approx(found, abs=1e-9)
+
+
+def test_with_two_steps_the_others_still_see_the_fact_that_is_left_out() -> None:
+    model = build(WORLD, steps=2, neighbors=4, decay=5.0)
+    query = queries_of([(0, 0, 3)])
+    reasons = model.reasons(query, 4, WORLD.graph)
+    seen = model.neighborhoods(query, WORLD.graph, 0)
+    with torch.no_grad():
+        whole = model.score(query, seen).softmax(1)[0, 4]
+        for place, effect in enumerate(reasons.effects):
+            filled = seen.near.filled.clone()
+            filled[0, place] = False
+            without = replace(seen, near=replace(seen.near, filled=filled))
+            torch.testing.assert_close(whole - model.score(query, without).softmax(1)[0, 4], effect)
+    assert len(reasons.effects) == 4
+
+
+@pytest.mark.parametrize("options", [{}, {"own_fact": "kept"}, {"steps": 2}], ids=str)
+@pytest.mark.parametrize("asks_subject", [False, True])
+def test_the_queried_fact_is_no_reason(options: dict[str, Any], asks_subject: bool) -> None:
+    """Nor does it count for the score, whatever training did with it."""
+    s, r, o, t = own = WORLD.facts[11]
+    rest = replace(WORLD, facts=[fact for fact in WORLD.facts if fact != own])
+    model = build(WORLD, strategy="whole", **options)
+    query, answer = ((o, r + 2, t), s) if asks_subject else ((s, r, t), o)
+    reasons = model.reasons(queries_of([query]), answer, WORLD.graph)
+    without = model.reasons(queries_of([query]), answer, rest.graph)
+    assert own not in facts_in(reasons)
+    assert facts_in(reasons) == facts_in(without)
+    torch.testing.assert_close(reasons.effects, without.effects)
+    torch.testing.assert_close(reasons.scores, without.scores)
+
+
+def test_reasons_have_the_true_direction() -> None:
+    world = World(3, 2, [(0, 0, 1, 5), (2, 1, 0, 7)])
+    reasons = build(world).reasons(queries_of([(0, 1, 6)]), 2, world.graph)
+    assert sorted(facts_in(reasons)) == world.facts
+
+
+@pytest.mark.parametrize("options", [{}, {"steps": 2}, {"activation_inside": True}], ids=str)
+def test_how_many_facts_are_left_out_at_once_does_not_matter(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, query = build(WORLD, neighbors=5, **options), queries_of([(0, 0, 3)])
+    at_once = model.reasons(query, 4, WORLD.graph)
+    monkeypatch.setattr(targcn_module, "MOST_NUMBERS_AT_ONCE", 1)
+    one_by_one = model.reasons(query, 4, WORLD.graph)
+    assert facts_in(one_by_one) == facts_in(at_once)
+    torch.testing.assert_close(one_by_one.effects, at_once.effects)
+
+
+def test_a_subject_without_facts_has_no_reasons() -> None:
+    reasons = build(WORLD).reasons(queries_of([(6, 0, 3)]), 4, WORLD.graph)
+    assert [len(column) for column in reasons.tensors()] == [0, 0, 0, 0, 0, WORLD.num_entities]
+
+
 # --- sizes ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("num_entities", "num_relations", "size", "published"),
+    ("num_entities", "num_relations", "dim", "published"),
     [
         (7128, 230, 100, 799_400),
         (7128, 230, 150, 1_229_100),
@@ -306,21 +432,21 @@ def test_the_loss_is_that_of_a_graph_without_the_own_fact(steps: int) -> None:
     ],
 )
 def test_parameters_are_the_papers_less_what_its_code_does_not_use(
-    num_entities: int, num_relations: int, size: int, published: int
+    num_entities: int, num_relations: int, dim: int, published: int
 ) -> None:
     dataset = World(num_entities, num_relations, [(0, 0, 1, 0)]).dataset
-    model = create("targcn", dataset, {"size": size})
-    padding_row, unused_bias = size, size
-    found = sum(weight.numel() for weight in model.parameters())
-    assert found == published - padding_row - unused_bias
+    model = create("targcn", dataset, {"dim": dim})
+    padding_row, unused_bias = dim, dim
+    assert model.num_parameters == published - padding_row - unused_bias
 
 
 def test_weights_start_as_published() -> None:
-    model = build(World(400, 50, [(0, 0, 1, 0)]), size=100).requires_grad_(False)
+    model = build(World(400, 50, [(0, 0, 1, 0)]), dim=100).requires_grad_(False)
     assert abs(float(model.entities.std()) - 1) < 0.02
     assert abs(float(model.relations.std()) - 1) < 0.05
-    ratios = [float(b / a) for a, b in pairwise(model.frequencies)]
-    assert float(model.frequencies[0]) == 1
+    frequencies = model.time_encoding.frequencies
+    ratios = [float(b / a) for a, b in pairwise(frequencies)]
+    assert float(frequencies[0]) == 1
     assert ratios == pytest.approx([10 ** (-9 / 99)] * 99, rel=1e-4)
 
 
@@ -331,17 +457,17 @@ def test_weights_start_as_published() -> None:
     ("options", "message"),
     [
         ({"neighbors": 0}, "neighbors is 0"),
-        ({"size": 0}, "size is 0; at least 1"),
-        ({"decoder": "bique", "size": 30}, "multiple of 8; 24 or 32 would do"),
-        ({"decoder": "bique", "size": 4}, "multiple of 8; 8 would do"),
-        ({"decoder": "complex", "size": 7}, "multiple of 2; 6 or 8 would do"),
+        ({"dim": 0}, "dim is 0; at least 1"),
+        ({"decoder": "bique", "dim": 30}, "multiple of 8; 24 or 32 would do"),
+        ({"decoder": "bique", "dim": 4}, "multiple of 8; 8 would do"),
+        ({"decoder": "complex", "dim": 7}, "multiple of 2; 6 or 8 would do"),
         ({"dropout": 1.0}, "dropout is 1.0; 0 up to below 1"),
         ({"dropout": -0.1}, "dropout is -0.1"),
         ({"decay": 0}, "decay is 0"),
         ({"neighbors": 50, "window": 50}, "window is 50"),
         ({"steps": 3}, "targcn.steps is 3; choose one of 1, 2"),
         ({"decoder": "transe"}, "targcn.decoder is 'transe'; choose one of distmult"),
-        ({"sizes": 8}, "targcn.sizes is unknown; did you mean 'size'"),
+        ({"dims": 8}, "targcn.dims is unknown; did you mean 'dim'"),
     ],
 )
 def test_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:

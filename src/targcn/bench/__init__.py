@@ -1,9 +1,8 @@
-"""The benchmarks behind every speed this project claims: `targcn bench`, or these functions.
+"""The benchmarks behind every speed that this project claims.
 
-Each takes a Dataset or the Shape of one to generate, and gives a Result: rows of figures and the
-machine they were taken on. All but two run from a prepared folder with torch and numpy alone;
-predict and ingest need polars, as what they measure does. Names are imported when first used.
-Next room: cli.
+Each takes a Dataset, or the Shape of one to generate, and gives a Result: rows of figures and the
+machine they were taken on. All run from a prepared folder with torch and numpy alone, except
+predict and ingest, which measure what needs polars. Names are imported when first used.
 """
 
 from importlib import import_module
@@ -12,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from targcn.bench.epoch import measure_epoch
     from targcn.bench.evaluate import measure_evaluate
-    from targcn.bench.generation import Shape, generate
+    from targcn.bench.generated_data import Shape, generate
     from targcn.bench.ingest import measure_ingest
-    from targcn.bench.measuring import Result
+    from targcn.bench.measure import Result
     from targcn.bench.predict import measure_predict
     from targcn.bench.sampler import measure_sampler
     from targcn.bench.scale import measure_scale
 
 _HOMES = {
-    "Result": "measuring",
-    "Shape": "generation",
-    "generate": "generation",
+    "Result": "measure",
+    "Shape": "generated_data",
+    "generate": "generated_data",
     "measure_epoch": "epoch",
     "measure_evaluate": "evaluate",
     "measure_ingest": "ingest",

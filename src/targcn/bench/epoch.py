@@ -1,25 +1,21 @@
-"""How long an epoch of training takes, beside its products alone and beside a plain version.
+"""How long an epoch of training takes, beside its matrix products alone and a plain version.
 
-The loop is the real one (training.Trainer, on a GPU with the recorded step); only its batches are
-watched as they come and go. The three take turns in one run: after each step on a CPU, after each
-epoch on a GPU.
+The loop is the real one, with its CUDA graph on a GPU; only its batches are timed as they pass. The
+three take turns in one run: after each step on a CPU, after each epoch on a GPU.
 """
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from targcn.batches import Batch, Batches
-from targcn.bench.comparing import find_plain
-from targcn.bench.generation import Shape, open_source
-from targcn.bench.measuring import (
+from targcn.bench.generated_data import Shape, open_source
+from targcn.bench.measure import (
     Progress,
     Result,
     Row,
@@ -29,30 +25,33 @@ from targcn.bench.measuring import (
     forget_peak,
     peak_bytes,
 )
+from targcn.bench.plain import find_plain
 from targcn.bench.untrained import make_untrained
-from targcn.checkpoint import Run
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts
-from targcn.models import DEFAULT
-from targcn.models.contract import learns
+from targcn.graph.columns import Columns
+from targcn.models.base import Learner
 from targcn.models.factorization import Factorization
+from targcn.models.registry import DEFAULT
 from targcn.models.targcn import TARGCN
-from targcn.steps import Replay, matmul_precision
-from targcn.training import Trainer
+from targcn.runs.run import Run
+from targcn.training.batches import Batch, Batches
+from targcn.training.cuda_graph import CUDAGraphed
+from targcn.training.loop import Trainer, matmul_precision
 
 TRAINING: Final = "training"
 PRODUCTS: Final = "scoring products and loss alone"
 PLAIN: Final = "plain loop"
-# How many are timed, after how many that are not: steps on a CPU, epochs on a GPU.
+# How many steps (CPU) or epochs (GPU) are timed, and how many go before them untimed.
 STEPS, STEPS_BEFORE = 17, 3
 EPOCHS, EPOCHS_BEFORE = 5, 1
-# What is said of the training beside the model's settings.
-TOLD: Final = ("batch_size", "matmul_precision", "compile")
-# Steps of the others in one turn on a GPU; on a CPU it is one.
+# Training settings that a result names beside the model's settings.
+NAMED: Final = ("batch_size", "matmul_precision", "compile")
+# Steps of the two others in one turn on a GPU; on a CPU it is one.
 TURNS: Final = {PRODUCTS: 200, PLAIN: 3}
-# A recorded step is recorded by then.
-TURNS_BEFORE: Final = Replay.NUM_WARM_UP + 2
+# By then a CUDA graph is recorded.
+TURNS_BEFORE: Final = CUDAGraphed.NUM_WARM_UP + 2
 
 Step = Callable[[Batch], Any]
 
@@ -61,14 +60,14 @@ def measure_epoch(
     source: Dataset | Shape,
     *,
     model: str = DEFAULT,
-    run: str | None = None,
+    recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     repeats: int | None = None,
     device: str = "auto",
-    plain: Path | str | None = None,
+    plain: bool = True,
     progress: Progress | None = None,
 ) -> Result:
-    """Milliseconds per step and seconds per epoch: medians of so many steps (GPU: epochs)."""
+    """Milliseconds per step and seconds per epoch: medians over `repeats` steps (GPU: epochs)."""
     place = choose_device(device)
     on_gpu = place.type == "cuda"
     if repeats is None:
@@ -77,48 +76,50 @@ def measure_epoch(
     dataset, data = open_source(source)
     if len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
-    # A look at the valid split is no part of an epoch.
+    # Validation is no part of an epoch.
     nothing = Facts(dataset.valid.columns[:, :0])
     dataset = replace(dataset, splits={**dataset.splits, "valid": nothing})
     forget_peak(place)
-    made, training = make_untrained(dataset, model, run, settings or {})
-    if not learns(made.model):
+    made = make_untrained(dataset, model, recipe, settings or {})
+    training = made.recipe.training
+    if not isinstance(made.model, Learner):
         raise InputError(f"{model} has nothing to learn, so there is no epoch to time")
-    simple, note = find_plain(plain, model, made.settings)
+    simple, notes = find_plain(model, made.recipe.settings) if plain else (None, ())
 
     def bring_others() -> dict[str, Step]:
         others: dict[str, Step] = {}
         if isinstance(made.model, TARGCN | Factorization):
             others[PRODUCTS] = _products(made, training.batch_size, place)
         if simple is not None:
-            others[PLAIN] = _plain_step(simple(dataset, made.settings).to(place))
+            others[PLAIN] = _plain_step(simple(dataset, made.recipe.settings).to(place))
         return others
 
     num_steps = -(-2 * len(dataset.train) // training.batch_size)
     epochs = EPOCHS_BEFORE + repeats
     if not on_gpu:
-        # The last step of an epoch, which may be smaller, is not counted on.
+        # The last step of an epoch may be smaller and is not timed.
         epochs = -(-(STEPS_BEFORE + repeats) // max(num_steps - 1, 1))
     training = replace(training, epochs=epochs, validate_every=epochs, patience=0)
-    trainer = Trainer(made, training, None, place)
+    made = replace(made, recipe=replace(made.recipe, training=training))
+    trainer = Trainer(made, None, place)
     watched = WatchedBatches(trainer.batches, repeats, bring_others, progress)
     trainer.batches = watched  # type: ignore[assignment]
     trainer.train()
     arguments = {
         "model": model,
-        "run": made.run_name,
-        "settings": asdict(made.settings),
-        **{name: value for name, value in asdict(training).items() if name in TOLD},
+        "recipe": made.recipe.name,
+        "settings": asdict(made.recipe.settings),
+        **{name: value for name, value in asdict(training).items() if name in NAMED},
         "repeats": repeats,
         "device": str(place),
     }
-    return Result("epoch", arguments, data, describe_machine(place), _rows(watched), notes=note)
+    return Result("epoch", arguments, data, describe_machine(place), _rows(watched), notes=notes)
 
 
 class WatchedBatches:
-    """A training's own batches, timed from when one is asked for until the next one is.
+    """The batches of a training, each timed from its request until the next request.
 
-    Between two of them (on a GPU between two epochs) the others take their turn on the same.
+    Between two batches (on a GPU between two epochs) the others take their turn on the same data.
     """
 
     def __init__(
@@ -134,9 +135,9 @@ class WatchedBatches:
         self.on_gpu = batches.device.type == "cuda"
         self.num_before = EPOCHS_BEFORE if self.on_gpu else STEPS_BEFORE
         self.steps_per_epoch = max(len(batches) / batches.batch_size, 1.0)
-        # Seconds of a step, one for each time that it was timed.
+        # Seconds per step, one entry for each time it was timed.
         self.seconds: dict[str, list[float]] = {TRAINING: []}
-        # Of the training alone, before the others came.
+        # Of the training alone, before the others start.
         self.peak_bytes = 0
 
     def __len__(self) -> int:
@@ -161,8 +162,8 @@ class WatchedBatches:
         begin = clock(self.batches.device)
         for batch in coming:
             if len(first) < min(TURNS[PLAIN], max(self.batches.num_steps - 1, 1)):
-                # A copy, or all that was drawn ahead together with it would be kept.
-                first.append(Batch.of_tensors(tuple(column.clone() for column in batch.tensors)))
+                # A copy, or everything sampled ahead together with it would be kept.
+                first.append(batch.map(torch.clone))
             yield batch
         seconds = clock(self.batches.device) - begin
         self._finish(seconds / self.steps_per_epoch, first)
@@ -212,26 +213,27 @@ def _rows(watched: WatchedBatches) -> list[Row]:
 
 
 def _products(run: Run, batch_size: int, device: torch.device) -> Step:
-    """What scoring alone costs: vectors times all entities and back, TARGCN's through f first."""
+    """The scoring product with its loss, forward and backward; for TARGCN with f before it."""
+    assert isinstance(run.model, TARGCN | Factorization)
     size = run.model.entities.shape[1]
     table = torch.randn(len(run.dataset.entities), size, device=device, requires_grad=True)
     weight = (torch.randn(size, size, device=device) / size**0.5).requires_grad_()
-    # Scores of the size a model has: larger ones underflow in the softmax, which is slow.
+    # Scores about as large as a model's: larger ones underflow in the softmax, which is slow.
     vectors = (3.5 * torch.randn(batch_size, size, device=device) / size**0.5).requires_grad_()
     through_f = isinstance(run.model, TARGCN)
 
     def step(batch: Batch) -> Tensor:
         table.grad = vectors.grad = weight.grad = None
-        wanted = vectors[: len(batch)]
-        scores = (wanted @ weight if through_f else wanted) @ table.T
+        queries = vectors[: len(batch)]
+        scores = (queries @ weight if through_f else queries) @ table.T
         loss = functional.cross_entropy(scores, batch.answers)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     if device.type != "cuda":
         return step
-    replay = Replay(step, device)
-    return lambda batch: replay.take(Batch(batch.queries, batch.answers, ()))
+    replay = CUDAGraphed(step, device)
+    return lambda batch: replay(Batch(batch.queries, batch.answers, Columns()))
 
 
 def _plain_step(model: Any) -> Step:

@@ -1,7 +1,7 @@
 """How fast a large CSV of names and dates becomes a prepared folder, and in how much memory.
 
-Each table is read in a process of its own, timed from its start to its end, as one would who runs
-`targcn data prepare`. Needs polars.
+Each table is read in its own process, timed from start to end like `targcn data prepare`. Needs
+polars.
 """
 
 import tempfile
@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from targcn.bench.generation import CHUNK, FIRST_DAY, Shape, ZipfLaw
-from targcn.bench.measuring import (
+from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, ZipfLaw
+from targcn.bench.measure import (
     Progress,
     Result,
     Row,
@@ -23,7 +23,7 @@ from targcn.bench.measuring import (
     run_apart,
 )
 from targcn.errors import InputError
-from targcn.facts.opening import open_dataset
+from targcn.facts.open import open_dataset
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=250, days=7305)
 
@@ -34,7 +34,7 @@ def measure_ingest(
     *,
     progress: Progress | None = None,
 ) -> Result:
-    """Rows per second and peak memory for tables of so many rows, otherwise of this shape."""
+    """Rows per second and peak memory for tables with these numbers of rows."""
     if not rows:
         raise InputError("rows is empty; name at least one number of rows")
     shapes = [replace(shape, facts=count) for count in rows]
@@ -70,7 +70,7 @@ def measure_ingest(
 
 
 def prepare(source: str, out: str) -> dict[str, Any]:
-    """Read a table and write a prepared folder; for a process of its own."""
+    """Read a table and write a prepared folder, in its own process."""
     dataset = open_dataset(source)
     dataset.save(out)
     num_facts = sum(len(facts) for facts in dataset.splits.values())
@@ -102,9 +102,9 @@ def write_csv(path: Path, shape: Shape) -> None:
             count = min(CHUNK, shape.facts - start)
             pl.DataFrame(
                 {
-                    "subject": names["entity"][laws["entity"].draw(count)],
-                    "relation": names["relation"][laws["relation"].draw(count)],
-                    "object": names["entity"][laws["entity"].draw(count)],
+                    "subject": names["entity"][laws["entity"].sample(count)],
+                    "relation": names["relation"][laws["relation"].sample(count)],
+                    "object": names["entity"][laws["entity"].sample(count)],
                     "date": days[random.integers(0, shape.days, count)],
                 }
             ).write_csv(stream, include_header=start == 0)

@@ -5,16 +5,14 @@ the subject) that lies outside the window of a training query.
 """
 
 import statistics
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from targcn.bench.comparing import load_plain, why_none
-from targcn.bench.generation import Shape, open_source
-from targcn.bench.measuring import (
+from targcn.bench.generated_data import Shape, open_source
+from targcn.bench.measure import (
     Progress,
     Result,
     Row,
@@ -24,19 +22,20 @@ from targcn.bench.measuring import (
     forget_peak,
     peak_bytes,
 )
+from targcn.bench.plain import sample_near
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
-from targcn.models.contract import queries_of
-from targcn.ragged import expand_ranges
-from targcn.sampling import Sampling, sample
+from targcn.graph.neighbors import Sampling, sample_neighbors
+from targcn.graph.queries import queries_of
+from targcn.graph.ragged import expand_ranges
+from targcn.graph.temporal_graph import TemporalGraph
 
 NEIGHBORS: Final = 100
 WINDOWS: Final = (256, 512, 1024, 0)
 # The paper's weights, the published code's, and wider ones.
 WEIGHTS: Final = ((1.0, 0.0), (2.0, 1e-9), (5.0, 0.0))
-# Looking at every fact is slow, in numpy and here: so many queries have to do.
+# Looking at every fact is slow, in numpy and here: this many queries are enough.
 MOST_SLOW_QUERIES: Final = 256
 BATCH_SIZE: Final = 128
 TIMES_ON_A_GPU: Final = 9
@@ -48,12 +47,12 @@ def measure_sampler(
     *,
     queries: int = 2048,
     device: str = "auto",
-    plain: Path | str | None = None,
+    plain: bool = True,
     progress: Progress | None = None,
 ) -> Result:
     """Microseconds per query and missed mass for several windows and weights, K being 100."""
     check_at_least(1, queries=queries)
-    loops, place = load_plain(plain), choose_device(device)
+    place = choose_device(device)
     dataset, data = open_source(source)
     if len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to sample")
@@ -67,8 +66,8 @@ def measure_sampler(
         missed = missed_mass(graph, entities, times, decay, floor)
         slow = slice(0, MOST_SLOW_QUERIES)
         loop = None
-        if loops is not None:
-            loop = _time_loop(loops, graph, entities[slow], times[slow], decay, floor)
+        if plain:
+            loop = _time_loop(graph, entities[slow], times[slow], decay, floor)
         for position, window in enumerate(WINDOWS):
             some = slice(None) if window else slow
             how = Sampling(NEIGHBORS, decay=decay, weight_floor=floor, window=window)
@@ -89,8 +88,6 @@ def measure_sampler(
         f"window 0 looks at every fact; it and the plain loop were timed on at most "
         f"{MOST_SLOW_QUERIES} queries"
     ]
-    if loops is None:
-        notes.append(why_none(plain))
     return Result(
         "sampler",
         {"queries": len(entities), "neighbors": NEIGHBORS, "device": str(place)},
@@ -126,7 +123,7 @@ def missed_mass(
 
 
 def window_starts(graph: TemporalGraph, entities: Tensor, times: Tensor, window: int) -> Tensor:
-    """Where the window of each query begins, as sampling.sample lays it."""
+    """Where the window of each query begins, as graph/neighbors.py lays it."""
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
     if window == 0:
         return starts
@@ -146,12 +143,12 @@ def time_batches(
     """Seconds per query of each batch, after one that is not counted."""
     parts = [slice(first, first + BATCH_SIZE) for first in range(0, len(entities), BATCH_SIZE)]
     if graph.device.type == "cuda":
-        # A GPU is told to draw for many steps at once (batches.py).
+        # On a GPU many steps are sampled at once (training/batches.py).
         parts = [slice(None)] * TIMES_ON_A_GPU
     seconds = []
     for rows in (parts[0], *parts):
         begin = clock(graph.device)
-        sample(graph, entities[rows], times[rows], how, seed=0)
+        sample_neighbors(graph, entities[rows], times[rows], how, seed=0)
         seconds.append((clock(graph.device) - begin) / len(entities[rows]))
     return seconds[1:]
 
@@ -168,7 +165,7 @@ def _time_sampler(graph: TemporalGraph, entities: Tensor, times: Tensor, how: Sa
 
 
 def _time_loop(
-    loops: Any, graph: TemporalGraph, entities: Tensor, times: Tensor, decay: float, floor: float
+    graph: TemporalGraph, entities: Tensor, times: Tensor, decay: float, floor: float
 ) -> Row:
     random = np.random.default_rng(0)
     all_times, offsets = graph.times.cpu().numpy(), graph.offsets.cpu().numpy()
@@ -176,7 +173,7 @@ def _time_loop(
     begin = clock(cpu)
     for entity, now in zip(entities.tolist(), times.tolist(), strict=True):
         facts = all_times[offsets[entity] : offsets[entity + 1]]
-        loops.draw_near(facts, now, NEIGHBORS, decay, floor, random)
+        sample_near(facts, now, NEIGHBORS, decay, floor, random)
     seconds = clock(cpu) - begin
     return {
         "seconds": seconds,

@@ -1,7 +1,7 @@
 """What grows with the number of facts, and what does not.
 
 For each size a prepared folder is generated in one process, then loaded, built into a graph and
-sampled from in another, so that each peak of memory is that of its own work.
+sampled from in another, so that each has its own peak of memory.
 """
 
 import statistics
@@ -13,8 +13,8 @@ from typing import Final
 
 import torch
 
-from targcn.bench.generation import Shape
-from targcn.bench.measuring import (
+from targcn.bench.generated_data import Shape
+from targcn.bench.measure import (
     Progress,
     Result,
     Row,
@@ -28,11 +28,11 @@ from targcn.bench.sampler import NEIGHBORS, time_batches
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
-from targcn.sampling import Sampling
+from targcn.graph.neighbors import Sampling
+from targcn.graph.temporal_graph import TemporalGraph
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=200, days=3650)
-GENERATION: Final = "targcn.bench.generation"
+GENERATION: Final = "targcn.bench.generated_data"
 
 
 def measure_scale(
@@ -44,7 +44,7 @@ def measure_scale(
     folder: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Seconds, bytes and microseconds per query for so many facts, otherwise of this shape.
+    """Seconds, bytes and microseconds per query for these numbers of facts.
 
     The data sets are written below `folder`, by default where temporary files go, and removed.
     """
@@ -73,7 +73,7 @@ def measure_scale(
 
 
 def use_prepared(folder: str, queries: int, device: str) -> Row:
-    """Load a prepared folder, build its graph, sample from it; for a process of its own."""
+    """Load a prepared folder, build its graph, sample from it, in its own process."""
     place = choose_device(device)
     begin = clock(place)
     dataset = Dataset.load(folder)

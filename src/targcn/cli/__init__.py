@@ -15,15 +15,18 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from targcn import __version__
-from targcn.cli.ask import explain_answer, predict_answers
 from targcn.cli.bench import bench
 from targcn.cli.compare import compare_runs
 from targcn.cli.data import data
+from targcn.cli.evaluate import evaluate_run
+from targcn.cli.explain import explain_answer
+from targcn.cli.models import list_models
+from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
-from targcn.cli.runs import evaluate_run, list_models, train
+from targcn.cli.train import train
 from targcn.errors import InputError
-from targcn.terminal import leads, say
+from targcn.output.terminal import is_main_process, say
 
 SECONDS_TO_TALK = 5.0
 
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
-        # Of whichever process: the others know nothing of it.
+        # In whichever process it happened: the others do not know about it.
         where = f"{error.filename}: " if error.filename else ""
         print(f"targcn: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(2)
@@ -68,14 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _complain(sentence: str) -> None:
     say(sentence)
-    if not leads():
-        # The launcher ends everyone when one has left, so the first must have said it by then.
+    if not is_main_process():
+        # The launcher ends all processes when one has left: let the main one say it first.
         time.sleep(SECONDS_TO_TALK)
     sys.exit(2)
 
 
 def _warn(message: Warning | str, *where: Any, **how: Any) -> None:
-    """A warning is a sentence too, without the line of code that gave it."""
+    """Print a warning as one sentence, without the line of code that caused it."""
     say(f"warning: {' '.join(str(message).split())}")
 
 
@@ -86,7 +89,7 @@ def program() -> None:
     """
     code = 0
     warnings.showwarning = _warn
-    # A terminal that lacks a letter shows another; one that is closed hears nothing.
+    # A terminal that lacks a letter shows another one; a closed one gets nothing.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

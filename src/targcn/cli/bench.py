@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter, Token
 
-from targcn.cli.common import AsJson, Context, Device, open_source
-from targcn.cli.figures import report
+from targcn.cli.options import AsJson, Context, Device, open_source
 from targcn.errors import InputError
-from targcn.terminal import counting
+from targcn.output.terminal import count_progress, show, show_json
 
 if TYPE_CHECKING:
-    from targcn.bench import Shape
+    from targcn.bench import Result, Shape
     from targcn.facts.dataset import Dataset
 
 bench = App(name="bench", help="Measure how fast each part is here, and in how much memory.")
@@ -50,13 +49,7 @@ Source = Annotated[
     str | None,
     Parameter(help="A name, a folder, or a file; congress where nothing is generated."),
 ]
-Plain = Annotated[
-    str | None,
-    Parameter(
-        help="File with the plain versions to compare with (benchmarks/plain.py if it is here); "
-        "or none."
-    ),
-]
+Plain = Annotated[bool, Parameter(help="Time a plain version beside it, if there is one.")]
 Out = Annotated[Path | None, Parameter(help="Write the figures as JSON into this file too.")]
 
 
@@ -65,19 +58,19 @@ class Generated:
     """The shape of a generated data set; what is left out keeps the default of bench.Shape."""
 
     facts: Count | None = None
-    """Generate a data set of so many facts (100,000)."""
+    """Number of facts to generate (100,000)."""
 
     entities: Count | None = None
-    """Generate so many entities (10,000)."""
+    """Number of entities to generate (10,000)."""
 
     relations: Count | None = None
-    """Generate so many relations (200)."""
+    """Number of relations to generate (200)."""
 
     days: Count | None = None
-    """Generate so many days (365)."""
+    """Number of days to generate (365)."""
 
     skew: float | None = None
-    """Zipf's exponent of how often entities and relations are met (1); 0: all alike."""
+    """Zipf exponent of the frequencies of entities and relations (1); 0: uniform."""
 
     seed: int | None = None
     """Seed of what is generated (0)."""
@@ -93,7 +86,7 @@ def bench_sampler(
     shape: HowToGenerate | None = None,
     queries: Count = 2048,
     device: Device = "auto",
-    plain: Plain = None,
+    plain: Plain = True,
     out: Out = None,
     json: AsJson = False,
 ) -> None:
@@ -102,16 +95,16 @@ def bench_sampler(
     Parameters
     ----------
     queries
-        How many training queries to draw for.
+        How many training queries to sample for.
     """
     from targcn.bench import measure_sampler
 
     data = _open(source, shape)
-    with counting("sampling", "rows") as progress:
+    with count_progress("sampling", "rows") as progress:
         result = measure_sampler(
             data, queries=queries, device=device, plain=plain, progress=progress
         )
-    report(result, out, json)
+    _report(result, out, json)
 
 
 @bench.command(name="epoch")
@@ -120,10 +113,10 @@ def bench_epoch(
     *,
     shape: HowToGenerate | None = None,
     model: str = "targcn",
-    run: str | None = None,
+    recipe: str | None = None,
     repeats: Count | None = None,
     device: Device = "auto",
-    plain: Plain = None,
+    plain: Plain = True,
     out: Out = None,
     json: AsJson = False,
     **settings: str,
@@ -134,9 +127,9 @@ def bench_epoch(
     ----------
     model
         What to train (see `models`); targcn and tntcomplex have a plain version.
-    run
-        The published run whose settings to take; left out: default, for targcn the published
-        code's at size 300.
+    recipe
+        The recipe whose settings to take; default: default, and the published code's on ICEWS14
+        for targcn.
     repeats
         Steps to time (17), on a GPU epochs (5), after a few that are not.
     settings
@@ -145,18 +138,18 @@ def bench_epoch(
     from targcn.bench import measure_epoch
 
     data = _open(source, shape)
-    with counting("training", "repeats") as progress:
+    with count_progress("training", "repeats") as progress:
         result = measure_epoch(
             data,
             model=model,
-            run=run,
+            recipe=recipe,
             settings=settings,
             repeats=repeats,
             device=device,
             plain=plain,
             progress=progress,
         )
-    report(result, out, json)
+    _report(result, out, json)
 
 
 @bench.command(name="evaluate")
@@ -165,37 +158,37 @@ def bench_evaluate(
     *,
     shape: HowToGenerate | None = None,
     model: str = "targcn",
-    run: str | None = None,
+    recipe: str | None = None,
     context: Context = "train+valid",
     repeats: Count = 3,
     device: Device = "auto",
-    plain: Plain = None,
+    plain: Plain = True,
     out: Out = None,
     json: AsJson = False,
     **settings: str,
 ) -> None:
-    """Time the judging of the test split under the three filters.
+    """Time the evaluation of the test split under the three filters.
 
     Parameters
     ----------
     model
-        What to judge, its weights as they are drawn (see `models`).
-    run
-        The published run whose settings to take; left out: default, for targcn the published
-        code's at size 300.
+        What to evaluator, with its initial weights (see `models`).
+    recipe
+        The recipe whose settings to take; default: default, and the published code's on ICEWS14
+        for targcn.
     repeats
-        How often to judge, in turns with a plain loop on some queries.
+        How often to evaluate, in turns with a plain loop on some queries.
     settings
         Any setting of the model (see `models NAME`).
     """
     from targcn.bench import measure_evaluate
 
     data = _open(source, shape)
-    with counting("judging", "queries") as progress:
+    with count_progress("evaluating", "queries") as progress:
         result = measure_evaluate(
             data,
             model=model,
-            run=run,
+            recipe=recipe,
             settings=settings,
             context=context,
             repeats=repeats,
@@ -203,7 +196,7 @@ def bench_evaluate(
             plain=plain,
             progress=progress,
         )
-    report(result, out, json)
+    _report(result, out, json)
 
 
 @bench.command(name="predict")
@@ -212,7 +205,7 @@ def bench_predict(
     *,
     shape: HowToGenerate | None = None,
     model: str = "targcn",
-    run: str | None = None,
+    recipe: str | None = None,
     questions: Count = 200,
     out: Out = None,
     json: AsJson = False,
@@ -223,10 +216,10 @@ def bench_predict(
     Parameters
     ----------
     model
-        What to ask, its weights as they are drawn (see `models`).
-    run
-        The published run whose settings to take; left out: default, for targcn the published
-        code's at size 300.
+        What to ask, with its initial weights (see `models`).
+    recipe
+        The recipe whose settings to take; default: default, and the published code's on ICEWS14
+        for targcn.
     questions
         How many questions of the test split to ask.
     settings
@@ -235,11 +228,16 @@ def bench_predict(
     from targcn.bench import measure_predict
 
     data = _open(source, shape)
-    with counting("asking", "questions") as progress:
+    with count_progress("asking", "questions") as progress:
         result = measure_predict(
-            data, model=model, run=run, settings=settings, questions=questions, progress=progress
+            data,
+            model=model,
+            recipe=recipe,
+            settings=settings,
+            questions=questions,
+            progress=progress,
         )
-    report(result, out, json)
+    _report(result, out, json)
 
 
 @bench.command(name="ingest")
@@ -267,16 +265,16 @@ def bench_ingest(
     days
         Days to date rows with.
     skew
-        Zipf's exponent of how often names are met; 0: all alike.
+        Zipf exponent of the frequencies of names; 0: uniform.
     seed
         Seed of what is generated.
     """
     from targcn.bench import Shape, measure_ingest
 
     shape = Shape(entities=entities, relations=relations, days=days, skew=skew, seed=seed)
-    with counting("reading", "tables") as progress:
+    with count_progress("reading", "tables") as progress:
         result = measure_ingest(rows, shape, progress=progress)
-    report(result, out, json)
+    _report(result, out, json)
 
 
 @bench.command(name="scale")
@@ -307,22 +305,22 @@ def bench_scale(
     days
         Days of each.
     skew
-        Zipf's exponent of how often entities and relations are met; 0: all alike.
+        Zipf exponent of the frequencies of entities and relations; 0: uniform.
     seed
         Seed of what is generated.
     queries
-        How many queries to draw for, K being 100.
+        How many queries to sample for, K being 100.
     folder
-        Where to write the data sets for the while; left out: where temporary files go.
+        Where to write the data sets meanwhile; default: where temporary files go.
     """
     from targcn.bench import Shape, measure_scale
 
     shape = Shape(entities=entities, relations=relations, days=days, skew=skew, seed=seed)
-    with counting("measuring", "sizes") as progress:
+    with count_progress("measuring", "sizes") as progress:
         result = measure_scale(
             facts, shape, queries=queries, device=device, folder=folder, progress=progress
         )
-    report(result, out, json)
+    _report(result, out, json)
 
 
 def _open(source: str | None, generated: Generated | None) -> "Dataset | Shape":
@@ -332,7 +330,27 @@ def _open(source: str | None, generated: Generated | None) -> "Dataset | Shape":
         return open_source(source or "congress", None)
     if source is not None:
         written = ", ".join(f"--{name}" for name in given)
-        raise InputError(f"{source} has a shape of its own; leave either it or {written} out")
+        raise InputError(f"{source} is a data set already; leave out either it or {written}")
     from targcn.bench import Shape
 
     return Shape(**given)
+
+
+def _report(result: "Result", out: Path | None, as_json: bool) -> None:
+    """Print a result, and keep it in a file if one is given."""
+    try:
+        if as_json:
+            show_json(result.to_json())
+        else:
+            from targcn.bench.result_table import result_table
+
+            show(result_table(result))
+    finally:
+        # Kept even if whoever reads the output leaves early.
+        if out is not None:
+            from json import dumps
+
+            from targcn.files import atomic_file
+
+            with atomic_file(out) as draft:
+                draft.write_text(dumps(result.to_json(), indent=2) + "\n", encoding="utf-8")

@@ -1,22 +1,19 @@
 """`targcn compare`: several runs, one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.common import (
+from targcn.cli.options import (
     AsJson,
     ContextOfSplit,
     Device,
     require_folder,
-    warn_if_in_sight,
+    warn_if_in_context,
     warn_if_unfinished,
 )
-from targcn.terminal import counting, show, show_json, table_of
-
-if TYPE_CHECKING:
-    from targcn.comparison import Comparison
+from targcn.output.terminal import count_progress, show, show_json
 
 
 def compare_runs(
@@ -33,7 +30,7 @@ def compare_runs(
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
-    """Judge several runs of one data set alike: figures, costs, and how sure a difference is.
+    """Evaluate runs of one data set in one setting: figures, costs, and certainty of differences.
 
     Parameters
     ----------
@@ -44,25 +41,29 @@ def compare_runs(
     ties
         The rank of an answer among equal scores.
     filter
-        The filter that orders the runs, and that Hits and differences are under.
+        The filter that orders the runs, and that all figures but the MRR are shown under.
     to
-        The run to compare the others with; left out, the best.
+        The run to compare the others with; default: the best.
     resamples
-        How often the facts are drawn anew for the interval of a difference.
+        How often the facts are resampled for the interval of a difference.
     seed
-        Seed of these draws.
+        Seed of the resampling.
     out
-        Write the figures into this new file too: .csv, .json or .md; can be given several times.
+        Write the figures to this new file too: .csv, .json or .md; can be given several times.
     plot
-        Draw MRR over parameters into this new file: .png, .svg or .pdf (needs matplotlib).
+        Plot MRR against parameters to this new file: .png, .svg or .pdf (needs matplotlib).
     """
     for folder in runs:
         require_folder(folder)
-    from targcn.comparison import compare
-    from targcn.drawing import require_picture
     from targcn.files import require_absent
-    from targcn.writeup import plot as draw
-    from targcn.writeup import require_ending, write
+    from targcn.output.plots import require_picture
+    from targcn.runs.compare import compare
+    from targcn.runs.comparison_table import (
+        comparison_table,
+        plot_comparison,
+        require_ending,
+        write_comparison,
+    )
 
     for path in out:
         require_ending(path)
@@ -72,8 +73,8 @@ def compare_runs(
         require_absent(plot)
     for folder in runs:
         warn_if_unfinished(folder)
-    warn_if_in_sight(split, context)
-    with counting(f"judging {split}", "queries") as progress:
+    warn_if_in_context(split, context)
+    with count_progress(f"evaluating {split}", "queries") as progress:
         found = compare(
             runs,
             split=split,
@@ -86,27 +87,15 @@ def compare_runs(
             device=device,
             progress=progress,
         )
+    table = comparison_table(found)
     try:
         if json:
-            show_json(found.to_json())
+            show_json(table.records())
         else:
-            _show(found)
+            show(table, folded=False)
     finally:
-        # Kept even if whoever reads what is shown leaves early.
+        # The files are written even if nobody reads the output to its end.
         for path in out:
-            write(found, path)
+            write_comparison(found, path)
         if plot is not None:
-            draw(found, plot)
-
-
-def _show(comparison: "Comparison") -> None:
-    from targcn.writeup import in_words, table
-
-    about, differences = in_words(comparison)
-    heads, rows = table(comparison)
-    show(about)
-    printed = table_of(*(f"{head}\n{which}" for head, which in heads))
-    for row in rows:
-        printed.add_row(*row)
-    show(printed, folded=False)
-    show(differences)
+            plot_comparison(found, plot)

@@ -5,32 +5,31 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import App
 
-from targcn.cli.common import AsJson, HowToRead, open_source
+from targcn.cli.options import AsJson, HowToRead, open_source
 from targcn.config import require_seed
-from targcn.facts.reading import Reading
-from targcn.terminal import shape_of, show, show_json, table_of
+from targcn.output.tables import Table
+from targcn.output.terminal import show, show_json
 
 if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
 
 data = App(name="data", help="List, describe, prepare and derive data sets.")
 
+SIZES = ("name", "train / valid / test", "entities", "relations", "times")
+
 
 @data.command(name="list")
 def list_data() -> None:
     """Show the named data sets: size, terms, and whether they are here or how to get them."""
-    from targcn.facts.catalog import CATALOG, find_local
-    from targcn.facts.opening import EMBEDDED
+    from targcn.facts.catalog import CATALOG, EMBEDDED, find_local
 
-    table = table_of("name", "train / valid / test", "entities", "relations", "times", "where")
-    embedded = open_source(EMBEDDED, Reading())
-    table.add_row(*shape_of(embedded), "embedded")
+    rows = [[*_sizes(open_source(EMBEDDED, None)), "embedded"]]
     for named in CATALOG.values():
         facts = " / ".join(f"{count:,}" for count in named.num_facts)
         counts = (named.num_entities, named.num_relations, named.num_times)
-        place = "here" if find_local(named.name) else "downloaded on first use"
-        table.add_row(named.name, facts, *(f"{count:,}" for count in counts), place)
-    show(table)
+        place = "local" if find_local(named.name) else "downloaded on first use"
+        rows.append([named.name, facts, *(f"{count:,}" for count in counts), place])
+    show(Table.of_text([*SIZES, "where"], rows))
     show(
         f"{EMBEDDED}: the US Congress since 1945, from the CC0 data of congress-legislators\n"
         + "\n".join(f"{one.name}: {one.summary}; {one.licence}" for one in CATALOG.values())
@@ -55,24 +54,18 @@ def describe_data(
         show_json(description)
         return
     time = description["time"]
-    table = table_of("name", "train / valid / test", "entities", "relations", "times", "by")
-    table.add_row(*shape_of(dataset), time["unit"])
-    show(table)
+    show(Table.of_text([*SIZES, "by"], [[*_sizes(dataset), time["unit"]]]))
     show(
         f"from {time['first']} to {time['last']}; {description['num_unseen']:,} test facts name an "
         "entity that train does not"
     )
     for note in dataset.notes:
         show(f"note: {note}")
-    common = table_of("most common relations", "facts", "for example")
-    for relation in description["relations"][:8]:
-        example = relation["example"]
-        common.add_row(
-            relation["name"],
-            f"{relation['num_facts']:,}",
-            f"{example[0]} — {example[2]}, {example[3]}",
-        )
-    show(common)
+    common = [
+        (one["name"], f"{one['num_facts']:,}", "{0} — {2}, {3}".format(*one["example"]))
+        for one in description["relations"][:8]
+    ]
+    show(Table.of_text(["most common relations", "facts", "for example"], common))
 
 
 @data.command(name="prepare")
@@ -114,18 +107,18 @@ def derive_data(
     seed: int = 0,
     read: HowToRead | None = None,
 ) -> None:
-    """Make a harder data set of a given one, as the paper does of ICEWS14.
+    """Make a harder data set from a given one, as the paper does from ICEWS14.
 
     Parameters
     ----------
     kind
-        unseen: ask about times that training has no facts of; irregular: keep times 1 to 4 apart.
+        unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart.
     source
         A name, a folder, or a file.
     out
         The folder to write; it must not exist.
     seed
-        Seed of what is drawn.
+        Seed of what is chosen at random.
     """
     from targcn.facts.derive import DERIVED
     from targcn.files import require_absent
@@ -134,10 +127,14 @@ def derive_data(
     require_absent(out)
     derived = DERIVED[kind](open_source(source, read), seed)
     derived.save(out)
-    table = table_of("name", "train / valid / test", "entities", "relations", "times")
-    table.add_row(*shape_of(derived))
-    show(table)
+    show(Table.of_text(SIZES, [_sizes(derived)]))
     show(f"{out}: {derived.notes[0]}")
+
+
+def _sizes(dataset: "Dataset") -> list[str]:
+    facts = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
+    counts = (dataset.entities, dataset.relations, dataset.timeline.ticks)
+    return [dataset.name, facts, *(f"{len(counted):,}" for counted in counts)]
 
 
 def _describe(dataset: "Dataset") -> dict[str, Any]:

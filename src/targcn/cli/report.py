@@ -1,4 +1,4 @@
-"""`targcn report`: pages and tables of what `targcn reproduce` kept."""
+"""`targcn report`: pages and tables of the results of `targcn reproduce`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from targcn.errors import InputError
-from targcn.terminal import show
+from targcn.output.terminal import show
 
 if TYPE_CHECKING:
-    from targcn.reporting import Results
+    from targcn.experiments.tables import Results
 
 
 def report_results(
@@ -20,27 +20,29 @@ def report_results(
         tuple[Path, ...], Parameter(consume_multiple=True, negative="", show_default=False)
     ] = (),
 ) -> None:
-    """Make pages of kept results, the paper's figures beside, or put their tables into texts.
+    """Write a report on results next to the paper's figures, or fill their tables into texts.
 
     Parameters
     ----------
     results
-        The folder that `targcn reproduce` keeps its results in.
+        The folder of results of `targcn reproduce`.
     out
-        Write index.html, report.md and plots into this new folder.
+        Write index.html, report.md and plots to this new folder.
     fill
-        Fill the tables of these Markdown files: each stands between a line
-        `<!-- table: EXPERIMENT DATA FILTER -->` and a line `<!-- end of table -->`; for FILTER may
-        stand costs, and a fourth word `valid` asks for the valid split; `all mrr` for DATA FILTER
-        is the MRR of all data sets.
+        Fill the tables of these Markdown files. Each is between the lines
+        `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be costs; a
+        fourth word, `valid`, asks for the valid split; `EXPERIMENT all mrr` is the MRR on all data
+        sets.
     """
+    from targcn.experiments.pages import write_report
+    from targcn.experiments.results import require_results
     from targcn.files import atomic_file
-    from targcn.pages import write_report
-    from targcn.reporting import results_in
 
     if out is None and not fill:
-        raise InputError("what to write? --out DIR makes pages, --fill FILE fills its tables")
-    found = results_in(results) if fill else {}
+        raise InputError(
+            "nothing to write; --out DIR writes a report, --fill FILE fills the tables of a text"
+        )
+    found = require_results(results) if fill else {}
     texts = {path: _filled(path, found) for path in fill}
     if out is not None:
         write_report(results, out)
@@ -49,15 +51,15 @@ def report_results(
         if num_tables == 0:
             show(f"{path} has no place for a table; nothing was filled")
             continue
-        # What a link leads to is replaced, not the link.
+        # The target of a link is replaced, not the link.
         with atomic_file(path.resolve()) as draft:
             draft.write_text(text, encoding="utf-8", newline="")
         show(f"{path}: {num_tables} {'table' if num_tables == 1 else 'tables'} filled")
 
 
 def _filled(path: Path, results: "Results") -> tuple[str, int]:
-    """A text with its tables, all else and its line ends as they were, and how many those are."""
-    from targcn.reporting import PLACE, fill
+    """A text with its tables filled and its line ends kept, and the number of tables."""
+    from targcn.experiments.tables import PLACE, fill
 
     try:
         with path.open(encoding="utf-8", newline="") as stream:

@@ -1,7 +1,7 @@
-"""The named benchmark sets: what each one is, where it is published, and how to get it.
+"""The named data sets: what each one is, where it is published, and how to get it.
 
-Takes a name; gives a folder holding train.txt, valid.txt and test.txt, found locally or
-downloaded and verified. Next room: opening, which reads that folder and checks its counts.
+A set is a folder with train.txt, valid.txt and test.txt, found locally or downloaded and
+verified. Reading that folder is the task of `sources.named`.
 """
 
 import hashlib
@@ -17,9 +17,12 @@ from types import MappingProxyType
 from targcn.errors import InputError
 from targcn.files import atomic_folder
 
-# File label, bytes so far, bytes in all if known; a file tried again starts over from zero.
+# Called with a label of the file, the bytes received so far and, if known, the bytes in total.
+# A file that is tried again starts over from zero.
 Progress = Callable[[str, int, int | None], None]
 
+EMBEDDED = "congress"
+EMBEDDED_FILE = Path(__file__).with_name("congress.parquet")
 FILE_NAMES = ("train.txt", "valid.txt", "test.txt")
 BLOCK_BYTES = 1 << 20
 PAUSE_SECONDS = 0.5
@@ -27,7 +30,7 @@ PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One published file: its address and its git blob id."""
+    """A published file: its address and its git blob id."""
 
     url: str
     blob: str
@@ -35,18 +38,17 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class NamedSet:
-    """A benchmark set: its published files, its licence note and the counts it must have."""
+    """A benchmark: its published files, its licence and the counts it must have."""
 
     name: str
     summary: str
-    licence: str
     files: Mapping[str, RemoteFile]
     num_facts: tuple[int, int, int]
     num_entities: int
     num_relations: int
     num_times: int
-    unit: str
     origin: str
+    licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 
 def _published(name: str, *blobs: str) -> Mapping[str, RemoteFile]:
@@ -55,13 +57,10 @@ def _published(name: str, *blobs: str) -> Mapping[str, RemoteFile]:
     return MappingProxyType({file: RemoteFile(f"{base}/{file}", blob) for file, blob in pairs})
 
 
-_LICENCE = "the terms are the publisher's, not ours: downloaded for you, never redistributed"
-
 _SETS = (
     NamedSet(
         name="icews14",
         summary="ICEWS political events of 2014, by day",
-        licence=_LICENCE,
         files=_published(
             "icews14",
             "c11643a07a2dd70c26131a6c660f9c4115fb0f0b",
@@ -72,13 +71,11 @@ _SETS = (
         num_entities=7128,
         num_relations=230,
         num_times=365,
-        unit="day",
         origin="2014-01-01",
     ),
     NamedSet(
         name="icews05-15",
         summary="ICEWS political events of 2005 to 2015, by day",
-        licence=_LICENCE,
         files=_published(
             "icews05-15",
             "f340143afc2c442762a7994abd3fb85d8a09f517",
@@ -89,13 +86,11 @@ _SETS = (
         num_entities=10488,
         num_relations=251,
         num_times=4017,
-        unit="day",
         origin="2005-01-01",
     ),
     NamedSet(
         name="gdelt",
         summary="GDELT world events from April 2015 to March 2016, by day",
-        licence=_LICENCE,
         files=_published(
             "gdelt",
             "61a664bfaa35fca8e32f549281ecdac40bee33b0",
@@ -106,7 +101,6 @@ _SETS = (
         num_entities=500,
         num_relations=20,
         num_times=366,
-        unit="day",
         origin="2015-04-01",
     ),
 )
@@ -115,18 +109,18 @@ CATALOG: Mapping[str, NamedSet] = MappingProxyType({entry.name: entry for entry 
 
 
 def cache_folder() -> Path:
-    """Give the folder downloads go to: TARGCN_CACHE, else targcn in the user's cache folder."""
+    """The folder for downloads: TARGCN_CACHE, or `targcn` in the user's cache folder."""
     if own := os.environ.get("TARGCN_CACHE"):
         return _expand(own)
     return _expand(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "targcn"
 
 
 def find_local(name: str) -> Path | None:
-    """Give the first folder holding the set, in TARGCN_DATA and then in the cache, or None.
+    """The first folder that holds the set, in TARGCN_DATA and then in the cache, or None.
 
-    In TARGCN_DATA it may be prepared already.
+    In TARGCN_DATA it may also be a prepared folder.
     """
-    from targcn.facts.dataset import is_prepared
+    from targcn.facts.sources.prepared_folder import is_prepared
 
     for text in os.environ.get("TARGCN_DATA", "").split(os.pathsep):
         folder = _expand(text) / name
@@ -137,7 +131,7 @@ def find_local(name: str) -> Path | None:
 
 
 def fetch(named_set: NamedSet, progress: Progress | None = None, timeout: float = 30.0) -> Path:
-    """Give a folder holding the set, downloading it into the cache if none is found locally."""
+    """A folder that holds the set, downloaded into the cache if it is not found locally."""
     found = find_local(named_set.name)
     return found or download(named_set, cache_folder() / named_set.name, progress, timeout)
 
@@ -151,8 +145,9 @@ def download(
 ) -> Path:
     """Download and verify the files of a set; `target` appears whole or not at all.
 
-    A `target` that already holds exactly these files is given back as it is; anything else
-    already there is left alone and refused. `timeout` bounds each silence, in seconds.
+    A `target` that already holds exactly these files is returned as it is; anything else that
+    is already there is left alone and refused. `timeout` is how many seconds the server may be
+    silent.
     """
     if _is_complete(named_set, target):
         return target
@@ -163,14 +158,14 @@ def download(
                 label = f"{named_set.name}/{file_name}"
                 _download_file(label, remote, draft / file_name, progress, timeout, tries)
     except InputError:
-        # Another process may have finished the same download meanwhile.
+        # Another process may have finished the same download in the meantime.
         if not _is_complete(named_set, target):
             raise
     return target
 
 
 def git_blob_id(content_path: Path) -> str:
-    """Give the id git has for a file: the SHA-1 of its size in a short header, then its bytes."""
+    """The id of a file in git: the SHA-1 of a header with its size, followed by its bytes."""
     with open(content_path, "rb") as content:
         header = b"blob %d\0" % os.fstat(content.fileno()).st_size
         digest = hashlib.sha1(header, usedforsecurity=False)
@@ -180,7 +175,7 @@ def git_blob_id(content_path: Path) -> str:
 
 
 class _FailedTryError(Exception):
-    """One try that failed, in words; `final` if another one could not go better."""
+    """Why a try failed; `final` if trying again would not help."""
 
     def __init__(self, reason: str, final: bool = False) -> None:
         super().__init__(reason)
@@ -199,8 +194,8 @@ def _download_file(
                 set_name = label.split("/")[0]
                 raise InputError(
                     f"cannot download {label} from {remote.url} (tries: {attempt}): {failure}; "
-                    f"try again later, or put {', '.join(FILE_NAMES)} by hand into a folder named "
-                    f"{set_name} and set TARGCN_DATA to the folder that holds {set_name}"
+                    f"try again later, or put {', '.join(FILE_NAMES)} into a folder named "
+                    f"{set_name} and set TARGCN_DATA to its parent folder"
                 ) from failure
         time.sleep(PAUSE_SECONDS * attempt)
 
@@ -208,7 +203,7 @@ def _download_file(
 def _try_once(
     label: str, remote: RemoteFile, path: Path, progress: Progress, timeout: float
 ) -> None:
-    # Always from byte zero: at about 150 MB at most, starting over is simpler than byte ranges.
+    # Always from byte zero: the largest file has 150 MB, so byte ranges are not worth their code.
     received = 0
     with open(path, "wb") as draft, closing(_blocks(remote.url, timeout)) as blocks:
         for block, size in blocks:
@@ -216,11 +211,11 @@ def _try_once(
             received += len(block)
             progress(label, received, size)
     if (blob := git_blob_id(path)) != remote.blob:
-        raise _FailedTryError(f"its git blob id is {blob} where {remote.blob} was published")
+        raise _FailedTryError(f"its git blob id is {blob}, but {remote.blob} was published")
 
 
 def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
-    """Yield each block with the size of the whole; only faults of the network are caught here."""
+    """Yield each block and the size of the whole; only network errors are caught here."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
@@ -239,7 +234,7 @@ def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
     except (OSError, HTTPException) as error:
         cause = getattr(error, "reason", error)
         if isinstance(cause, TimeoutError):
-            raise _FailedTryError(f"nothing came for {timeout:g} seconds") from error
+            raise _FailedTryError(f"the server was silent for {timeout:g} seconds") from error
         raise _FailedTryError(
             getattr(cause, "strerror", None) or str(cause) or repr(cause)
         ) from error
@@ -264,5 +259,5 @@ def _expand(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         raise InputError(
-            f"no home folder is known for {text}; set TARGCN_CACHE and TARGCN_DATA to full paths"
+            f"the home folder in {text} is unknown; set TARGCN_CACHE and TARGCN_DATA to full paths"
         ) from error

@@ -1,7 +1,7 @@
-"""Harder sets made of a given one, as the paper makes them of ICEWS14.
+"""Derive harder data sets from a given one, as the paper does from ICEWS14.
 
-`unseen` asks about times of which training saw nothing; `irregular` leaves only some times, at
-uneven gaps. Both take any data set and give a new one over the names that are left.
+`unseen` asks about times without any training facts; `irregular` keeps only some times, at
+uneven gaps. The new data set has only the names that its facts use.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts, Split
-from targcn.facts.timeline import CALENDAR_CODES, Timeline
+from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 PAPER_DAYS = (5, 15, 25)
 
 
 def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER_DAYS) -> Dataset:
-    """Hold out whole times of the train split; the original valid and test facts are left out.
+    """Hold out whole times of the train split; the original valid and test facts are not used.
 
-    Where time is counted in days or finer, the facts of these days of each month are held out;
-    elsewhere every tenth distinct time is. Facts with an entity that training does not know are
-    dropped, the others halved at random into valid and test.
+    If the unit is a day or finer, the facts of the given days of each month are held out,
+    otherwise every tenth distinct time. Held-out facts with an entity that training does not
+    know are dropped; the others are divided at random into valid and test.
     """
     train = dataset.train
     held_out = _chosen_times(dataset.timeline, train.times, days)
@@ -38,7 +38,7 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
     if len(asked) < 2:
         raise InputError(
             f"{dataset.name}: {len(asked)} facts of the held-out times have entities that training "
-            "knows; too few to ask about"
+            "knows; at least 2 are needed"
         )
     order = np.random.default_rng(seed).permutation(len(asked))
     valid, test = np.sort(order[: len(asked) // 2]), np.sort(order[len(asked) // 2 :])
@@ -47,14 +47,14 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
         "unseen",
         {"train": kept, "valid": asked.where(valid), "test": asked.where(test)},
         f"unseen times of {dataset.name}: {len(np.unique(train.times[held_out]))} times of train "
-        f"held out, halved with seed {seed}",
+        f"held out, divided with seed {seed}",
     )
 
 
 def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> Dataset:
-    """Keep the facts of some times only, each 1 to `largest_gap` times after the one before.
+    """Keep only the facts of some times, each 1 to `largest_gap` times after the previous one.
 
-    Only times that have facts are counted; where every day has some, the gaps are days.
+    Only times with facts are counted; if every day has some, the gaps are days.
     """
     ticks = dataset.timeline.ticks
     random = np.random.default_rng(seed)
@@ -66,13 +66,14 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
         for split, facts in dataset.splits.items()
     }
     if any(len(facts) == 0 for facts in splits.values()):
-        raise InputError(f"{dataset.name} has too few times to leave some out; a split is empty")
+        raise InputError(
+            f"{dataset.name} has too few times to leave some out: a split would be empty"
+        )
     return _renumbered(
         dataset,
         "irregular",
         splits,
-        f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times drawn with "
-        f"seed {seed}",
+        f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times with seed {seed}",
     )
 
 
@@ -83,7 +84,7 @@ DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
 
 
 def origin_of(name: str) -> tuple[str, str]:
-    """The data set that one of this name was derived of, and how; an original is its own.
+    """The data set that one of this name was derived from, and how; an original is its own origin.
 
     >>> origin_of("icews05-15-unseen"), origin_of("icews05-15")
     (('icews05-15', 'unseen'), ('icews05-15', ''))
@@ -96,15 +97,13 @@ def _chosen_times(
     timeline: Timeline, times: NDArray[np.integer], days: Collection[int]
 ) -> NDArray[np.bool_]:
     if timeline.dated and timeline.unit not in ("year", "month"):
-        code = CALENDAR_CODES[timeline.unit]
-        moments = (times.astype(np.int64) + timeline.start).astype(f"M8[{code}]")
-        day_of_month = (moments.astype("M8[D]") - moments.astype("M8[M]")).astype(np.int64) + 1
-        return np.isin(day_of_month, list(days))
+        _, _, day_of_month = timeline.calendar(times.astype(np.int64))
+        return np.isin(np.floor(day_of_month), list(days))
     return np.isin(times, np.unique(times)[5::10])
 
 
 def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: str) -> Dataset:
-    """Drop the names that no fact uses any more; ticks stay as they are."""
+    """Drop the names that no fact uses any more; ticks keep their meaning."""
     everything = np.concatenate([facts.columns for facts in splits.values()], axis=1)
     entities, entity_ids = _left_over(dataset.entities, everything[[0, 2]])
     relations, relation_ids = _left_over(dataset.relations, everything[1])

@@ -1,7 +1,7 @@
-"""Dates and ticks, both ways.
+"""Convert dates to ticks and back.
 
-A tick is the number of units (years … seconds, or bare steps) since the first time of the data
-set, so that ticks keep the true distance between irregular dates. Next room: dataset.
+A tick counts units (years … seconds, or plain steps) since the first time of the data set, so
+that ticks keep the true distance between irregular dates.
 """
 
 import re
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 
-# numpy's calendar codes; a step has none, it is a bare count.
+# The codes of numpy; a step is a plain count and has none.
 CALENDAR_CODES: Final = {
     "year": "Y",
     "month": "M",
@@ -24,12 +24,12 @@ CALENDAR_CODES: Final = {
     "second": "s",
 }
 UNITS: Final = (*CALENDAR_CODES, "step")
-# The largest time of a data set: beyond it, the distance of two might not fit 64 bits.
-MOST: Final = 10**18
+# The largest time of a data set; the distance between larger ones might not fit into 64 bits.
+MAX_TIME: Final = 10**18
 
 
 def calendar_value(when: str, unit: str) -> int:
-    """A date or datetime in ISO form as a count of units since 1970, cut down to the unit.
+    """A date or datetime in ISO form as a number of units since 1970, rounded down.
 
     >>> calendar_value("1970-02-11", "month"), calendar_value("1970-01-01T02:00+01:00", "hour")
     (1, 1)
@@ -38,7 +38,7 @@ def calendar_value(when: str, unit: str) -> int:
         if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", when):
             parsed = np.datetime64(when)
         else:
-            # Not numpy: it takes "now" for a date, and 20141015 for a year.
+            # Not numpy, which takes "now" for a date and 20141015 for a year.
             moment = datetime.fromisoformat(when.replace("/", "-"))
             if moment.tzinfo is not None:
                 moment = moment.astimezone(UTC).replace(tzinfo=None)
@@ -52,7 +52,7 @@ def calendar_value(when: str, unit: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The unit, the first time and the distinct ticks seen in a data set.
+    """The unit, the first time and the distinct ticks of a data set.
 
     >>> days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0, 3, 364])
     >>> days.tick("2014-01-04"), days.label(364), days.tick("2013-12-31"), days.label(400)
@@ -63,20 +63,20 @@ class Timeline:
     """
 
     unit: str
-    # What tick 0 stands for: units since 1970 where `dated`, the first integer otherwise.
+    # The time of tick 0: units since 1970 if `dated`, otherwise the first integer.
     start: int
     dated: bool
     ticks: NDArray[np.int64]
 
     @classmethod
     def of(cls, unit: str, start: int, dated: bool, ticks: object) -> "Timeline":
-        """A timeline over these ticks, in whatever order and however often they come."""
+        """A timeline of these ticks, which may repeat and come in any order."""
         distinct = np.unique(np.asarray(ticks, dtype=np.int64))
         distinct.setflags(write=False)
         return cls(unit, start, dated, distinct)
 
     def tick(self, when: str | int | date | datetime) -> int:
-        """The tick of any time, also one before, after or between those seen."""
+        """The tick of any time, also of one that the data set does not have."""
         if self.dated:
             text = when.isoformat() if isinstance(when, date) else str(when).strip()
             return calendar_value(text, self.unit) - self.start
@@ -87,24 +87,24 @@ class Timeline:
                 f"{str(when)!r} is not a time of this graph, whose times are whole numbers "
                 f"from {self.label(0)} to {self.last}"
             ) from None
-        if abs(tick) > 2 * MOST:
+        if abs(tick) > 2 * MAX_TIME:
             raise InputError(
-                f"{when} is too far from the times of this graph, which go from {self.label(0)} to "
-                f"{self.last}"
+                f"{when} is too far from the times of this graph, which run from {self.label(0)} "
+                f"to {self.last}"
             )
         return tick
 
     def label(self, tick: int) -> str:
-        """The date of a tick in ISO form, or its number where the times are not dates."""
+        """The date of a tick in ISO form, or its number if the times are not dates."""
         value = self.start + int(tick)
         if not self.dated:
             return str(value)
         return str(np.datetime64(value, CALENDAR_CODES[self.unit]))  # type: ignore[call-overload]
 
     def calendar(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Year, month and day of each tick, one row each; the day with the part of it gone by.
+        """Year, month and day of each tick, one row each; hours are a fraction of the day.
 
-        Times that are no dates count as years.
+        Times that are not dates count as years.
 
         >>> hours = Timeline.of("hour", calendar_value("2014-03-09T00", "hour"), True, [0])
         >>> hours.calendar(np.array([0, 36])).tolist()

@@ -1,7 +1,6 @@
-"""Names and their ids, both ways.
+"""Convert names to ids and back.
 
-Takes the distinct names of a data set; ids are their positions in sorted order, so that the
-same facts get the same ids from whatever file they come. Next room: dataset.
+Ids are positions among the sorted names, so that the same facts get the same ids from any file.
 """
 
 import difflib
@@ -12,14 +11,14 @@ from targcn.errors import InputError
 
 
 def sort_names(names: Iterable[str]) -> list[str]:
-    """Sort by code point, or by value where every name is a whole number.
+    """Sort by code point, or by value if every name is a whole number.
 
     >>> sort_names(["10", "9"]), sort_names(["10", "9", "b"])
     (['9', '10'], ['10', '9', 'b'])
     """
     names = list(names)
     if all(name.isascii() and name.isdigit() for name in names):
-        # By length, then by digit: the order of the values, which int() refuses for long ones.
+        # By length, then by digits, which is the order of the values: int() refuses long ones.
         return sorted(names, key=lambda name: (len(name.lstrip("0")), name.lstrip("0"), name))
     return sorted(names)
 
@@ -45,14 +44,12 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and list(self.names) == list(other.names)
 
-    __hash__ = None  # type: ignore[assignment]
-
     @cached_property
     def _ids(self) -> dict[str, int]:
         return {name: position for position, name in enumerate(self.names)}
 
     def id_of(self, name: str) -> int:
-        """The id of `name`; an unknown one is an InputError that names the nearest known."""
+        """The id of a name; the InputError about an unknown one suggests similar names."""
         found = self._ids.get(name)
         if found is not None:
             return found
@@ -62,14 +59,14 @@ class Vocabulary:
 
 
 def suggest(name: str, known: Sequence[str], limit: int = 3) -> list[str]:
-    """The known names nearest to a mistyped one, best first.
+    """The known names most similar to a mistyped one, best first.
 
     >>> suggest("angela merkl", ["Angela Merkel", "Angola", "China"])
     ['Angela Merkel']
     """
     folded = name.casefold()
-    # difflib takes about 20 µs a name; names that share no start of a word with the wanted one
-    # are passed over where there are too many to look at them all.
+    # difflib takes about 20 µs per name. If there are very many, only those that contain the
+    # beginning of a word of the wanted name are compared.
     candidates = known
     if len(known) > 20_000:
         starts = [word[:3] for word in folded.split() if len(word) >= 3] or [folded]

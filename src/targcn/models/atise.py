@@ -1,26 +1,31 @@
-"""ATiSE: entities and relations are bell curves that drift and swing with time.
+"""ATiSE: entities and relations are normal distributions that drift and swing with time.
 
 "Temporal Knowledge Graph Completion Based on Time Series Gaussian Embedding" (Xu et al., 2020).
-The mean of each is e + w u + β sin(2π ω u), u the share of the timeline that has passed, so any
-date has one. A fact holds where the curve of the relation is that of subject minus object.
+The mean of each is e + w u + β sin(2π ω u), where u is the share of the timeline that has passed,
+so it is defined for any date. A fact is likely if the relation's distribution is close to that of
+subject minus object.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.models.contract import Queries
-from targcn.models.sampled import Sampled, SampledSettings, rows_of
+from targcn.graph.queries import Queries
+from targcn.models.base import ModelSettings
+from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
 
 
 @dataclass(frozen=True)
-class ATiSESettings(SampledSettings):
-    """Shape of the curves beside what all sampled models have."""
+class ATiSESettings(NegativeSamplingSettings):
+    """The settings of all models with sampled negatives, and those of ATiSE."""
+
+    loss: Literal["softmax", "self-adversarial"] = "self-adversarial"
+    """Cross-entropy, or each score on its own, the negatives weighted by how well they score."""
 
     bucket: int = 1
     """Ticks that count as one time."""
@@ -39,22 +44,22 @@ class ATiSESettings(SampledSettings):
             raise InputError(f"least_variance is {self.least_variance}; it must be above 0")
 
 
-class ATiSE(Sampled):
+class ATiSE(NegativeSampling):
     """score = 2 · margin − the energies of the fact and of its reciprocal.
 
-    The energy is a quarter of the divergence, there and back, between the curve of the relation
-    and that of subject minus object.
+    The energy is a quarter of the symmetric divergence between the relation's distribution and that
+    of subject minus object.
     """
 
-    Settings: ClassVar[type[Any]] = ATiSESettings
+    Settings: ClassVar[type[ModelSettings]] = ATiSESettings
     settings: ATiSESettings
 
     def __init__(self, settings: ATiSESettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
         last = int(dataset.timeline.ticks[-1]) if len(dataset.timeline.ticks) else 0
         self.num_buckets = last // settings.bucket + 1
-        self.entities = Curves(self.num_entities, settings, self.num_buckets)
-        self.relations = Curves(2 * self.num_relations, settings, self.num_buckets)
+        self.entities = Gaussians(self.num_entities, settings, self.num_buckets)
+        self.relations = Gaussians(2 * self.num_relations, settings, self.num_buckets)
 
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
         buckets = torch.div(queries.times, self.settings.bucket, rounding_mode="floor")
@@ -66,25 +71,25 @@ class ATiSE(Sampled):
         return 2 * self.settings.margin - energies(own - means, own_variance + variances, *wanted)
 
 
-class Curves(nn.Module):
-    """Bell curves, one a row, whose means move with time."""
+class Gaussians(nn.Module):
+    """Normal distributions, one per row, whose means move with time."""
 
     def __init__(self, num_rows: int, settings: ATiSESettings, num_buckets: int) -> None:
         super().__init__()
         self.least = settings.least_variance
-        reach = 6 / math.sqrt(settings.rank)
-        shape = (num_rows, settings.rank)
+        reach = 6 / math.sqrt(settings.dim)
+        shape = (num_rows, settings.dim)
         self.start = nn.Parameter(torch.empty(shape).uniform_(-reach, reach))
         self.drift = nn.Parameter(torch.zeros(shape))
         self.swing = nn.Parameter(torch.zeros(shape))
-        # Turns in the whole timeline; at first up to `reach` of them from one bucket to the next.
+        # Turns in the whole timeline: initially up to `reach` of them per bucket.
         self.turns = nn.Parameter(torch.empty(shape).uniform_(-reach, reach) * num_buckets)
         self.spread = nn.Parameter(torch.rand(shape).clamp(1e-3, 1 - 1e-3).logit())
 
     def forward(self, index: Tensor, passed: Tensor) -> tuple[Tensor, Tensor]:
-        """The means and variances of these rows when so much of the timeline has passed."""
+        """The means and variances of these rows when this share of the timeline has passed."""
         starts = rows_of(self.start, index)
-        # None is longer than 1.
+        # No start is longer than 1.
         starts = starts / starts.norm(dim=-1, keepdim=True).clamp(min=1)
         swings = torch.sin(2 * math.pi * passed * rows_of(self.turns, index))
         means = starts + passed * rows_of(self.drift, index) + rows_of(self.swing, index) * swings
@@ -94,11 +99,12 @@ class Curves(nn.Module):
 def energies(
     between: Tensor, of_ends: Tensor, there: tuple[Tensor, Tensor], back: tuple[Tensor, Tensor]
 ) -> Tensor:
-    """The energy of each fact and that of its reciprocal, together.
+    """The sum of the energies of each fact and of its reciprocal.
 
-    With D = μ_s − μ_o, V = σ_s + σ_o and the relation's μ and σ, one is ¼ Σ [V/σ + σ/V − 2 +
-    (D − μ)² (1/σ + 1/V)]; the other has −D and the reciprocal relation. The squares are written
-    out, so that what is as large as all pairs is passed over a few times only.
+    With D = μ_s − μ_o, V = σ_s + σ_o and the relation's μ and σ, the energy of a fact is
+    ¼ Σ [V/σ + σ/V − 2 + (D − μ)² (1/σ + 1/V)]; that of its reciprocal has −D and the reciprocal
+    relation. The squares are expanded, so that tensors as large as all pairs are read only a few
+    times.
 
     >>> one, two = torch.ones(1, 1), torch.full((1, 1), 2.0)
     >>> energies(0 * one, one, (0 * one, one), (0 * one, one)).item()

@@ -1,13 +1,13 @@
-"""BoxTE: an answer is true where both of a fact's points lie in the relation's boxes.
+"""BoxTE: a fact is true if the points of its two entities lie in the relation's boxes.
 
 "Temporal Knowledge Graph Completion Using Box Embeddings" (Messner et al., 2022). An entity has a
-point and a bump, by which it moves the other entity of a fact; a time moves both, by as much as the
-relation takes from each of its bumps.
+point, and a bump that moves the other entity of a fact. A time has bumps that move both; a relation
+says how much of each it takes.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,21 +15,22 @@ from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import changes
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
+from targcn.models.base import ModelSettings
 from targcn.models.factorization import TimeTable, learned_ticks
-from targcn.models.sampled import Sampled, SampledSettings, rows_of
+from targcn.models.layers.arithmetic import changes
+from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
 
 
 @dataclass(frozen=True)
-class BoxTESettings(SampledSettings):
-    """Bumps of a time beside what all sampled models have."""
+class BoxTESettings(NegativeSamplingSettings):
+    """The settings of all models with sampled negatives, and those of BoxTE."""
 
     time_bumps: int = 2
-    """Vectors of a time; a relation says how much of each it takes."""
+    """Bumps of each time."""
 
     time_weight: float = 0.1
-    """Weight of the fourth powers of what changes from one time to the next."""
+    """Weight of the fourth powers of the changes from one time to the next."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,33 +40,33 @@ class BoxTESettings(SampledSettings):
             raise InputError(f"time_weight is {self.time_weight}; it cannot be negative")
 
 
-class BoxTE(Sampled):
-    """score = −‖distance of e_s + b_o + τ to the head box‖ − ‖that of e_o + b_s + τ to the tail's‖.
+class BoxTE(NegativeSampling):
+    """score = −‖d(e_s + b_o + τ, head box)‖ − ‖d(e_o + b_s + τ, tail box)‖, with d the `distance`.
 
-    τ = Σ a_rj β_tj over the bumps β of the time. Points and corners go through tanh.
+    τ = Σ a_rj β_tj over the bumps β of the time. Points and corners are mapped by tanh.
     """
 
-    Settings: ClassVar[type[Any]] = BoxTESettings
+    Settings: ClassVar[type[ModelSettings]] = BoxTESettings
     layers = 2
     settings: BoxTESettings
 
     def __init__(self, settings: BoxTESettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
-        rank, bumps = settings.rank, settings.time_bumps
-        reach = 0.5 / math.sqrt(rank)
-        # Of each entity the bump and the point; of each relation the head's and the tail's box.
-        self.entities = _uniform(-reach, reach, self.num_entities, 2, rank)
-        self.centres = _uniform(-reach, reach, self.num_relations, 2, rank)
-        self.widths = nn.Parameter(torch.rand(self.num_relations, 2, rank).clamp(min=1e-3).log())
+        dim, bumps = settings.dim, settings.time_bumps
+        reach = 0.5 / math.sqrt(dim)
+        # Two rows per entity, its bump and its point; two per relation, the head and the tail box.
+        self.entities = _uniform(-reach, reach, self.num_entities, 2, dim)
+        self.centres = _uniform(-reach, reach, self.num_relations, 2, dim)
+        self.widths = nn.Parameter(torch.rand(self.num_relations, 2, dim).clamp(min=1e-3).log())
         self.sizes = _uniform(-reach, reach, self.num_relations, 2, 1)
         self.shares = nn.Parameter(torch.normal(1.0, 0.1, (self.num_relations, bumps, 1)))
         ticks = learned_ticks(dataset)
-        self.times = TimeTable(ticks, _uniform(-reach, reach, len(ticks), bumps * rank))
+        self.times = TimeTable(ticks, _uniform(-reach, reach, len(ticks), bumps * dim))
 
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
         relations = queries.relations % self.num_relations
         shares = rows_of(self.shares, relations)
-        bumps = self.times(queries.times).view(-1, self.settings.time_bumps, self.settings.rank)
+        bumps = self.times(queries.times).view(-1, self.settings.time_bumps, self.settings.dim)
         known = rows_of(self.entities, queries.subjects).flip(1)
         known = known + (shares * bumps).sum(1, keepdim=True)
         # The candidate's bump moves the known entity, whose own bump moves the candidate.
@@ -79,9 +80,9 @@ class BoxTE(Sampled):
         return -far.sum(-1)
 
     def boxes(self, relations: Tensor) -> tuple[Tensor, Tensor]:
-        """The centres and full widths of the relations' boxes, head's and tail's."""
+        """The centres and widths of the relations' boxes, the head's and the tail's."""
         widths = rows_of(self.widths, relations)
-        # The size of a box is one number, its shape has a geometric mean of 1.
+        # The size of a box is a single number: the widths of its shape have a geometric mean of 1.
         shape = torch.exp(widths - widths.mean(-1, keepdim=True))
         half = shape * (functional.elu(rows_of(self.sizes, relations)) + 1)
         centres = rows_of(self.centres, relations)
@@ -95,10 +96,10 @@ class BoxTE(Sampled):
 
 
 def distance(points: Tensor, centres: Tensor, spans: Tensor) -> Tensor:
-    """How far a point lies from a box's centre: little inside the box, more outside.
+    """The distance of a point to a box's centre, which grows slowly inside the box, fast outside.
 
-    With w the box's width plus 1: |p − c| / w inside, |p − c| w − ½ (w − 1)(w − 1/w) outside; the
-    two meet at the edge, and each is the larger one where it holds.
+    With w the box's width plus 1, it is |p − c| / w inside and |p − c| w − ½ (w − 1)(w − 1/w)
+    outside. The two are equal at the edge, and each is the larger one where it holds.
 
     >>> points = torch.tensor([0.0, 0.5, 1.5])
     >>> distance(points, torch.zeros(3), torch.ones(3)).tolist()

@@ -1,52 +1,56 @@
-"""ChronoR: score = ⟨s ∘ [r | τ] ∘ r₂, o⟩, a rotation part relation, part time, then a lasting one.
+"""ChronoR: score = ⟨s ∘ [r | τ] ∘ r₂, o⟩: s is rotated by relation and time, then by r₂.
 
-"ChronoR: Rotation Based Temporal Knowledge Graph Embedding" (Sadeghian et al., 2021), with k = 2,
-where a rotation is a product of complex numbers. Regularised by fourth powers.
+"ChronoR: Rotation Based Temporal Knowledge Graph Embedding" (Sadeghian et al., 2021) with k = 2,
+where a rotation is a product of complex numbers; regularised by fourth powers.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import complex_product, in_parts
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
+from targcn.models.base import ModelSettings
 from targcn.models.factorization import Factorization, FactorSettings
+from targcn.models.layers.arithmetic import complex_product, in_parts
 
 
 @dataclass(frozen=True)
 class ChronoRSettings(FactorSettings):
-    """ChronoR's own: the power of its regularisers, and how a rotation is shared."""
+    """The settings of all factorisation models, and those of ChronoR."""
 
     power: int = 4
     """The power of both regularisers."""
 
     relation_share: float = 0.5
-    """Share of a rotation's numbers that the relation gives; the time gives the others."""
+    """Share of a rotation's numbers that come from the relation; the others are the time's."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rank < 2:
-            raise InputError(f"rank is {self.rank}; relation and time need at least 1 number each")
+        if self.dim < 2:
+            raise InputError(f"dim is {self.dim}; relation and time need at least 1 number each")
         if not 0 < self.relation_share < 1:
-            raise InputError(f"relation_share is {self.relation_share}; between 0 and 1, please")
+            raise InputError(
+                f"relation_share is {self.relation_share}; a number between 0 and 1 was expected"
+            )
 
 
 class ChronoR(Factorization):
-    """Complex vectors turned by relation and time side by side."""
+    """Complex vectors, rotated by relation and time side by side."""
 
-    Settings = ChronoRSettings
+    Settings: ClassVar[type[ModelSettings]] = ChronoRSettings
+    settings: ChronoRSettings
 
     def add_tables(self, dataset: Dataset) -> None:
         settings = self.settings
-        assert isinstance(settings, ChronoRSettings)
-        of_relation = round(settings.rank * settings.relation_share)
-        of_relation = min(max(of_relation, 1), settings.rank - 1)
+        of_relation = round(settings.dim * settings.relation_share)
+        of_relation = min(max(of_relation, 1), settings.dim - 1)
         self.relations = self.table(2 * self.num_relations, 2, of_relation)
         self.lasting = self.table(2 * self.num_relations, 2)
-        self.times = self.time_table(dataset, 2, settings.rank - of_relation)
+        self.times = self.time_table(dataset, 2, settings.dim - of_relation)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)

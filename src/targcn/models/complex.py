@@ -1,19 +1,19 @@
 """ComplEx: score = Re Σ s ⊙ r ⊙ conj(o).
 
 "Complex Embeddings for Simple Link Prediction" (Trouillon et al., 2016), with the N3 regulariser
-of "Canonical Tensor Decomposition for Knowledge Base Completion" (Lacroix et al., 2018). Knows no
-time.
+of "Canonical Tensor Decomposition for Knowledge Base Completion" (Lacroix et al., 2018). It
+ignores time.
 """
 
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import complex_product, in_parts
-from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization
+from targcn.graph.queries import Queries
+from targcn.models.factorization import StaticFactorization
+from targcn.models.layers.arithmetic import complex_product, in_parts
 
 
-class ComplEx(Factorization):
+class ComplEx(StaticFactorization):
     """Complex vectors, multiplied number by number."""
 
     def add_tables(self, dataset: Dataset) -> None:

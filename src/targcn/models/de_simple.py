@@ -1,14 +1,12 @@
 """DE-SimplE: SimplE whose entities change with the date.
 
 "Diachronic Embedding for Temporal Knowledge Graph Completion" (Goel et al., 2020). A share of each
-entity's numbers stays as it is; each of the others is Σ α sin(ω u + φ) over the date's year, month
-and day u, so a date never seen has its vectors too. Trained against all entities, where the paper
-draws 500 of them.
+entity's numbers is constant; each of the others is Σ α sin(ω u + φ) over the date's year, month and
+day u, so it is defined for any date. Trained against all entities, where the paper samples 500.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,97 +14,107 @@ from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
-from targcn.models.contract import Queries
-from targcn.noise import combine, uniform
+from targcn.graph.columns import Columns
+from targcn.graph.queries import Queries
+from targcn.graph.random import combine, uniform
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Learner, ModelSettings
 
-# Years, months and days, and numbers laid out for what the entities are on all of them, up to
-# which a GPU takes the whole calendar at once.
+# A GPU scores by the whole calendar at once up to this many years, months and days, and up to this
+# many numbers for the waves of all entities on them.
 MOST_VALUES = 128
 MOST_WAVES = 1 << 26
 
 
 @dataclass(frozen=True)
-class DESimplESettings:
-    """Sizes and dropout."""
+class DESimplESettings(ModelSettings):
+    """The dimension, how much of it depends on the date, and dropout."""
 
-    rank: int = 100
+    dim: int = 64
     """Numbers per vector; every entity and relation has one for each direction."""
 
     static_share: float = 0.68
     """Share of an entity's numbers that do not change with the date."""
 
     dropout: float = 0.4
-    """Share of the products' numbers dropped in training."""
+    """Share of the numbers of each product dropped in training."""
 
     def __post_init__(self) -> None:
-        if self.rank < 2:
-            raise InputError(f"rank is {self.rank}; at least 2 was expected")
+        if self.dim < 2:
+            raise InputError(f"dim is {self.dim}; at least 2 was expected")
         if not 0 <= self.static_share <= 1:
             raise InputError(f"static_share is {self.static_share}; 0 up to 1 was expected")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
 
 
-class DESimplE(nn.Module):
-    """score = ½ (⟨a_s(t), u_r, b_o(t)⟩ + ⟨a_o(t), u′_r, b_s(t)⟩), a as head, b as tail."""
+@dataclass(frozen=True, eq=False)
+class DropoutAndDates(Columns):
+    """Which numbers dropout keeps, and the year, month and day; one row per query."""
 
-    Settings: ClassVar[type[Any]] = DESimplESettings
-    reads_context = False
+    kept: Tensor
+    dates: Tensor
+
+
+class DESimplE(Learner):
+    """score = ½ (⟨a_s(t), u_r, b_o(t)⟩ + ⟨a_o(t), u′_r, b_s(t)⟩), for heads a and tails b."""
+
+    Settings: ClassVar[type[ModelSettings]] = DESimplESettings
+    settings: DESimplESettings
     calendar: Tensor
 
     def __init__(self, settings: DESimplESettings, dataset: Dataset) -> None:
-        super().__init__()
-        self.settings, self.timeline = settings, dataset.timeline
+        super().__init__(settings, dataset)
+        self.timeline = dataset.timeline
         self.num_relations, num_entities = len(dataset.relations), len(dataset.entities)
-        still = round(settings.rank * settings.static_share)
-        moving = settings.rank - still
+        still = round(settings.dim * settings.static_share)
+        moving = settings.dim - still
         # Two roles each: as head and as tail, for relations there and back.
         self.static = _xavier(num_entities, 2, still)
         self.amplitudes = _xavier(3, num_entities, 2, moving)
         self.frequencies = _xavier(3, num_entities, 2, moving)
         self.phases = _xavier(3, num_entities, 2, moving)
-        self.relations = _xavier(self.num_relations, 2, settings.rank)
+        self.relations = _xavier(self.num_relations, 2, settings.dim)
         years, months, days = map(torch.unique, self.dates(torch.tensor(self.timeline.ticks)))
         self.register_buffer("calendar", torch.cat([years, months, days]), persistent=False)
         self.begins = [len(years), len(years) + len(months)]
 
     @property
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What `waves` are made of."""
+        """The arguments of `waves`."""
         return self.amplitudes, self.frequencies, self.phases
 
     @property
-    def recordable(self) -> bool:
-        """Whether a step need not ask which dates it holds: on a GPU, if the calendar is short."""
+    def has_static_shapes(self) -> bool:
+        """On a GPU, if the calendar is short enough to be scored as a whole."""
         num_values = len(self.calendar)
         fits = num_values <= MOST_VALUES and num_values * self.phases[0].numel() <= MOST_WAVES
         return self.static.is_cuda and fits
 
     @property
-    def places_per_query(self) -> int:
-        return 2 * self.settings.rank
+    def sample_width(self) -> int:
+        return 2 * self.settings.dim
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the context is not looked at."""
+        """One row per query, one column per entity; the context is not used."""
         return self.score(queries, self.dates(queries.times))
 
-    def draw(
-        self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor
-    ) -> tuple[Tensor, ...]:
-        """What dropout leaves of each product; and the dates, found for many steps at once."""
-        rows = combine(seed, queries.subjects, queries.relations, queries.times)
-        columns = torch.arange(2 * self.settings.rank, device=rows.device)
+    def sample(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
+    ) -> "DropoutAndDates":
+        """What dropout keeps, and the dates, which are looked up for many steps at once."""
+        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
+        columns = torch.arange(2 * self.settings.dim, device=rows.device)
         kept = uniform(rows[:, None], columns) >= self.settings.dropout
-        return kept, self.dates(queries.times).T
+        return DropoutAndDates(kept, self.dates(queries.times).T)
 
-    def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+    def loss(self, queries: Queries, answers: Tensor, sample: "DropoutAndDates") -> Tensor:
         """Cross-entropy of the answers against all entities."""
-        kept, dates = drawn
-        return functional.cross_entropy(self.score(queries, dates.T, kept), answers)
+        scores = self.score(queries, sample.dates.T, sample.kept)
+        return functional.cross_entropy(scores, answers)
 
     def score(self, queries: Queries, dates: Tensor, kept: Tensor | None = None) -> Tensor:
-        """Every entity as the answer to each query."""
+        """The score of every entity as the answer to each query."""
         own = (table.index_select(1, queries.subjects) for table in self.tables)
         static = self.static.index_select(0, queries.subjects)
         subjects = torch.cat([static, waves(dates[..., None, None], *own).sum(0)], dim=-1)
@@ -119,11 +127,11 @@ class DESimplE(nn.Module):
             wanted = wanted * kept.view_as(wanted) / (1 - self.settings.dropout)
         parts = wanted.tensor_split([self.static.shape[-1]], dim=-1)
         of_still, of_moving = (part.flatten(1) for part in parts)
-        if kept is not None and self.recordable:
+        if kept is not None and self.has_static_shapes:
             return self.score_by_calendar(of_still, of_moving, dates)
         scores = of_still @ self.static.flatten(1).T
         for unit in range(3):
-            # A year, month or day is shared by many queries: each has its waves made once.
+            # Many queries share a year, month or day; its waves are computed once.
             values, which = torch.unique(dates[unit], return_inverse=True)
             of_unit = (table[unit] for table in self.tables)
             candidates = waves(values[:, None, None, None], *of_unit)
@@ -131,9 +139,10 @@ class DESimplE(nn.Module):
         return scores
 
     def score_by_calendar(self, of_still: Tensor, of_moving: Tensor, dates: Tensor) -> Tensor:
-        """The scores in one product with the waves of all years, months and days there are.
+        """The scores by one product with the waves of all years, months and days.
 
-        More to multiply, mostly zeros, but the same for every batch: such a step can be recorded.
+        Most of what is multiplied is 0, but shapes are the same for every batch, so that a GPU can
+        record the step.
         """
         rows, columns = [of_still], [self.static.flatten(1)]
         for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
@@ -144,7 +153,7 @@ class DESimplE(nn.Module):
         return torch.cat(rows, dim=1) @ torch.cat(columns, dim=1).T
 
     def dates(self, times: Tensor) -> Tensor:
-        """Year, month and day of each time, one row each."""
+        """The year, month and day of each time, in three rows."""
         parts = torch.from_numpy(self.timeline.calendar(times.cpu().numpy()))
         return parts.to(times.device, self.static.dtype)
 
@@ -155,7 +164,7 @@ def waves(values: Tensor, amplitudes: Tensor, frequencies: Tensor, phases: Tenso
 
 
 def _products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
-    """Each vector times every row of its own table; those of one table are multiplied together."""
+    """Each vector times every row of its own table, with one product per table."""
     counts = torch.bincount(which, minlength=len(tables))
     order = which.argsort()
     numbers = torch.arange(len(which), device=which.device)
@@ -165,7 +174,7 @@ def _products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
     places = which * most + place
     gathered = vectors.new_zeros(len(tables) * most, vectors.shape[1])
     gathered = gathered.index_copy(0, places, vectors).view(len(tables), most, -1)
-    # index_select, unlike an index in brackets, needs no sorting backwards.
+    # Unlike indexing with brackets, index_select needs no sorting in its backward pass.
     products = torch.bmm(gathered, tables.transpose(1, 2)).flatten(0, 1)
     return products.index_select(0, places)
 

@@ -1,18 +1,18 @@
 """DistMult: score = Σ s ⊙ r ⊙ o.
 
 "Embedding Entities and Relations for Learning and Inference in Knowledge Bases" (Yang et al.,
-2015). Knows no time and no direction; the reciprocal relations give it one.
+2015). It ignores time, and direction too but for the vectors of the reciprocal relations.
 """
 
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import in_parts
-from targcn.models.contract import Queries
-from targcn.models.factorization import Factorization
+from targcn.graph.queries import Queries
+from targcn.models.factorization import StaticFactorization
+from targcn.models.layers.arithmetic import in_parts
 
 
-class DistMult(Factorization):
+class DistMult(StaticFactorization):
     """Real vectors, multiplied number by number."""
 
     parts = 1

@@ -1,12 +1,11 @@
-"""What factorisation models share: a score is a query's vector times a candidate's.
+"""What factorisation models share: a score is the product of a query's and a candidate's vector.
 
-A model says how it makes the query's vector (subject, relation, time → vector) and which factors
-to keep small; the product with every entity, the loss and the regularisers are here, once.
+A model says how subject, relation and time make the query's vector, and which factors to keep
+small. The product with every entity, the loss and the regularisers are here.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,34 +14,36 @@ from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
-from targcn.models.arithmetic import changes, in_parts, sum_of_powers
-from targcn.models.contract import Queries
-from targcn.models.sums import rows_and_table
+from targcn.graph.columns import Columns
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Learner, ModelSettings
+from targcn.models.layers.arithmetic import changes, in_parts, sum_of_powers
+from targcn.models.layers.sums import rows_and_table
 
 
 @dataclass(frozen=True)
-class FactorSettings:
-    """Size and regularisers of a factorisation model."""
+class FactorSettings(ModelSettings):
+    """The dimension and the regularisers of a factorisation model."""
 
-    rank: int = 100
-    """Numbers per vector, complex ones (or wider) where the model's are."""
+    dim: int = 100
+    """Numbers per vector, which are complex or have more parts where the model's numbers do."""
 
-    factor_weight: float = 0.0
-    """Weight of the factors' powers, per query (N3 where the power is 3)."""
+    factor_weight: float = 0.01
+    """Weight of the powers of the factors, per query (N3 if the power is 3)."""
 
-    time_weight: float = 0.0
-    """Weight of the powers of what changes from one time to the next."""
+    time_weight: float = 0.01
+    """Weight of the powers of the changes from one time to the next."""
 
     power: int = 3
     """The power of both regularisers."""
 
     init_scale: float = 0.01
-    """Standard deviation of the first weights."""
+    """Standard deviation of the initial weights."""
 
     def __post_init__(self) -> None:
-        # The first power of a number has no slope at 0.
-        for name, least in (("rank", 1), ("power", 2)):
+        # The first power has no gradient at 0.
+        for name, least in (("dim", 1), ("power", 2)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} is {getattr(self, name)}; at least {least} was expected")
         for name in ("factor_weight", "time_weight", "init_scale"):
@@ -50,27 +51,31 @@ class FactorSettings:
                 raise InputError(f"{name} is {getattr(self, name)}; it cannot be negative")
 
 
-class Factorization(nn.Module):
-    """The scores of all entities as one product; a model adds its tables and its `combine`."""
+@dataclass(frozen=True)
+class StaticFactorSettings(FactorSettings):
+    """The settings of a model without time."""
 
-    Settings: ClassVar[type[Any]] = FactorSettings
-    # Real numbers that make one of an entity's `rank` numbers: 2 for complex ones.
+    time_weight: float = 0.0
+    """Without effect: there is no table of times."""
+
+
+class Factorization(Learner):
+    """Scores all entities in one product; a model adds its tables and its `combine`."""
+
+    Settings: ClassVar[type[ModelSettings]] = FactorSettings
+    settings: FactorSettings
+    # How many real numbers make one of an entity's `dim` numbers: 2 for complex ones.
     parts: ClassVar[int] = 2
-    # Likewise for a row of the time table, if there is one.
+    # The same for a row of the time table.
     time_parts: ClassVar[int] = 2
-    # How much the subject's and the object's powers count beside the relation's.
+    # The weight of the subject's and the object's powers, relative to the relation's.
     entity_share: ClassVar[float] = 1.0
-
-    # Made by `add_tables` where the model knows time.
+    # Whether `add_tables` makes the table of times.
+    uses_time: ClassVar[bool] = True
     times: "TimeTable"
 
-    reads_context = False
-    recordable = True
-    places_per_query = 0
-
     def __init__(self, settings: FactorSettings, dataset: Dataset) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings, dataset)
         self.num_relations = len(dataset.relations)
         self.entities = self.table(len(dataset.entities), self.parts)
         self.add_tables(dataset)
@@ -80,29 +85,25 @@ class Factorization(nn.Module):
         raise NotImplementedError
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
-        """The queries' vectors, and the factors of relation and time to keep small, in parts."""
+        """The queries' vectors, and the factors of relation and time to keep small, `in_parts`."""
         raise NotImplementedError
 
-    def table(self, num_rows: int, parts: int, rank: int | None = None) -> nn.Parameter:
-        """A table of `rank` numbers a row, each of so many parts, which lie side by side."""
-        width = (rank or self.settings.rank) * parts
+    def table(self, num_rows: int, parts: int, dim: int | None = None) -> nn.Parameter:
+        """A table with `dim` numbers per row, each of several parts, laid out part by part."""
+        width = (dim or self.settings.dim) * parts
         return nn.Parameter(torch.randn(num_rows, width) * self.settings.init_scale)
 
-    def time_table(self, dataset: Dataset, parts: int, rank: int | None = None) -> "TimeTable":
-        """A table of the times that can be learned, likewise."""
+    def time_table(self, dataset: Dataset, parts: int, dim: int | None = None) -> "TimeTable":
+        """A table of the same kind with one row per time that can be learned."""
         ticks = learned_ticks(dataset)
-        return TimeTable(ticks, self.table(len(ticks), parts, rank))
+        return TimeTable(ticks, self.table(len(ticks), parts, dim))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the context is not looked at."""
+        """One row per query, one column per entity; the context is not used."""
         vectors, _ = self.combine(self.entities[queries.subjects], queries)
         return vectors @ self.entities.T
 
-    def draw(self, *_: Any) -> tuple[Tensor, ...]:
-        """Nothing is random in a step."""
-        return ()
-
-    def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
+    def loss(self, queries: Queries, answers: Tensor, sample: Columns) -> Tensor:
         """Cross-entropy of the answers against all entities, and the regularisers."""
         ends, entities = rows_and_table(self.entities, torch.cat([queries.subjects, answers]))
         vectors, factors = self.combine(ends[: len(answers)], queries)
@@ -113,31 +114,38 @@ class Factorization(nn.Module):
             of_ends = sum_of_powers(in_parts(ends, self.parts), settings.power)
             powers = powers + self.entity_share * of_ends
             loss = loss + settings.factor_weight / len(answers) * powers
-        if settings.time_weight > 0 and hasattr(self, "times"):
+        if settings.time_weight > 0 and self.uses_time:
             loss = loss + settings.time_weight * self.time_roughness()
         return loss
 
     def time_roughness(self) -> Tensor:
-        """How much the time table changes from row to row, on average."""
+        """The mean of the powers of the changes from one row of the time table to the next."""
         moved = self.time_changes()
         powers = sum_of_powers(in_parts(moved, self.time_parts), self.settings.power)
         return powers / max(len(moved), 1)
 
     def time_changes(self) -> Tensor:
-        """What is to be small: the difference of each row of the time table to the one before."""
+        """The difference of each row of the time table to the one before, to be kept small."""
         return changes(self.times.rows)
 
 
+class StaticFactorization(Factorization):
+    """A factorisation model without time."""
+
+    Settings: ClassVar[type[ModelSettings]] = StaticFactorSettings
+    uses_time = False
+
+
 def learned_ticks(dataset: Dataset) -> Tensor:
-    """The times that train holds; a row of any other would stay as it was drawn."""
+    """The times that train holds; the row of any other would keep its initial weights."""
     times = dataset.train.times if len(dataset.train) else dataset.timeline.ticks
     return torch.from_numpy(np.unique(times).astype(np.int64))
 
 
 class TimeTable(nn.Module):
-    """One row per learned time; a date between two of them is interpolated.
+    """One row per learned time; a time between two of them is interpolated.
 
-    A date before the first or after the last takes the nearest row.
+    A time before the first or after the last takes the nearest row.
     """
 
     def __init__(self, ticks: Tensor, rows: nn.Parameter) -> None:

@@ -1,25 +1,26 @@
-"""Two rules that learn nothing: the floor every learned model has to be shown above.
+"""Two rules without training, as a floor for every trained model.
 
-`seen` asks whether the answer was true before, at any time; `decayed-copy` adds up the subject's
-facts with each candidate, near ones counting more. Both read the context alone.
+`seen` asks whether the answer was true at any time; `decayed-copy` adds up the subject's facts with
+each candidate, of which near ones count more. Both use only the context.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
-from targcn.models.contract import PerContext, Queries
-from targcn.ragged import look_up
+from targcn.graph.queries import Queries
+from targcn.graph.ragged import look_up
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Model, ModelSettings, PerContext
 
 
 @dataclass(frozen=True)
-class SeenSettings:
-    """How much each sign counts."""
+class SeenSettings(ModelSettings):
+    """How much each kind of evidence counts."""
 
     seen: float = 1e6
     """Score of an answer that the context holds for this subject and relation, at any time."""
@@ -28,19 +29,19 @@ class SeenSettings:
     """Score of each fact between subject and answer, whatever its relation."""
 
 
-class Seen(nn.Module):
-    """Seen before? then how often together, then how common under the relation."""
+class Seen(Model):
+    """Whether seen before, then how often together, then how common under the relation."""
 
-    Settings: ClassVar[type[Any]] = SeenSettings
+    Settings: ClassVar[type[ModelSettings]] = SeenSettings
     reads_context = True
+    settings: SeenSettings
 
     def __init__(self, settings: SeenSettings, dataset: Dataset) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings, dataset)
         self._index = PerContext(_SeenIndex)
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        index: _SeenIndex = self._index.of(context)
+        index = self._index.of(context)
         scores = _zeros(queries, context)
         index.shares.add_to(scores, queries.relations, index.share)
         counts = index.together.counts * self.settings.together
@@ -51,36 +52,36 @@ class Seen(nn.Module):
 
 
 @dataclass(frozen=True)
-class DecayedCopySettings:
+class DecayedCopySettings(ModelSettings):
     """How the weight of a fact falls with its distance in time."""
 
     scale: float = 30.0
     """Ticks after which a fact counts 1/e as much."""
 
     lasting: float = 1e-3
-    """What every fact counts, however far away."""
+    """What every fact counts at least, however far away."""
 
     same_relation: float = 10.0
-    """How much more a fact of the query's own relation counts."""
+    """How many times as much a fact of the query's own relation counts."""
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
             raise InputError(f"decayed-copy.scale is {self.scale}; a number above 0 was expected")
 
 
-class DecayedCopy(nn.Module):
-    """The sum over the subject's facts with o of (10 if same relation)·(exp(−|Δ|/30) + 0.001)."""
+class DecayedCopy(Model):
+    """The sum of (10 if same relation else 1)·(exp(−|Δ|/30) + 0.001) over the facts of s with o."""
 
-    Settings: ClassVar[type[Any]] = DecayedCopySettings
+    Settings: ClassVar[type[ModelSettings]] = DecayedCopySettings
     reads_context = True
+    settings: DecayedCopySettings
 
     def __init__(self, settings: DecayedCopySettings, dataset: Dataset) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings, dataset)
         self._index = PerContext(lambda context: _DecayIndex(context, settings.scale))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        index: _DecayIndex = self._index.of(context)
+        index = self._index.of(context)
         scores = _zeros(queries, context)
         bonus = self.settings.same_relation - 1
         for groups, sums, keys, weight in (
@@ -98,7 +99,7 @@ class _Groups:
     """The distinct answers under each key, and the facts behind each, sorted by time."""
 
     def __init__(self, keys: Tensor, answers: Tensor, times: Tensor, num_entities: int) -> None:
-        # A graph's facts come sorted by object and time, and a stable sort leaves a group's so.
+        # A graph's facts are sorted by object and time; a stable sort keeps each group sorted.
         pairs = keys.long() * num_entities + answers
         order = torch.argsort(pairs, stable=True)
         distinct, counts = torch.unique_consecutive(pairs[order], return_counts=True)
@@ -111,16 +112,16 @@ class _Groups:
         self.of_fact = torch.repeat_interleave(counts)
 
     def add_to(self, scores: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Add a value per group to the cells of the queries that have these keys."""
+        """Add each group's value to the scores of the queries with its key."""
         rows, found = look_up(self.keys, keys.long())
         scores[rows, self.answers[found]] += values[found]
 
 
 class _DecayedSums:
-    """Σ exp(−|t − t'| / scale) over the facts t' of a group, at any t, without visiting them.
+    """Σ exp(−|t − t'| / scale) over the times t' of a group's facts, at any t, without a loop.
 
-    Seen from one fact, everything before it decays together, and so does everything after it:
-    two running sums per fact, made once, answer for every time.
+    Seen from one fact, all facts before it decay alike, and so do all facts after it: two running
+    sums per fact, computed once, are enough for every t.
     """
 
     def __init__(self, groups: _Groups, scale: float) -> None:
@@ -131,7 +132,7 @@ class _DecayedSums:
         self.after = self._running_sums(-groups.times.flip(0), groups.of_fact.flip(0)).flip(0)
 
     def _running_sums(self, times: Tensor, groups: Tensor) -> Tensor:
-        """Each fact's decayed sum over itself and those before it, by doubling the reach."""
+        """For each fact the decayed sum over it and those before it, by doubling the reach."""
         sums = torch.ones(len(times), dtype=torch.float64, device=times.device)
         reach = 1
         while reach < len(times):
@@ -147,7 +148,7 @@ class _DecayedSums:
         return torch.exp(distances.double().clamp(min=0) / -self.scale)
 
     def at(self, found: Tensor, times: Tensor) -> Tensor:
-        """The sums of these groups seen from these times."""
+        """The sums of these groups at these times."""
         keys = found * self.span + times.clamp(min=-1, max=self.span - 1)
         after = torch.searchsorted(self.keys, keys, right=True)
         has_before, has_after = after > self.groups.starts[found], after < self.groups.ends[found]
@@ -156,7 +157,7 @@ class _DecayedSums:
         before_sums = self.before[last] * self._decay(times - self.groups.times[last])
         after_sums = self.after[first] * self._decay(self.groups.times[first] - times)
         sums = torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
-        # Seven digits are kept: facts as far away must tie, in whatever order they were added.
+        # Rounded to seven digits: equal distances must tie, in whatever order they were added.
         return sums.float().double()
 
 

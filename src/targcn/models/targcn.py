@@ -1,13 +1,12 @@
-"""TARGCN: a subject is what its facts around the query's time say of it.
+"""TARGCN: a subject is described by its facts around the query's time.
 
 "A Simple But Powerful Graph Encoder for Temporal Knowledge Graph Completion" (Ding et al., 2022).
-A query's subject gets its vector from a drawn neighbourhood (sampling.py): each neighbour's
-vector and time difference through f, beside the relation, averaged. Candidates go through f too.
+The facts are sampled in graph/neighbors.py, equations 1 and 2 stand in layers/aggregators.py, Φ in
+layers/time_encoding.py and the score functions in layers/decoders.py; equation 3 is `loss`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -16,23 +15,40 @@ from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.facts.graph import TemporalGraph
-from targcn.models.contract import Queries
-from targcn.models.decoders import DECODERS, MULTIPLES, Decoder
-from targcn.models.sums import sums_and_table, weighted_sums
-from targcn.noise import combine, uniform
-from targcn.sampling import Hidden, Neighborhood, Sampling, sample
+from targcn.graph.columns import Columns
+from targcn.graph.neighbors import HiddenFacts, Neighborhood, Sampling, sample_neighbors
+from targcn.graph.queries import Queries
+from targcn.graph.random import combine, uniform
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Learner, ModelSettings, Reasons
+from targcn.models.layers.aggregators import (
+    Aggregator,
+    FusedAggregator,
+    Neighbors,
+    PlainAggregator,
+)
+from targcn.models.layers.decoders import DECODERS, MULTIPLES, Decoder
+from targcn.models.layers.time_encoding import TimeEncoding
 
-# The largest table of time codes worth making; beyond it each code is computed where it stands.
-MOST_TIME_CODES = 65_536
+# Numbers laid out at once when facts are left out in turn; bounds memory, not results.
+MOST_NUMBERS_AT_ONCE = 1 << 25
 
 
 @dataclass(frozen=True)
-class TARGCNSettings(Sampling):
-    """The architecture, and how neighbourhoods are drawn."""
+class TARGCNSettings(Sampling, ModelSettings):
+    """The architecture, and how neighbourhoods are sampled."""
 
-    size: int = 200
-    """Size of every vector."""
+    neighbors: int = 50
+    """How many facts are sampled at most (K)."""
+
+    decay: float = 2.0
+    """Ticks over which the weight of a fact falls to 1/e: exp(-|Δ| / decay)."""
+
+    window: int = 256
+    """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
+
+    dim: int = 200
+    """Numbers per vector."""
 
     steps: Literal[1, 2] = 1
     """Aggregation steps: with 2, each neighbour is first described by its own neighbourhood."""
@@ -47,261 +63,251 @@ class TARGCNSettings(Sampling):
     """Apply it inside f as well, to each neighbour and candidate."""
 
     time_encoding: Literal["difference", "absolute"] = "difference"
-    """What Φ encodes: the distance to the query's time, or the time itself (ablation)."""
+    """What Φ encodes: the difference to the query's time, or the time itself (ablation)."""
 
     time_factor: float = 1.0
-    """What one tick counts in Φ; the published code feeds hours (24) for days."""
+    """What one tick counts in Φ; the published code counts a day as 24 (hours)."""
 
     time_scaled: bool = False
-    """Multiply Φ by 1/√size, as the paper says and its code does not."""
+    """Multiply Φ by 1/√dim, as the paper says and its code does not."""
 
-    own_vector: bool = False
+    own_vector: bool = True
     """Add the subject's own vector before the activation."""
 
     own_fact: Literal["hidden", "kept"] = "hidden"
-    """A training query's own fact in its neighbourhood; kept repeats the published code."""
+    """A training query's own fact in its neighbourhood; kept: as in the published code."""
 
-    dropout: float = 0.0
+    dropout: float = 0.3
     """Share of each query vector dropped in training."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.size < 1:
-            raise InputError(f"targcn.size is {self.size}; at least 1 was expected")
+        if self.dim < 1:
+            raise InputError(f"targcn.dim is {self.dim}; at least 1 was expected")
         multiple = MULTIPLES[self.decoder]
-        if self.size % multiple:
-            below = self.size // multiple * multiple
-            sizes = " or ".join(str(size) for size in (below, below + multiple) if size)
+        if self.dim % multiple:
+            below = self.dim // multiple * multiple
+            dims = " or ".join(str(dim) for dim in (below, below + multiple) if dim)
             raise InputError(
-                f"targcn.size is {self.size}, but {self.decoder} needs a multiple of {multiple}; "
-                f"{sizes} would do"
+                f"targcn.dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
+                f"{dims} would do"
             )
         if not 0 <= self.dropout < 1:
             raise InputError(f"targcn.dropout is {self.dropout}; 0 up to below 1 was expected")
 
 
-class TARGCN(nn.Module):
-    """The encoder of the paper before a decoder that is linear in its candidates."""
+@dataclass(frozen=True, eq=False)
+class TARGCNSample(Columns):
+    """What is sampled for each query, one row per query."""
 
-    Settings: ClassVar[type[Any]] = TARGCNSettings
+    near: Neighborhood
+    # With two steps, the neighbourhood of each neighbour: per query, one row per neighbour.
+    far: Neighborhood | None = None
+    # Which numbers of the query vector dropout keeps.
+    kept: Tensor | None = None
+
+
+class TARGCN(Learner):
+    """The encoder of the paper, before a decoder that is linear in its candidates."""
+
+    Settings: ClassVar[type[ModelSettings]] = TARGCNSettings
     reads_context = True
+    settings: TARGCNSettings
 
     def __init__(self, settings: TARGCNSettings, dataset: Dataset) -> None:
-        super().__init__()
-        self.settings = settings
-        size = settings.size
+        super().__init__(settings, dataset)
+        dim = settings.dim
         self.num_relations = len(dataset.relations)
-        self.span = max(dataset.timeline.ticks.tolist(), default=0) + 1
-        self.entities = nn.Parameter(torch.randn(len(dataset.entities), size))
-        self.relations = nn.Parameter(torch.randn(2 * self.num_relations, size))
-        self.frequencies = nn.Parameter(10 ** -torch.linspace(0, 9, size))
-        self.phases = nn.Parameter(torch.zeros(size))
-        self.first = AggregationStep(size)
-        self.second = AggregationStep(size) if settings.steps == 2 else None
         self.activation = torch.tanh if settings.activation == "tanh" else torch.relu
+        self.entities = nn.Parameter(torch.randn(len(dataset.entities), dim))
+        self.relations = nn.Parameter(torch.randn(2 * self.num_relations, dim))
+        self.time_encoding = TimeEncoding(
+            dim,
+            max(dataset.timeline.ticks.tolist(), default=0) + 1,
+            settings.time_factor,
+            settings.time_scaled,
+        )
+        self.first = self._aggregator()
+        self.second = self._aggregator() if settings.steps == 2 else None
         ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
         self.largest_neighborhood = int(np.bincount(ends, minlength=1).max())
 
+    def _aggregator(self) -> Aggregator:
+        dim, own_vector = self.settings.dim, self.settings.own_vector
+        if self.settings.activation_inside:
+            return PlainAggregator(dim, own_vector, self.activation)
+        return FusedAggregator(dim, own_vector)
+
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the same query always draws the same."""
+        """One row per query, one column per entity; equal queries get the same neighbourhood."""
         return self.score(queries, self.neighborhoods(queries, context, seed=0))
 
     @property
-    def recordable(self) -> bool:
-        """Whether every step has the same shapes, so that a GPU can record one and replay it."""
+    def has_static_shapes(self) -> bool:
         settings = self.settings
         many_times = settings.time_encoding == "absolute" and settings.activation_inside
         return settings.strategy != "whole" and not many_times
 
     @property
-    def places_per_query(self) -> int:
-        """How many places `draw` fills for one query."""
+    def sample_width(self) -> int:
         neighbors = self.settings.neighbors
         if self.settings.strategy == "whole":
             neighbors = max(self.largest_neighborhood, 1)
         return neighbors if self.second is None else neighbors * (neighbors + 1)
 
-    def draw(
-        self, queries: Queries, answers: Tensor, context: TemporalGraph, seed: Tensor | int
-    ) -> tuple[Tensor, ...]:
-        """All that is random in a step: what each query sees, and what dropout leaves of it."""
-        neighborhoods = self.neighborhoods(queries, context, seed, answers)
-        drawn = [column for near in neighborhoods for column in near]
-        drawn = [column.view(len(queries), -1, column.shape[1]) for column in drawn]
-        if self.settings.dropout > 0:
-            rows = combine(seed, queries.subjects, queries.relations, queries.times)
-            columns = torch.arange(self.settings.size, device=rows.device)
-            drawn.append(uniform(rows[:, None], columns) >= self.settings.dropout)
-        return tuple(drawn)
-
-    def loss(self, queries: Queries, answers: Tensor, drawn: Sequence[Tensor]) -> Tensor:
-        """Cross-entropy of the answers against all entities (the paper's equation 3)."""
-        kept = drawn[-1] if self.settings.dropout > 0 else None
-        neighborhoods = [
-            Neighborhood(*(column.flatten(0, 1) for column in drawn[4 * step : 4 * step + 4]))
-            for step in range(self.settings.steps)
-        ]
-        return functional.cross_entropy(self.score(queries, neighborhoods, kept), answers)
+    def sample(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
+    ) -> TARGCNSample:
+        """The neighbourhoods of each query, and what dropout keeps of its vector."""
+        hidden = None
+        if self.settings.own_fact == "hidden":
+            hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
+        seen = self.neighborhoods(queries, context, seeds, hidden)
+        if self.settings.dropout == 0:
+            return seen
+        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
+        columns = torch.arange(self.settings.dim, device=rows.device)
+        kept = uniform(rows[:, None], columns) >= self.settings.dropout
+        return TARGCNSample(seen.near, seen.far, kept)
 
     def neighborhoods(
         self,
         queries: Queries,
         context: TemporalGraph,
         seed: Tensor | int,
-        answers: Tensor | None = None,
-    ) -> list[Neighborhood]:
-        """What each query sees, and with two steps what each of its neighbours sees.
+        hidden: HiddenFacts | None = None,
+    ) -> TARGCNSample:
+        """The facts that each query sees, and with two steps those that its neighbours see.
 
-        The answers of training queries are given so that their own facts can be hidden.
+        What is hidden from a query is hidden from its neighbours too: one of them may be the
+        answer, through another fact.
         """
-        hidden = None
-        if answers is not None and self.settings.own_fact == "hidden":
-            hidden = Hidden(queries.subjects, queries.relations, answers, queries.times)
-        near = sample(context, queries.subjects, queries.times, self.settings, seed, hidden)
+        how = self.settings
+        near = sample_neighbors(context, queries.subjects, queries.times, how, seed, hidden)
         if self.second is None:
-            return [near]
-        times = (near.deltas + queries.times[:, None]).flatten()
-        entities = near.entities.flatten()
-        if hidden is not None:
-            # A neighbour may be the answer, met at whatever time: it must not see the fact either.
-            hidden = hidden.repeat(near.entities.shape[1])
+            return TARGCNSample(near)
+        entities, times = near.entities.flatten(), _times_of(near, queries.times)
+        shape = near.entities.shape
         if isinstance(seed, Tensor):
-            seed = seed.repeat_interleave(near.entities.shape[1])
-        return [near, sample(context, entities, times, self.settings, seed, hidden)]
+            seed = seed.repeat_interleave(shape[1])
+        if hidden is not None:
+            hidden = hidden.repeat(shape[1])
+        far = sample_neighbors(context, entities, times, how, seed, hidden)
+        return TARGCNSample(near, far.map(lambda column: column.view(*shape, column.shape[1])))
 
-    def score(
-        self, queries: Queries, neighborhoods: list[Neighborhood], kept: Tensor | None = None
-    ) -> Tensor:
-        """Score every entity by what the queries see of their subjects.
+    def loss(self, queries: Queries, answers: Tensor, sample: TARGCNSample) -> Tensor:
+        """Equation 3: the cross-entropy of the answers against all entities."""
+        return functional.cross_entropy(self.score(queries, sample), answers)
 
-        What is the same for all candidates of a query is left out where that saves work: it
-        changes no rank and no probability.
-        """
-        vectors, table = self._encode(queries, neighborhoods)
-        if kept is not None:
-            vectors = vectors * kept / (1 - self.settings.dropout)
-        of_relation = functional.embedding(queries.relations, self.relations)
-        wanted = DECODERS[self.settings.decoder](vectors, of_relation)
+    def score(self, queries: Queries, sample: TARGCNSample) -> Tensor:
+        """The score of every entity, given what was sampled for each query."""
+        subjects, table = self.encode(queries, sample)
+        if sample.kept is not None:
+            subjects = subjects * sample.kept / (1 - self.settings.dropout)
+        relations = functional.embedding(queries.relations, self.relations)
+        wanted = DECODERS[self.settings.decoder](subjects, relations)
+        return self._score_candidates(wanted, table, queries.times)
+
+    def _score_candidates(self, wanted: Tensor, table: Tensor, times: Tensor) -> Tensor:
+        """The products of the decoded queries with each candidate f(h_o ‖ Φ(0))."""
         if not self.settings.activation_inside:
-            # A candidate is W1 h_o + c, so W1 moves into the query: no product with every entity.
+            # wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o + a number that all candidates
+            # share and that changes no rank and no probability: one product with the entity table.
             return (wanted @ self.first.entity_weight) @ table.T
-        # Candidates differ by time only through Φ(t_q), which is Φ(0) unless time is absolute.
+        entities = self.first.encode_entities(table)
         if self.settings.time_encoding == "difference":
-            codes = self.first.of_time(self.time_codes(queries.times.new_zeros(1)))
-            return wanted @ self.activation(table + codes).T
+            now = self.first.encode_time(self.time_encoding(times.new_zeros(1)))
+            return wanted @ self.activation(entities + now).T
         scores = wanted.new_empty(len(wanted), len(table))
-        for time in torch.unique(queries.times):
-            now = queries.times == time
-            candidates = self.activation(table + self.first.of_time(self.time_codes(time)))
-            scores[now] = wanted[now] @ candidates.T
+        for time in torch.unique(times):
+            rows = times == time
+            now = self.first.encode_time(self.time_encoding(time))
+            scores[rows] = wanted[rows] @ self.activation(entities + now).T
         return scores
 
-    def encode(self, queries: Queries, neighborhoods: list[Neighborhood]) -> Tensor:
-        """The vectors h_(s,t) of the queries' subjects (equations 1 and 2)."""
-        return self._encode(queries, neighborhoods)[0]
-
-    def _encode(self, queries: Queries, neighborhoods: list[Neighborhood]) -> tuple[Tensor, Tensor]:
-        """The same, and the table that candidates are made of: W1 h of every entity, or h."""
-        near = neighborhoods[0]
-        if self.second is None:
+    def encode(self, queries: Queries, sample: TARGCNSample) -> tuple[Tensor, Tensor]:
+        """The vectors h_(s,t) of the queries' subjects, and the entity table to go on with."""
+        near = sample.near
+        if self.second is None or sample.far is None:
             return self._aggregate(self.first, queries.subjects, queries.times, near)
-        times = (near.deltas + queries.times[:, None]).flatten()
-        entities = near.entities.flatten()
-        inner, table = self._aggregate(self.first, entities, times, neighborhoods[1])
-        vectors = inner.view(*near.entities.shape, self.settings.size)
+        entities, times = near.entities.flatten(), _times_of(near, queries.times)
+        far = sample.far.map(lambda column: column.flatten(0, 1))
+        inner, table = self._aggregate(self.first, entities, times, far)
+        vectors = inner.view(*near.entities.shape, self.settings.dim)
         outer, _ = self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
         return outer, table
 
     def _aggregate(
         self,
-        step: "AggregationStep",
+        step: Aggregator,
         subjects: Tensor,
         times: Tensor,
         near: Neighborhood,
         vectors: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """One step: the mean over each neighbourhood, or the subject alone where it is empty.
-
-        Neighbours are rows of the entity table unless they have `vectors` of their own. One place
-        more than the facts drawn holds the subject itself, as it is met now: it counts only where
-        it is alone.
-        """
-        counts = near.filled.sum(1, keepdim=True)
-        alone = counts == 0
-        shares = near.filled.to(self.entities.dtype) / counts.clamp(min=1)
-        weights = torch.cat([shares, alone], dim=1)
-        entities = torch.cat([near.entities, subjects[:, None]], dim=1)
+        """One step. Neighbours are rows of the entity table, or have `vectors` of their own."""
         moments = functional.pad(near.deltas, (0, 1))
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
-        codes, index = self._code_table(moments)
-        table: Tensor = self.entities
-        own = None
-        if vectors is not None:
-            vectors = torch.cat([vectors, self.entities[subjects[:, None]]], dim=1)
-        if self.settings.activation_inside:
-            if vectors is None:
-                table = step.of_entity(self.entities)
-                of_entity = functional.embedding(entities, table)
-            else:
-                of_entity = step.of_entity(vectors)
-            neighbors = self.activation(of_entity + step.of_time(codes)[index])
-            inside = torch.einsum("bk,bkd->bd", weights, neighbors)
-        else:
-            # f is linear, so the mean goes first: no matrix product per neighbour.
-            if vectors is None:
-                rows = subjects if self.settings.own_vector else subjects[:0]
-                mean, own, table = sums_and_table(self.entities, entities, weights, rows)
-            else:
-                mean = torch.einsum("bk,bkd->bd", weights, vectors)
-            inside = step.inner(torch.cat([mean, weighted_sums(codes, index, weights)], dim=1))
-        around = step.mix(inside, weighted_sums(self.relations, near.relations, shares))
-        if self.settings.own_vector:
-            around = around + (self.entities[subjects] if own is None else own)
-        if self.settings.activation_inside:
-            return torch.where(alone, inside, self.activation(around)), table
-        return self.activation(torch.where(alone, inside, around)), table
+        code_table, codes = self.time_encoding.look_up(moments)
+        neighbors = Neighbors(
+            subjects,
+            near.entities,
+            near.relations,
+            codes,
+            near.filled,
+            self.entities,
+            self.relations,
+            code_table,
+            vectors,
+        )
+        aggregated, table = step(neighbors)
+        return self.activation(aggregated), table
 
-    def time_codes(self, moments: Tensor) -> Tensor:
-        """Φ: one cosine per coordinate, its frequency and phase learned."""
-        angles = moments[..., None] * (self.frequencies * self.settings.time_factor) + self.phases
-        codes = torch.cos(angles)
-        return codes / self.settings.size**0.5 if self.settings.time_scaled else codes
+    @torch.no_grad()
+    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
+        """The sampled facts of the subject, each left out in turn while the others stay."""
+        answers = torch.tensor([answer], device=query.subjects.device)
+        hidden = HiddenFacts(query.subjects, query.relations, answers, query.times)
+        seen = self.neighborhoods(query, context, 0, hidden)
+        scores = self.score(query, seen)
+        places = seen.near.filled[0].nonzero().flatten()
+        without = [
+            _probabilities(self._scores_without_each(query, seen, part), answer)
+            for part in torch.split(places, self._variants_at_once(seen))
+        ]
+        near = seen.near.map(lambda column: column[0, places])
+        others, subjects = near.entities.long(), query.subjects.expand(len(places))
+        # Neighbours come in to the subject; the reciprocal of a fact is turned back into it.
+        incoming = near.relations < self.num_relations
+        return Reasons(
+            subjects=torch.where(incoming, others, subjects),
+            relations=near.relations.long() % self.num_relations,
+            objects=torch.where(incoming, subjects, others),
+            times=query.times + near.deltas,
+            effects=_probabilities(scores, answer) - torch.cat(without),
+            scores=scores[0],
+        )
 
-    def _code_table(self, moments: Tensor) -> tuple[Tensor, Tensor]:
-        """Codes and where each moment finds its own: every difference of the timeline at once."""
-        fits = 2 * self.span - 1 <= min(MOST_TIME_CODES, moments.numel())
-        if fits and (self.training or bool((moments.abs() < self.span).all())):
-            table = torch.arange(1 - self.span, self.span, device=moments.device)
-            return self.time_codes(table), moments + (self.span - 1)
-        if moments.is_cuda and self.training:
-            # A step that is recorded must not ask how many there are.
-            index = torch.arange(moments.numel(), device=moments.device)
-            return self.time_codes(moments.flatten()), index.view_as(moments)
-        distinct, index = torch.unique(moments, return_inverse=True)
-        return self.time_codes(distinct), index
+    def _scores_without_each(self, query: Queries, seen: TARGCNSample, places: Tensor) -> Tensor:
+        """The scores of one query, in each row without the fact in one of these places."""
+        rows = places.new_zeros(len(places))
+        variants = seen[rows]
+        variants.near.filled[torch.arange(len(places), device=places.device), places] = False
+        return self.score(query[rows], variants)
+
+    def _variants_at_once(self, seen: TARGCNSample) -> int:
+        """How many variants of one query's sample are scored together."""
+        num_places = sum(column.numel() for column in seen.tensors()) // 4
+        # The plain aggregator lays out several vectors for every place.
+        per_place = 8 * self.settings.dim if self.settings.activation_inside else 1
+        return max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + per_place * num_places), 1)
 
 
-class AggregationStep(nn.Module):
-    """f(h_e ‖ Φ) = W1 h_e + W2 Φ + a, then W(· ‖ h_r) + b, each part where it is needed."""
+def _times_of(near: Neighborhood, times: Tensor) -> Tensor:
+    """The time of every fact, the places of all queries in one row."""
+    return (near.deltas + times[:, None]).flatten()
 
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.inner = nn.Linear(2 * size, size)
-        self.outer = nn.Linear(2 * size, size)
-        nn.init.xavier_normal_(self.outer.weight)
-        self.size = size
 
-    @property
-    def entity_weight(self) -> Tensor:
-        return self.inner.weight.narrow(1, 0, self.size)
-
-    def of_entity(self, vectors: Tensor) -> Tensor:
-        return functional.linear(vectors, self.entity_weight)
-
-    def of_time(self, codes: Tensor) -> Tensor:
-        return functional.linear(codes, self.inner.weight[:, self.size :], self.inner.bias)
-
-    def mix(self, inside: Tensor, relations: Tensor) -> Tensor:
-        mixed: Tensor = self.outer(torch.cat([inside, relations], dim=-1))
-        return mixed
+def _probabilities(scores: Tensor, answer: int) -> Tensor:
+    return scores.log_softmax(1)[:, answer].exp().double()

@@ -1,4 +1,4 @@
-"""TComplEx: score = Re Σ s ⊙ (r ⊙ τ) ⊙ conj(o), τ a vector of the time.
+"""TComplEx: score = Re Σ s ⊙ (r ⊙ τ) ⊙ conj(o), where τ is the time's vector.
 
 "Tensor Decompositions for Temporal Knowledge Base Completion" (Lacroix et al., 2020).
 """
@@ -6,9 +6,9 @@
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import complex_product, in_parts
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
+from targcn.models.layers.arithmetic import complex_product, in_parts
 
 
 class TComplEx(Factorization):

@@ -1,7 +1,8 @@
 """TCompoundE: score = Σ (s + b_r) ⊙ ((a_r + a_τ) ⊙ c_τ) ⊙ o.
 
 "Simple but Effective Compound Geometric Operations for Temporal Knowledge Graph Completion"
-(Ying et al., 2024). Relations translate and scale, times translate the scale and scale it.
+(Ying et al., 2024). A relation translates and scales the subject; a time shifts and scales that
+scale.
 """
 
 import math
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
 
 

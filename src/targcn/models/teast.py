@@ -1,4 +1,4 @@
-"""TeAST: score = Re Σ s ⊙ ρ ⊙ conj(o), ρ = πr ⊙ τ + a spiral's phase that belongs to the time.
+"""TeAST: score = Re Σ s ⊙ ρ ⊙ conj(o), where ρ = πr ⊙ τ + the time's phase on a spiral.
 
 "TeAST: Temporal Knowledge Graph Embedding via Archimedean Spiral Timeline" (Li et al., 2023).
 """
@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import complex_product, in_parts
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
+from targcn.models.layers.arithmetic import complex_product, in_parts
 
 
 class TeAST(Factorization):
-    """TComplEx with relations on a spiral: each time also adds a phase of its own."""
+    """TComplEx with relations on a spiral: each time adds a phase as well."""
 
     # A time has a complex number τ and two phases.
     time_parts = 4

@@ -5,24 +5,25 @@ Embeddings" (Xu et al., 2021). A number has four parts: 1, e₁, e₂ and e₁�
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import in_parts
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
+from targcn.models.base import ModelSettings
 from targcn.models.factorization import Factorization, FactorSettings
+from targcn.models.layers.arithmetic import in_parts
 
 
 @dataclass(frozen=True)
 class TeLMSettings(FactorSettings):
-    """A warm-up beside what all factorisation models have."""
+    """The settings of all factorisation models, and those of TeLM."""
 
-    warm_up: int = 0
-    """First epochs, in which 1 and e₁₂ learn alone, as the complex numbers they are."""
+    warm_up: int = 15
+    """Initial epochs in which only 1 and e₁₂ are used, which make complex numbers."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -31,49 +32,49 @@ class TeLMSettings(FactorSettings):
 
 
 class TeLM(Factorization):
-    """Multivectors; from one time to the next they are to change by a learned step."""
+    """Multivectors; from one time to the next they should change by a learned step."""
 
-    Settings: ClassVar[type[Any]] = TeLMSettings
+    Settings: ClassVar[type[ModelSettings]] = TeLMSettings
     parts = 4
-    # The powers of changes are taken of pairs: 1 with e₂, e₁ with e₁₂.
+    # The powers of changes are those of pairs: 1 with e₂, e₁ with e₁₂.
     time_parts = 2
     settings: TeLMSettings
 
     def add_tables(self, dataset: Dataset) -> None:
-        # What counts of 1, e₁, e₂ and e₁₂.
-        self.register_buffer("counting", torch.ones(4))
-        self.counting: Tensor
+        # 1 for each of the parts 1, e₁, e₂ and e₁₂ that is in use, else 0.
+        self.register_buffer("in_use", torch.ones(4))
+        self.in_use: Tensor
         if self.settings.warm_up:
             with torch.no_grad():
-                self.entities.view(-1, 4, self.settings.rank)[:, 1:3] = 0
+                self.entities.view(-1, 4, self.settings.dim)[:, 1:3] = 0
         self.relations = self.table(2 * self.num_relations, 4)
         self.times = self.time_table(dataset, 4)
-        # Only the regulariser knows it: without one there is nothing to learn.
+        # Only the regulariser uses it: without that there is nothing to learn.
         learned = self.settings.time_weight > 0
-        self.step = nn.Parameter(torch.zeros(4 * self.settings.rank), requires_grad=learned)
+        self.step = nn.Parameter(torch.zeros(4 * self.settings.dim), requires_grad=learned)
 
-    def begin_epoch(self, epoch: int) -> None:
-        """Let e₁ and e₂ count once the warm-up is over."""
-        self.counting[1:3] = float(epoch >= self.settings.warm_up)
+    def start_epoch(self, epoch: int) -> None:
+        """Use e₁ and e₂ once the warm-up is over."""
+        self.in_use[1:3] = float(epoch >= self.settings.warm_up)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)
-        timed = geometric_product(self.part(relations), self.part(self.times(queries.times)))
-        one, e1, e2, e12 = geometric_product(self.part(subjects), timed).chunk(4, dim=-1)
+        timed = geometric_product(self.mask(relations), self.mask(self.times(queries.times)))
+        one, e1, e2, e12 = geometric_product(self.mask(subjects), timed).chunk(4, dim=-1)
         return torch.cat([one, -e1, -e2, e12], dim=-1), [in_parts(timed, 4)]
 
-    def part(self, multivectors: Tensor) -> Tensor:
-        """What counts of them."""
-        parts = multivectors.view(-1, 4, self.settings.rank) * self.counting[:, None]
+    def mask(self, multivectors: Tensor) -> Tensor:
+        """The multivectors with 0 in the parts that are not in use."""
+        parts = multivectors.view(-1, 4, self.settings.dim) * self.in_use[:, None]
         return parts.view_as(multivectors)
 
     def time_changes(self) -> Tensor:
-        """The changes less the learned step."""
-        return self.part(super().time_changes() - self.step)
+        """The changes minus the learned step."""
+        return self.mask(super().time_changes() - self.step)
 
 
 def geometric_product(one: Tensor, other: Tensor) -> Tensor:
-    """Multivectors multiplied, their four parts lying side by side.
+    """The product of multivectors, whose four parts lie one after another.
 
     >>> e1, e2 = torch.tensor([0.0, 1, 0, 0]), torch.tensor([0.0, 0, 1, 0])
     >>> geometric_product(e1, e2).tolist(), geometric_product(e1, e1).tolist()

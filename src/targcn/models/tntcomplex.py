@@ -1,4 +1,4 @@
-"""TNTComplEx: score = Re Σ s ⊙ (r ⊙ τ + r′) ⊙ conj(o), r′ a relation's part that time leaves alone.
+"""TNTComplEx: score = Re Σ s ⊙ (r ⊙ τ + r′) ⊙ conj(o), where r′ does not depend on the time.
 
 "Tensor Decompositions for Temporal Knowledge Base Completion" (Lacroix et al., 2020).
 """
@@ -6,15 +6,15 @@
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
-from targcn.models.arithmetic import complex_product, in_parts
-from targcn.models.contract import Queries
+from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
+from targcn.models.layers.arithmetic import complex_product, in_parts
 
 
 class TNTComplEx(Factorization):
-    """TComplEx and ComplEx over the same entities, added."""
+    """The sum of TComplEx and ComplEx over the same entities."""
 
-    # Subject and object stand in both sums, so that their powers count twice.
+    # Subject and object are factors of both, so their powers count twice.
     entity_share = 2.0
 
     def add_tables(self, dataset: Dataset) -> None:

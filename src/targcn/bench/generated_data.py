@@ -1,0 +1,126 @@
+"""Generated data sets of any size, whose entities and relations follow Zipf's law."""
+
+import math
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from targcn.bench.measure import Row, peak_bytes
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.timeline import Timeline, calendar_value
+from targcn.facts.vocabulary import Vocabulary
+
+# Rows generated at once; bounds the memory needed beside the facts themselves.
+CHUNK = 1 << 22
+FIRST_DAY = "2000-01-01"
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The size of a generated data set; the same shape always gives the same facts."""
+
+    facts: int = 100_000
+    entities: int = 10_000
+    relations: int = 200
+    days: int = 365
+    # The n-th most frequent entity or relation occurs n^-skew times as often as the first.
+    skew: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        least = {"facts": 10, "entities": 2, "relations": 1, "days": 1, "seed": 0}
+        for name, count in least.items():
+            found = getattr(self, name)
+            if not count <= found <= MOST:
+                raise InputError(f"{name} is {found}; {count} up to {MOST:,} was expected")
+        if not 0 <= self.skew < math.inf:
+            raise InputError(f"skew is {self.skew}; 0 (all alike) or more was expected")
+
+
+class ZipfLaw:
+    """Samples ids whose frequencies fall with a power of their rank; the ranks are random."""
+
+    def __init__(self, num_ids: int, skew: float, random: np.random.Generator) -> None:
+        self.random = random
+        self.ids = random.permutation(np.arange(num_ids, dtype=np.int32))
+        # Most ids of a steep law are too rare to have a frequency at all.
+        with np.errstate(under="ignore"):
+            frequencies = np.arange(1, num_ids + 1, dtype=np.float64) ** -skew
+        self.cumulative = np.cumsum(frequencies)
+
+    def sample(self, count: int) -> NDArray[np.int32]:
+        masses = self.random.random(count) * self.cumulative[-1]
+        ranks = np.searchsorted(self.cumulative, masses, side="right")
+        sampled: NDArray[np.int32] = self.ids[np.minimum(ranks, len(self.ids) - 1)]
+        return sampled
+
+
+def generate(shape: Shape, split: bool = True) -> Dataset:
+    """A data set of this shape, 80 % train, 10 % valid, 10 % test, or all train.
+
+    >>> dataset = generate(Shape(facts=100, entities=5, relations=2, days=9))
+    >>> [len(facts) for facts in dataset.splits.values()], len(dataset.entities)
+    ([80, 10, 10], 5)
+    """
+    random = np.random.default_rng(shape.seed)
+    entities = ZipfLaw(shape.entities, shape.skew, random)
+    relations = ZipfLaw(shape.relations, shape.skew, random)
+    tenth = shape.facts // 10 if split else 0
+
+    def make_facts(count: int) -> Facts:
+        columns = np.empty((4, count), dtype=np.int32)
+        for first in range(0, count, CHUNK):
+            part = columns[:, first : first + CHUNK]
+            num_rows = part.shape[1]
+            part[0], part[2] = entities.sample(num_rows), entities.sample(num_rows)
+            part[1] = relations.sample(num_rows)
+            part[3] = random.integers(0, shape.days, num_rows, dtype=np.int32)
+        columns.setflags(write=False)
+        return Facts(columns)
+
+    sizes = (shape.facts - 2 * tenth, tenth, tenth)
+    train, valid, test = map(make_facts, sizes)
+    seen = np.zeros(shape.days, dtype=bool)
+    for facts in (train, valid, test):
+        seen[facts.times] = True
+    return Dataset(
+        "generated",
+        Vocabulary("entity", [str(number) for number in range(shape.entities)]),
+        Vocabulary("relation", [str(number) for number in range(shape.relations)]),
+        Timeline.of("day", calendar_value(FIRST_DAY, "day"), True, np.flatnonzero(seen)),
+        {"train": train, "valid": valid, "test": test},
+        ("generated at random; duplicates are kept",),
+    )
+
+
+def generate_into(folder: str, shape: dict[str, Any]) -> Row:
+    """Write a data set, all of it train, as a prepared folder; for a process of its own."""
+    begin = time.perf_counter()
+    dataset = generate(Shape(**shape), split=False)
+    generated = time.perf_counter()
+    dataset.save(folder)
+    return {
+        "generate_seconds": generated - begin,
+        "save_seconds": time.perf_counter() - generated,
+        "generate_peak_bytes": peak_bytes(),
+    }
+
+
+def open_source(source: Dataset | Shape) -> tuple[Dataset, Row]:
+    """The data set itself, and its description for a result."""
+    dataset = generate(source) if isinstance(source, Shape) else source
+    description: dict[str, Any] = {
+        "name": dataset.name,
+        "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
+        "num_entities": len(dataset.entities),
+        "num_relations": len(dataset.relations),
+        "num_times": len(dataset.timeline.ticks),
+    }
+    if isinstance(source, Shape):
+        description["shape"] = asdict(source)
+    return dataset, description

@@ -1,0 +1,166 @@
+"""What every benchmark needs: a clock, the peak of memory, a fresh process, the result.
+
+Torch is imported only where a device is given, so that a benchmark of what does without torch does
+without it too.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import targcn
+from targcn.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import device as Device  # noqa: N812
+
+Row = dict[str, Any]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a benchmark found."""
+
+    bench: str
+    arguments: Mapping[str, Any]
+    data: Mapping[str, Any]
+    # The GPU by name, or the processor and how many threads were used.
+    device: str
+    rows: Sequence[Row]
+    # Figures over all rows.
+    summary: Mapping[str, float] = field(default_factory=dict)
+    # What a reader has to know: what was left out, what was scaled.
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as plain data for json.dumps."""
+        return {
+            "bench": self.bench,
+            "arguments": dict(self.arguments),
+            "data": dict(self.data),
+            "device": self.device,
+            "versions": {
+                "targcn": targcn.__version__,
+                "python": platform.python_version(),
+                "torch": version("torch"),
+                "numpy": version("numpy"),
+            },
+            "rows": [dict(row) for row in self.rows],
+            "summary": dict(self.summary),
+            "notes": list(self.notes),
+        }
+
+
+def clock(device: "Device") -> float:
+    """Seconds since some moment, once the device has done all it was told to."""
+    if device.type == "cuda":
+        import torch
+
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+def forget_peak(device: "Device | None" = None) -> None:
+    """Let the peak of memory start from what is held now, where the system allows it."""
+    if device is not None and device.type == "cuda":
+        import torch
+
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+        torch.cuda.reset_peak_memory_stats(device)
+        return
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes(device: "Device | None" = None) -> int:
+    """The most memory held: allocated on a GPU, resident elsewhere.
+
+    On Linux not what getrusage says, which begins with the peak of the parent process.
+    """
+    if device is not None and device.type == "cuda":
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(device))
+    try:
+        status = Path("/proc/self/status").read_text()
+        return 1024 * int(status.split("VmHWM:")[1].split()[0])
+    except (OSError, IndexError):
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def describe_machine(device: "Device | None" = None) -> str:
+    """The device in words, for people who compare times."""
+    if device is not None and device.type == "cuda":
+        import torch
+
+        return torch.cuda.get_device_name(device)
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    if device is None:
+        return f"{model}, {os.cpu_count()} cores"
+    import torch
+
+    return f"{model}, {torch.get_num_threads()} threads"
+
+
+def run_apart(module: str, function: str, **arguments: Any) -> Row:
+    """The result of a function of this package, run in a process whose memory is its own."""
+    code = "from targcn.bench.measure import answer_parent; answer_parent()"
+    process = subprocess.run(
+        [sys.executable, "-c", code, module, function, json.dumps(arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        check=False,
+    )
+    if process.returncode:
+        raise InputError(
+            f"the process that was to be measured ended with {process.returncode}; where nothing "
+            "is said above, memory is likely to have run out: ask for less"
+        )
+    answer: Row = json.loads(process.stdout)
+    if "error" in answer:
+        raise InputError(answer["error"])
+    return answer
+
+
+def answer_parent() -> None:
+    """The other end of `run_apart`."""
+    module, function, arguments = sys.argv[1:]
+    try:
+        answer = getattr(import_module(module), function)(**json.loads(arguments))
+    except InputError as error:
+        answer = {"error": str(error)}
+    print(json.dumps(answer))
+
+
+def environment() -> dict[str, str]:
+    """The variables of a process that is to find this very package."""
+    here = str(Path(targcn.__file__).parents[1])
+    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def check_at_least(least: int, **counts: int) -> None:
+    """Refuse counts that are too small, naming the first."""
+    for name, count in counts.items():
+        if count < least:
+            raise InputError(f"{name} is {count}; at least {least} was expected")

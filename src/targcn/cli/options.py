@@ -1,0 +1,101 @@
+"""What several commands share: options, opening a source, loading a run, training progress."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from targcn.errors import InputError
+from targcn.facts.read_options import ReadOptions
+from targcn.output.terminal import download_progress, say, text_progress
+
+if TYPE_CHECKING:
+    from targcn.facts.dataset import Dataset
+    from targcn.runs.run import Run
+    from targcn.training.progress import ProgressCallback, TrainingProgress
+
+HowToRead = Annotated[ReadOptions, Parameter(name="*")]
+AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
+Context = Annotated[
+    Literal["train", "train+valid"], Parameter(help="The facts that the model may see.")
+]
+ContextOfSplit = Annotated[
+    Literal["train", "train+valid"] | None,
+    Parameter(help="The facts that the model may see; default: train, and train+valid for test."),
+]
+Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
+
+
+def open_source(source: str, options: ReadOptions | None) -> "Dataset":
+    from targcn.facts.open import open_dataset
+
+    with download_progress() as progress:
+        return open_dataset(source, options, progress)
+
+
+def require_folder(folder: Path) -> None:
+    if not folder.exists():
+        raise InputError(f"there is no run {folder}; 'targcn train --out {folder}' makes one")
+
+
+def load_folder(folder: Path) -> "Run":
+    require_folder(folder)
+    from targcn.runs.store import load_run
+
+    run = load_run(folder)
+    warn_if_unfinished(folder)
+    return run
+
+
+def warn_if_in_context(split: str, context: str | None, reads_context: bool = True) -> None:
+    """Say so if the model may see, or was trained on, the very facts it is asked about."""
+    if split == "train" or (reads_context and split in (context or "").split("+")):
+        say(
+            f"the model has seen the {split} facts that it is asked about: these figures show what "
+            "it remembers, not what it can predict"
+        )
+
+
+def warn_if_unfinished(folder: Path) -> None:
+    """Say so if the training of a run was stopped."""
+    from targcn.runs.store import read_record
+
+    record = read_record(folder)
+    if record is not None and not record.finished:
+        moment = "its end" if record.best_epoch else "its first validation, with initial weights"
+        say(f"{folder} was stopped before {moment}; go on with: targcn train --resume {folder}")
+
+
+@contextmanager
+def training_progress() -> Iterator["ProgressCallback | None"]:
+    """A bar with epoch, rate, time left, loss and the latest validation."""
+    with text_progress() as update:
+        if update is None:
+            yield None
+            return
+
+        def report(progress: "TrainingProgress") -> None:
+            done = progress.epoch * progress.num_steps + progress.step
+            total = progress.num_epochs * progress.num_steps
+            update(done, total, describe_progress(progress))
+
+        yield report
+
+
+def describe_progress(progress: "TrainingProgress") -> str:
+    """How far a training is, in words."""
+    from datetime import timedelta
+
+    words = [
+        f"epoch {min(progress.epoch + 1, progress.num_epochs)}/{progress.num_epochs}",
+        f"{progress.queries_per_second:,.0f} queries/s",
+        f"{timedelta(seconds=round(progress.seconds_left))} left",
+    ]
+    if progress.loss is not None:
+        words.append(f"loss {progress.loss:.3f}")
+    if progress.validation is not None:
+        mrr = progress.validation.metrics["time-aware"]["both"]["mrr"]
+        words.append(f"valid time-aware MRR {mrr:.3f}")
+    return ", ".join(words)

@@ -1,0 +1,157 @@
+"""`targcn train`: from a data set to a run folder."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from targcn.cli.evaluate import show_report
+from targcn.cli.options import Device, HowToRead, open_source, training_progress
+from targcn.errors import InputError
+from targcn.facts.read_options import ReadOptions
+from targcn.output.terminal import count_progress, say, show
+
+if TYPE_CHECKING:
+    from targcn.runs.run import Run
+
+
+def train(
+    source: str = "congress",
+    *,
+    model: str = "targcn",
+    recipe: str = "default",
+    out: Path | None = None,
+    resume: Path | None = None,
+    seed: int = 0,
+    device: Device = "auto",
+    tensorboard: Annotated[bool, Parameter(negative="")] = False,
+    read: HowToRead | None = None,
+    **settings: str,
+) -> None:
+    """Train a model and keep it in a run folder, with its figures on the valid split.
+
+    Parameters
+    ----------
+    source
+        A name, a folder, or a file.
+    model
+        What to train (see `models`).
+    recipe
+        The recipe whose settings to take (see `models NAME`).
+    out
+        The run folder to write; it must not exist. Default: a new one under runs/.
+    resume
+        A run folder whose training was stopped and is to go on.
+    seed
+        Seed of everything random.
+    tensorboard
+        Write curves for TensorBoard into a folder beside the run's.
+    settings
+        Any setting of the model or its training (see `models NAME`).
+    """
+    from targcn.models.registry import find_model
+
+    if resume is not None:
+        given = (source, model, recipe, out, seed, read or ReadOptions(), settings)
+        if given != ("congress", "targcn", "default", None, 0, ReadOptions(), {}):
+            raise InputError(
+                f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
+                "--recipe, --out, --seed and all settings"
+            )
+    _check_settings(model, find_model(model).Settings, settings)
+    from targcn.distributed import join_process_group, was_restarted
+    from targcn.files import require_absent
+    from targcn.training.fit import fit
+    from targcn.training.fit import resume as go_on
+    from targcn.training.signals import TrainingStopped
+
+    with join_process_group(device) as (processes, place):
+        [restarted] = processes.any_process(was_restarted())
+        if resume is None:
+            if processes.size > 1 and out is None:
+                raise InputError(
+                    "several processes were started without --out; name a folder, so that they "
+                    "find the run again if one of them has to be restarted"
+                )
+            # The main process first: what it downloads, the others find.
+            for is_main in (True, False):
+                with processes.barrier():
+                    if processes.is_main is is_main:
+                        if is_main and out is not None and not restarted:
+                            require_absent(out)
+                        dataset = open_source(source, read)
+        out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
+        try:
+            with training_progress() as progress:
+                with processes.barrier():
+                    if tensorboard and processes.is_main:
+                        from targcn.training.tensorboard import write_curves
+
+                        # Beside the run folder, which training makes whole.
+                        curves = Path(f"{out.resolve()}-tensorboard")
+                        progress = write_curves(curves, also=progress)
+                if resume is not None:
+                    run = go_on(resume, device=place, progress=progress, processes=processes)
+                else:
+                    options: dict[str, Any] = dict(settings)
+                    run = fit(
+                        dataset,
+                        model,
+                        recipe=recipe,
+                        seed=seed,
+                        out=out,
+                        device=place,
+                        progress=progress,
+                        processes=processes,
+                        restarted=restarted,
+                        **options,
+                    )
+        except TrainingStopped as stopped:
+            with processes.barrier():
+                say(f"{stopped}; go on with: targcn train --resume {out}")
+            sys.exit(130)
+    if processes.is_main:
+        _show_trained(run, out, device)
+
+
+def _show_trained(run: "Run", out: Path, device: str) -> None:
+    """Show the validation of a run; one that was not trained is validated now."""
+    report = run.validation
+    if report is None and len(run.dataset.valid):
+        from targcn.runs.evaluate import evaluate
+        from targcn.runs.store import write_result
+
+        with count_progress("evaluating valid", "queries") as progress:
+            report = evaluate(run, split="valid", context="train", device=device, progress=progress)
+        write_result(run, out, [report])
+    if report is not None:
+        show_report(report)
+    show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
+
+
+def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
+    """Refuse, before any data is read, an option that neither `train` nor the model knows."""
+    from dataclasses import fields
+
+    from targcn.facts.vocabulary import suggest
+    from targcn.recipes.training_settings import TrainingSettings
+
+    settings = [field.name for field in (*fields(known), *fields(TrainingSettings))]
+    for written in given:
+        name = written.replace("-", "_")
+        if name not in settings:
+            own = ("model", "recipe", "out", "resume", "seed", "device", "tensorboard")
+            options = [*own, *(field.name for field in fields(ReadOptions))]
+            nearest = suggest(name, settings + options, limit=1)
+            option = nearest[0].replace("_", "-") if nearest else ""
+            hint = f"did you mean --{option}?" if nearest else f"see 'targcn models {model}'"
+            raise InputError(f"--{written} is no option of {model}; {hint}")
+
+
+def _free_folder(parent: Path, name: str) -> Path:
+    numbered = (
+        parent / (name if number == 1 else f"{name}-{number}") for number in range(1, 10**6)
+    )
+    return next(folder for folder in numbered if not folder.exists())

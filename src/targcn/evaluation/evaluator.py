@@ -1,0 +1,110 @@
+"""The one evaluator of every model: scores, ranks, metrics.
+
+It takes a data set and a setting once and then evaluates any number of models, ranking under the
+raw, static and time-aware filters side by side. It knows nothing about the kind of model.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.errors import InputError
+from targcn.evaluation.filters import FILTERS, Filter, known_answers
+from targcn.evaluation.metrics import compute_metrics, mrr_interval
+from targcn.evaluation.ranking import TIES, Progress, rank_targets
+from targcn.evaluation.report import Report, Setting, Side
+from targcn.facts.dataset import SPLITS, Dataset
+from targcn.graph.queries import queries_of
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Model
+
+
+class Evaluator:
+    """Everything about a setting that does not depend on the model."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        setting: Setting,
+        device: torch.device,
+        processes: ProcessGroup = SINGLE_PROCESS,
+    ) -> None:
+        if setting.split not in SPLITS:
+            known = ", ".join(SPLITS)
+            raise InputError(f"split {setting.split!r} is unknown; choose one of {known}")
+        if setting.ties not in TIES:
+            raise InputError(f"ties {setting.ties!r} is unknown; choose one of {', '.join(TIES)}")
+        self.dataset, self.setting, self.device = dataset, setting, device
+        self.processes = processes
+        self.facts = dataset.splits[setting.split]
+        if len(self.facts) == 0:
+            raise InputError(
+                f"{dataset.name} has no facts in its {setting.split} split; nothing to evaluate"
+            )
+        self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
+        self.known = known_answers(dataset, device)
+        queries, targets = queries_of(self.facts, len(dataset.relations))
+        self.num_queries = len(queries)
+        mine = processes.shard(torch.arange(len(queries)))
+        self.queries, self.targets = queries[mine].to(device), targets[mine].to(device)
+
+    def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
+        """The report of a model, which is named in it."""
+        return self.summarize(self.ranks(model, progress), name)
+
+    def ranks(self, model: Model, progress: Progress | None = None) -> dict[Filter, Tensor]:
+        """The ranks under every filter: of each fact's object, then of each fact's subject."""
+        model = model.to(self.device)
+        with self.processes.barrier():
+            mine = rank_targets(
+                model,
+                self.queries,
+                self.targets,
+                self.graph,
+                self.known,
+                self.setting.ties,
+                progress,
+            )
+        return {
+            which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
+        }
+
+    def summarize(self, ranks: Mapping[Filter, Tensor], name: str) -> Report:
+        """The report of these ranks."""
+        num_facts = len(self.facts)
+        sides: dict[Side, slice] = {
+            "both": slice(None),
+            "object": slice(0, num_facts),
+            "subject": slice(num_facts, None),
+        }
+        relations = torch.from_numpy(self.facts.relations.astype("int64")).repeat(2)
+        order, counts = relations.argsort(stable=True), torch.bincount(relations).tolist()
+        by_relation = {which: torch.split(ranks[which][order], counts) for which in FILTERS}
+        return Report(
+            dataset=self.dataset.name,
+            model=name,
+            setting=self.setting,
+            num_queries=self.num_queries,
+            metrics={
+                which: {side: compute_metrics(ranks[which][rows]) for side, rows in sides.items()}
+                for which in FILTERS
+            },
+            mrr_interval={
+                which: {
+                    side: mrr_interval(ranks[which][rows].view(2 if side == "both" else 1, -1))
+                    for side, rows in sides.items()
+                }
+                for which in FILTERS
+            },
+            by_relation={
+                self.dataset.relations.names[relation]: {
+                    which: compute_metrics(by_relation[which][relation])
+                    | {"num_queries": float(count)}
+                    for which in FILTERS
+                }
+                for relation, count in enumerate(counts)
+                if count
+            },
+        )

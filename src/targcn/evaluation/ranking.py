@@ -1,0 +1,125 @@
+"""Ranks from scores: how many entities stand above the target, and how ties count.
+
+The target's score is gathered from the same row as its rivals' scores. Known answers are filtered
+by subtracting them from the counts.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from targcn.devices import available_bytes, is_out_of_memory
+from targcn.errors import InputError
+from targcn.evaluation.filters import Filter, KnownAnswers
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Model
+
+Ties = Literal["optimistic", "mean", "pessimistic"]
+TIES: Final[tuple[Ties, ...]] = ("optimistic", "mean", "pessimistic")
+# The share of its equals that a target is ranked behind.
+SHARE_OF_TIES: Final[Mapping[Ties, float]] = {"optimistic": 0.0, "mean": 0.5, "pessimistic": 1.0}
+# A larger batch of scores is hardly faster and needs more memory; a CPU's should fit its cache.
+MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
+
+# Done so far, and in all.
+Progress = Callable[[int, int], None]
+
+
+def rank_targets(
+    model: Model,
+    queries: Queries,
+    targets: Tensor,
+    context: TemporalGraph,
+    known: Mapping[Filter, KnownAnswers],
+    ties: Ties,
+    progress: Progress | None = None,
+) -> dict[Filter, Tensor]:
+    """The rank of each target among all entities, under every filter; on the CPU, as doubles.
+
+    Batches are as large as memory comfortably holds; one that does not fit after all is halved.
+    """
+    batch_size = rows_at_once(context.num_entities, context.device)
+    none = torch.empty(0, dtype=torch.float64)
+    parts: dict[Filter, list[Tensor]] = {which: [none] for which in known}
+    model.eval()
+    start = 0
+    with torch.inference_mode():
+        while start < len(queries):
+            rows = slice(start, start + batch_size)
+            try:
+                scores = model(queries[rows], context)
+                ranks = ranks_of(scores, targets[rows], queries[rows], known, ties)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error) or batch_size == 1:
+                    raise
+                batch_size //= 2
+                continue
+            for which, part in ranks.items():
+                parts[which].append(part.cpu())
+            start = min(rows.stop, len(queries))
+            if progress is not None:
+                progress(start, len(queries))
+    return {which: torch.cat(part) for which, part in parts.items()}
+
+
+def ranks_of(
+    scores: Tensor,
+    targets: Tensor,
+    queries: Queries,
+    known: Mapping[Filter, KnownAnswers],
+    ties: Ties,
+) -> dict[Filter, Tensor]:
+    """Ranks from counts: for each row, the entities above its target and level with it.
+
+    The target's score is gathered from the same row as its rivals' scores. Subtracting the counts
+    of known answers is the same as removing those answers, and needs no mask.
+    """
+    own = scores.gather(1, targets[:, None])
+    above, level = _count_rivals(scores, own)
+    ranks = {}
+    for which, answers in known.items():
+        rows, entities = answers.look_up(queries)
+        theirs, mine = scores[rows, entities], own[rows, 0]
+        rival = entities != targets[rows]
+        above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)
+        level_left = level.index_add(0, rows, ((theirs == mine) & rival).long(), alpha=-1)
+        ranks[which] = 1.0 + above_left.double() + SHARE_OF_TIES[ties] * level_left.double()
+    return ranks
+
+
+def _count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
+    """How many entities of each row score above the target, and how many others score the same.
+
+    Computed from the signs of the differences, whose sums are whole numbers and therefore exact:
+    several times as fast as counting comparisons.
+    """
+    require_numbers(scores)
+    num_entities = scores.shape[1]
+    exact = torch.float32 if num_entities < 1 << 24 else torch.float64
+    # The difference of two equal infinities is NaN, whose sign is 0 as well.
+    signs = torch.sub(scores, own).sign_()
+    above_less_below = signs.sum(1, dtype=exact)
+    unlike = signs.abs_().sum(1, dtype=exact)
+    return ((unlike + above_less_below) / 2).long(), (num_entities - 1 - unlike).long()
+
+
+def require_numbers(scores: Tensor) -> None:
+    """Refuse scores that can be neither ranked nor turned into probabilities."""
+    # The sum is NaN if any score is, and is much cheaper than testing every score.
+    if scores.sum().isnan() and scores.isnan().any():
+        raise InputError(
+            "the model gave scores that are not numbers, which have no rank; if it was trained, a "
+            "smaller learning rate may help"
+        )
+
+
+def rows_at_once(width: int, device: torch.device) -> int:
+    """How many rows of `width` scores fit a device comfortably."""
+    # Double precision, two comparisons, and as much again for the model's own work.
+    bytes_per_row = 32 * width
+    most = MOST_BATCH_BYTES.get(device.type, MOST_BATCH_BYTES["cpu"])
+    budget = min(most, available_bytes(device) // 4)
+    return int(min(max(budget // bytes_per_row, 1), 4096))

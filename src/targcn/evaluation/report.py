@@ -1,0 +1,110 @@
+"""What an evaluation is of, and what it found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.metrics import METRICS
+from targcn.evaluation.ranking import Ties
+from targcn.facts.dataset import Context, Split
+from targcn.output.tables import Column, Table, Value
+
+Side = Literal["both", "object", "subject"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is evaluated: the split that is asked about, the context, and how ties count.
+
+    Every evaluation ranks under all three filters; which one a figure is under stands beside it.
+    """
+
+    split: Split
+    context: Context
+    ties: Ties = "mean"
+
+    def __str__(self) -> str:
+        return f"{self.split} split, context {self.context}, {self.ties} rank on ties"
+
+
+def context_before(split: Split) -> Context:
+    """The context of a split unless another is chosen: the splits before it, but always train.
+
+    >>> context_before("test"), context_before("valid")
+    ('train+valid', 'train')
+    """
+    return "train+valid" if split == "test" else "train"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The metrics of one model in one setting, under every filter."""
+
+    dataset: str
+    model: str
+    setting: Setting
+    num_queries: int
+    metrics: Mapping[Filter, Mapping[Side, Mapping[str, float]]]
+    mrr_interval: Mapping[Filter, Mapping[Side, tuple[float, float]]]
+    # Metrics of both sides together, by relation, with the number of queries behind them.
+    by_relation: Mapping[str, Mapping[Filter, Mapping[str, float]]]
+
+    def to_json(self, by_relation: bool = False) -> dict[str, Any]:
+        """The report as plain data for json.dumps."""
+        content = {
+            "dataset": self.dataset,
+            "model": self.model,
+            "split": self.setting.split,
+            "context": self.setting.context,
+            "ties": self.setting.ties,
+            "num_queries": self.num_queries,
+            "metrics": self.metrics,
+            "mrr_interval_95": self.mrr_interval,
+        }
+        return content | ({"by_relation": self.by_relation} if by_relation else {})
+
+
+def report_table(report: Report) -> Table:
+    """The metrics under every filter, of both directions together and of each."""
+    mrr, *others = (Column(metric.key, metric.label, metric.format) for metric in METRICS)
+    rows: list[dict[str, Value]] = []
+    for which, sides in report.metrics.items():
+        for side, metrics in sides.items():
+            low, high = report.mrr_interval[which][side]
+            which_or_blank = which if side == "both" else ""
+            rows.append(
+                {"filter": which_or_blank, "side": side, "interval": (high - low) / 2, **metrics}
+            )
+    return Table(
+        (
+            Column("filter", "filter"),
+            Column("side", "side"),
+            mrr,
+            Column("interval", "±95%", ".3f"),
+            *others,
+        ),
+        tuple(rows),
+        f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}",
+    )
+
+
+def relation_table(report: Report) -> Table:
+    """The MRR of every relation under every filter, the most frequent relation first."""
+    by_frequency = sorted(
+        report.by_relation.items(), key=lambda item: -item[1]["raw"]["num_queries"]
+    )
+    rows: list[dict[str, Value]] = [
+        {
+            "relation": relation,
+            "num_queries": filters["raw"]["num_queries"],
+            **{which: filters[which]["mrr"] for which in FILTERS},
+        }
+        for relation, filters in by_frequency
+    ]
+    columns = (
+        Column("relation", "relation"),
+        Column("num_queries", "queries", ",.0f"),
+        *(Column(which, f"{which} MRR", ".3f") for which in FILTERS),
+    )
+    return Table(columns, tuple(rows))

@@ -1,0 +1,185 @@
+"""The cells of an experiment: each is a recipe on one data set with one seed.
+
+A cell is named after its settings, so that experiments share the cells they have in common.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from targcn.experiments.spec import Experiment, Row
+from targcn.facts.catalog import CATALOG, find_local
+from targcn.facts.dataset import Dataset
+from targcn.facts.derive import DERIVED, origin_of
+from targcn.facts.open import open_dataset
+from targcn.models.base import Learner
+from targcn.models.registry import find_model
+from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
+
+# The seed of the derived data sets, which are not the paper's own.
+DERIVING_SEED: Final = 0
+
+# A larger data set is downloaded only if it is asked for by name.
+MOST_FACTS_UNASKED: Final = 1_000_000
+
+QUICK_DATA: Final = "congress"
+# Quick runs keep one fact in so many, in every split.
+QUICK_STRIDE: Final = 20
+# What a quick run changes, if a model or its training has such a setting.
+QUICK: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "dim": lambda dim: 8 if dim >= 500 else 4 * max(dim // 25, 1),
+    "negatives": lambda negatives: min(negatives, 8),
+    "neighbors": lambda neighbors: min(neighbors, 10),
+    "window": lambda window: min(window, 32),
+    "epochs": lambda epochs: 1,
+    "batch_size": lambda size: 1024,
+    "warm_up": lambda epochs: 0,
+    "compile": lambda wanted: False,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """All that the figures of a run depend on, apart from the program."""
+
+    data: str
+    recipe: Recipe
+    seed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The cell as plain data.
+
+        Only settings that differ from the defaults are listed, so that a setting that is added
+        later leaves the key as it is.
+        """
+        return {
+            "data": self.data,
+            "model": self.recipe.model,
+            "recipe": self.recipe.name,
+            "seed": self.seed,
+            "settings": _changed(self.recipe.settings),
+            "training": _changed(self.recipe.training),
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Cell":
+        """The cell that `to_json` described."""
+        recipe = make_recipe(
+            content["model"], content["recipe"], content["settings"], content["training"]
+        )
+        return cls(content["data"], recipe, content["seed"])
+
+    @cached_property
+    def key(self) -> str:
+        """A short name for exactly this cell."""
+        text = json.dumps(self.to_json(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+    @property
+    def name(self) -> str:
+        return f"{self.recipe.model}-{self.recipe.name}-seed{self.seed}-{self.key}"
+
+    def path(self, results: Path) -> Path:
+        """The file of its result in a folder of results."""
+        return results / self.data / f"{self.name}.json"
+
+    def require_same_meaning(self, content: Mapping[str, Any]) -> None:
+        """Refuse settings that were recorded before a default changed, with a ValueError."""
+        for group, now in (
+            ("settings", asdict(self.recipe.settings)),
+            ("training", asdict(self.recipe.training)),
+        ):
+            for name, value in content[group].items():
+                if now.get(name) != value:
+                    raise ValueError(
+                        f"it was run with {name} {value}, which is {now.get(name)} now"
+                    )
+
+
+def _changed(settings: Any) -> dict[str, Any]:
+    """The settings that are not as they are by default."""
+    defaults = asdict(type(settings)())
+    return {name: value for name, value in asdict(settings).items() if value != defaults[name]}
+
+
+def num_seeds_of(experiment: Experiment, quick: bool) -> int:
+    """The number of seeds of an experiment, unless another one is asked for."""
+    return 1 if quick else experiment.seeds
+
+
+def cells_of(
+    experiment: Experiment, data: str, num_seeds: int, quick: bool = False
+) -> list[tuple[Row, list[Cell]]]:
+    """The cells of every row that has a model, one for each seed."""
+    return [(row, _cells(row, data, num_seeds, quick)) for row in experiment.rows if row.model]
+
+
+def _cells(row: Row, data: str, num_seeds: int, quick: bool) -> list[Cell]:
+    # All recipes exist for ICEWS14; quick runs make them smaller.
+    recipe = find_recipe(row.model, row.recipe, "icews14" if quick else data, row.changes)
+    learns = issubclass(find_model(row.model), Learner)
+    if quick and learns:
+        values = asdict(recipe.settings) | asdict(recipe.training)
+        recipe = change(
+            recipe, {name: QUICK[name](values[name]) for name in values if name in QUICK}
+        )
+    return [Cell(data, recipe, seed) for seed in range(num_seeds if learns else 1)]
+
+
+def choose_data(
+    experiment: Experiment,
+    asked: Sequence[str] = (),
+    quick: bool = False,
+    log: Callable[[str], None] = lambda line: None,
+) -> list[str]:
+    """The data sets to run an experiment on: those asked for, or all that are cheap to get.
+
+    >>> from targcn.experiments.spec import find_experiment
+    >>> choose_data(find_experiment("unseen"), quick=True)
+    ['congress-unseen']
+    >>> choose_data(find_experiment("main"), ["icews14", "gdelt"])
+    ['icews14', 'gdelt']
+    >>> choose_data(find_experiment("unseen"), ["icews14"])
+    ['icews14-unseen']
+    """
+    if quick:
+        kinds = [origin_of(name)[1] for name in experiment.data]
+        names = [f"{QUICK_DATA}-{kind}" if kind else QUICK_DATA for kind in kinds]
+        return list(dict.fromkeys(names))
+    if asked:
+        names = [name for name in experiment.data if {name, origin_of(name)[0]} & {*asked}]
+        if not names:
+            log(f"{experiment.name}: left out, it has no data set {' or '.join(asked)}")
+        return names
+    names = []
+    for name in experiment.data:
+        entry = CATALOG.get(name)
+        if entry and sum(entry.num_facts) > MOST_FACTS_UNASKED and find_local(name) is None:
+            log(f"{experiment.name}: {name} is large and not here yet; --data {name} downloads it")
+        else:
+            names.append(name)
+    return names
+
+
+def is_quick(data: str) -> bool:
+    """Whether only quick runs use this data set."""
+    return data.startswith(QUICK_DATA)
+
+
+def open_data(name: str) -> Dataset:
+    """A data set by name, or one derived from it; of the data for quick runs only a part."""
+    origin, kind = origin_of(name)
+    dataset = open_dataset(origin)
+    if is_quick(origin):
+        splits = {
+            split: facts.where(np.arange(0, len(facts), QUICK_STRIDE))
+            for split, facts in dataset.splits.items()
+        }
+        dataset = replace(dataset, splits=splits)
+    return DERIVED[kind](dataset, seed=DERIVING_SEED) if kind else dataset

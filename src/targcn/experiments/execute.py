@@ -1,0 +1,332 @@
+"""Run cells: train and evaluate each once, and keep its result in a file of its own.
+
+A cell that has a result is not run again, one that was stopped goes on, and several processes can
+share the work.
+"""
+
+import gc
+import json
+import os
+import platform
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from targcn import __version__
+from targcn.devices import choose_device, describe_device, is_out_of_memory
+from targcn.errors import InputError
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.report import Report, Setting
+from targcn.experiments.cells import Cell, open_data
+from targcn.experiments.claims import Attempt
+from targcn.experiments.results import Figures, Result, read_results
+from targcn.experiments.spec import SETTINGS
+from targcn.facts.dataset import Dataset
+from targcn.models.registry import find_model
+from targcn.runs.run import Run
+from targcn.runs.store import TRACE
+from targcn.training.fit import fit
+from targcn.training.progress import ProgressCallback
+
+Evaluators = dict[Setting, Evaluator]
+Log = Callable[[str], None]
+
+
+class CellError(InputError):
+    """Some cells could not be run; the others were."""
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    results: Path,
+    device: str = "auto",
+    jobs: int = 1,
+    progress: ProgressCallback | None = None,
+    log: Log = lambda line: None,
+) -> None:
+    """Run the cells that have no result yet, in several processes if asked to."""
+    distinct = list({cell.key: cell for cell in cells}.values())
+    for cell in distinct:
+        Attempt(cell, results).forget_failure()
+    ended_early = False
+    try:
+        if jobs > 1:
+            # Models that read the context leave room on a GPU and run well side by side; an
+            # embedding model fills a GPU alone.
+            distinct.sort(key=lambda cell: not find_model(cell.recipe.model).reads_context)
+            ended_early = _run_in_processes(distinct, results, device, jobs, log)
+        else:
+            _run_in_this_process(distinct, results, device, 1, progress, log)
+    except KeyboardInterrupt:
+        log("stopped; the same command goes on from here")
+        raise
+    failed = [cell.name for cell in distinct if Attempt(cell, results).has_failed]
+    problems = [f"{', '.join(failed)} failed"] if failed else []
+    problems += ["a process ended early"] if ended_early else []
+    if problems:
+        raise CellError(f"{' and '.join(problems)}; the same command tries again")
+
+
+def _run_in_this_process(
+    cells: Sequence[Cell],
+    results: Path,
+    device: str,
+    jobs: int,
+    progress: ProgressCallback | None = None,
+    log: Log = lambda line: None,
+) -> None:
+    """Run every cell that this process can claim; `jobs` processes share the machine."""
+    torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
+    # A damaged or outdated result is an error, not a finished cell.
+    read_results(results)
+    where = choose_device(device)
+    evaluators: Evaluators = {}
+    for number, cell in enumerate(cells, 1):
+        attempt = Attempt(cell, results)
+        if attempt.is_finished:
+            # A process that was killed may have left its run folder.
+            attempt.clear_up()
+        if attempt.is_settled:
+            continue
+        with attempt.claimed() as mine:
+            if not mine and jobs == 1:
+                log(f"{number} of {len(cells)}: another process runs {cell.name}")
+            if not mine or attempt.is_settled:
+                continue
+            if not attempt.is_begun:
+                attempt.clear_up()
+            attempt.note_jobs(jobs)
+            try:
+                if not evaluators or evaluators[SETTINGS[0]].dataset.name != cell.data:
+                    evaluators = make_evaluators(open_data(cell.data), where)
+                result = run_cell(cell, evaluators, attempt.folder, progress)
+            except (InputError, RuntimeError, MemoryError) as error:
+                reason = _reason_of_failure(error, jobs)
+                if where.type == "cuda":
+                    torch.cuda.empty_cache()
+                attempt.note_failure()
+                log(f"{number} of {len(cells)}: {cell.name} failed: {reason}")
+                continue
+            replace(result, jobs=attempt.note_jobs(jobs)).write(results)
+            attempt.clear_up()
+        log(f"{number} of {len(cells)}: {_describe(result)}")
+
+
+def _reason_of_failure(error: Exception, jobs: int) -> str:
+    """Why a cell could not be run; an error that is a bug is raised again."""
+    if isinstance(error, InputError):
+        return str(error)
+    if is_out_of_memory(error):
+        return "out of memory" + ("; with fewer jobs each has more" if jobs > 1 else "")
+    raise error
+
+
+def make_evaluators(dataset: Dataset, device: torch.device) -> Evaluators:
+    """The evaluators of all settings, which all cells of a data set share."""
+    return {setting: Evaluator(dataset, setting, device) for setting in SETTINGS}
+
+
+def run_cell(
+    cell: Cell, evaluators: Evaluators, folder: Path, progress: ProgressCallback | None = None
+) -> Result:
+    """Train a cell in a run folder, or go on with it there, and evaluate it in every setting."""
+    dataset, device = evaluators[SETTINGS[0]].dataset, evaluators[SETTINGS[0]].device
+    if device.type == "cuda":
+        # The recorded step of the cell before is in a reference cycle and holds GPU memory.
+        gc.collect()
+        torch.cuda.reset_peak_memory_stats(device)
+    commit = _commit()
+    began = time.monotonic()
+    run = fit(
+        dataset,
+        cell.recipe.model,
+        recipe=cell.recipe,
+        seed=cell.seed,
+        out=folder,
+        device=device,
+        progress=progress,
+        restarted=folder.exists(),
+    )
+    on_gpu = device.type == "cuda"
+    return Result(
+        cell=cell,
+        figures=_evaluate(run, evaluators),
+        settings=asdict(run.recipe.settings),
+        training=asdict(run.recipe.training) if run.trained else {},
+        parameters=run.num_parameters,
+        trained=_describe_training(folder, run),
+        peak_megabytes=round(torch.cuda.max_memory_allocated(device) / 1e6) if on_gpu else None,
+        seconds=round(time.monotonic() - began, 1),
+        device=describe_device(device),
+        commit=commit,
+        targcn=__version__,
+        torch=torch.__version__,
+        python=platform.python_version(),
+    )
+
+
+def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
+    """The figures of a run in every setting; what is known already is not evaluated again."""
+
+    def relevant(setting: Setting) -> Setting:
+        return setting if run.model.reads_context else replace(setting, context="train")
+
+    reports = {run.validation.setting: run.validation} if run.validation else {}
+    for setting, evaluator in evaluators.items():
+        if relevant(setting) not in reports:
+            reports[relevant(setting)] = evaluator.evaluate(run.model, run.recipe.model)
+    return {setting: _figures(reports[relevant(setting)]) for setting in evaluators}
+
+
+def _figures(report: Report) -> Figures:
+    return {
+        which: {key: round(value, 5) for key, value in report.metrics[which]["both"].items()}
+        for which in FILTERS
+    }
+
+
+def _run_in_processes(
+    cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log
+) -> bool:
+    """Run cells in several processes; whether one of them ended early."""
+    if not torch.cuda.is_available():
+        # With a GPU this process would take some of its memory by checking.
+        choose_device(device)
+    stopped, ended_early = _start_workers(cells, results, device, jobs, log)
+    if stopped:
+        raise KeyboardInterrupt
+    return ended_early
+
+
+def _start_workers(
+    cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log
+) -> tuple[bool, bool]:
+    """Whether the workers were stopped, and whether one of them ended early.
+
+    Neither is raised as an exception here: its traceback would keep the queue alive until the
+    program exits, and the queue would be reported as leaked.
+    """
+    from multiprocessing import get_context
+    from queue import Empty
+
+    spawn = get_context("spawn")
+    messages, stop = spawn.Queue(), spawn.Event()
+    arguments = (cells, results, device, jobs, messages, stop)
+    workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
+    started = stopped = False
+    while True:
+        try:
+            if not started:
+                started = True
+                # A worker that is starting has nothing to save, and would print a traceback.
+                with _interrupts_ignored():
+                    for worker in workers:
+                        worker.start()
+            while any(worker.is_alive() for worker in workers) or not messages.empty():
+                with suppress(Empty):
+                    log(messages.get(timeout=0.2))
+            return stopped, any(worker.exitcode for worker in workers)
+        except KeyboardInterrupt:
+            # Workers save their state; a second interrupt stops them at once.
+            stopped = True
+            stop.set()
+            for worker in workers:
+                if worker.is_alive() and worker.pid is not None:
+                    os.kill(worker.pid, signal.SIGINT)
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C here and in processes that are started meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _work(
+    cells: Sequence[Cell], results: Path, device: str, jobs: int, messages: Any, stop: Any
+) -> None:
+    """The main function of a worker; it exits without a traceback when it is stopped."""
+    # Ctrl-C reaches the parent alone, which passes it on once.
+    os.setpgrp()
+    # torch would start as many compiler processes as there are processors, in every worker.
+    share = max((os.cpu_count() or 1) // jobs, 1)
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(share))
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if stop.is_set():
+            raise KeyboardInterrupt
+        _run_in_this_process(cells, results, device, jobs, log=messages.put)
+    except InputError as error:
+        messages.put(f"a process ended early: {error}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _stop_with_parent() -> None:
+    """Interrupt this process when its parent has ended."""
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
+    """Epochs and times of a training; None where nothing is trained."""
+    if run.trained is None:
+        return None
+    lines = (folder / TRACE).read_text(encoding="utf-8").splitlines()
+    seconds = [line["seconds"] for line in map(json.loads, lines) if "seconds" in line]
+    return {
+        "epochs": run.trained.epochs,
+        "best_epoch": run.trained.best_epoch,
+        "seconds": run.trained.seconds,
+        # The median, since the first epoch also warms up and records.
+        "seconds_per_epoch": round(statistics.median(seconds), 3),
+        "queries_per_epoch": 2 * len(run.dataset.train),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the program, if it runs from its own checkout."""
+    here = Path(__file__)
+    try:
+        # This fails if the program is only installed somewhere inside another checkout.
+        _git(here.parent, "ls-files", "--error-unmatch", here.name)
+        return _git(here.parent, "describe", "--always", "--dirty", "--abbrev=12", "--match=")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _describe(result: Result) -> str:
+    cell, setting = result.cell, SETTINGS[0]
+    mrrs = [f"{which} {figures['mrr']:.3f}" for which, figures in result.figures[setting].items()]
+    return (
+        f"{cell.recipe.model} ({cell.recipe.name}) on {cell.data}, seed {cell.seed}: MRR, "
+        f"{setting}: {', '.join(mrrs)} ({result.seconds:,.0f} s)"
+    )

@@ -1,0 +1,203 @@
+"""The report on a folder of results: report.md and index.html, with every table and plot."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Final
+
+from targcn.errors import InputError
+from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.metrics import PAPER_METRICS
+from targcn.experiments.cells import choose_data, is_quick, num_seeds_of
+from targcn.experiments.results import require_results
+from targcn.experiments.spec import SETTINGS, Experiment, find_experiment, list_experiments
+from targcn.experiments.tables import (
+    Line,
+    Results,
+    describe,
+    lines_of,
+    mrr_table,
+    tables_of,
+    title_of,
+)
+from targcn.files import atomic_folder, require_absent
+from targcn.output.page import (
+    Block,
+    Command,
+    Heading,
+    Items,
+    Picture,
+    page_to_html,
+    page_to_markdown,
+)
+from targcn.output.plots import Line as PlottedLine
+from targcn.output.plots import Mark, plot_lines, plot_marks, require_picture
+from targcn.output.tables import Table
+
+TITLE: Final = "The paper's experiments, measured again"
+# The experiment that is summarised first, and plotted as points over the number of parameters.
+MAIN: Final = "main"
+# What plots and the list of files show.
+SETTING: Final = SETTINGS[0]
+SPLIT_AND_CONTEXT: Final = f"{SETTING.split} split, context {SETTING.context}"
+
+
+def write_report(results_folder: Path, out: Path) -> None:
+    """Write a report on every experiment that has results; it lists what was not measured too."""
+    require_absent(out)
+    results = require_results(results_folder)
+    with atomic_folder(out) as draft:
+        blocks = list(_blocks(results, draft))
+        (draft / "report.md").write_text(page_to_markdown(TITLE, blocks), encoding="utf-8")
+        (draft / "index.html").write_text(page_to_html(TITLE, blocks, draft), encoding="utf-8")
+
+
+def _blocks(results: Results, folder: Path) -> Iterator[Block]:
+    """The content of the report, in order; plots are written into the folder on the way."""
+    if any(is_quick(result.cell.data) for result in results.values()):
+        yield (
+            "A quick run trains tiny models for one epoch on a small data set: it shows that "
+            "everything runs, and its figures mean nothing."
+        )
+    yield (
+        "Every table names the split, the context and the filter of its figures. Where several "
+        "seeds were run, a figure is their mean ± their sample standard deviation. The paper's "
+        "figures are shown only next to those measured with the same filter."
+    )
+    no_plots = _why_no_plots()
+    if no_plots:
+        yield f"There are no plots here: {no_plots}."
+    summary = mrr_table(find_experiment(MAIN), results)
+    if summary.rows:
+        yield Heading("At a glance", "at-a-glance")
+        yield summary
+    missing = []
+    for name in list_experiments():
+        experiment = find_experiment(name)
+        for data in [*experiment.data, *choose_data(experiment, quick=True)]:
+            quick = is_quick(data)
+            lines = lines_of(experiment, data, results, num_seeds_of(experiment, quick), quick)
+            if any(line.results for line in lines):
+                yield Heading(f"{experiment.title}: {data}", f"{name}-{data}")
+                yield f"{experiment.about[0].upper()}{experiment.about[1:]}."
+                yield Command(f"targcn reproduce {name} {'--quick' if quick else f'--data {data}'}")
+                yield from tables_of(experiment, data, results, quick=quick)
+                if not no_plots:
+                    yield from _plots(experiment, data, lines, folder)
+            elif not quick:
+                missing.append(f"{experiment.title}, {data}: not measured")
+    if missing:
+        yield Heading("Not measured", "not-measured")
+        yield Items(tuple(missing))
+    yield Heading("Every result", "every-result")
+    yield _file_table(results)
+
+
+def _file_table(results: Results) -> Table:
+    rows = [
+        (
+            result.cell.path(Path()).as_posix(),
+            str(result.cell.seed),
+            result.commit or "unknown",
+            result.device,
+            f"{result.seconds:,.0f}",
+            *(f"{result.figures[SETTING][which]['mrr']:.5f}" for which in FILTERS),
+        )
+        for result in results.values()
+    ]
+    labels = ("file", "seed", "commit", "device", "seconds", *(f"MRR, {one}" for one in FILTERS))
+    return Table.of_text(labels, sorted(rows), f"Every result file: {describe(SETTING)}")
+
+
+def _why_no_plots() -> str:
+    try:
+        require_picture(Path("plot.svg"))
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _plots(
+    experiment: Experiment, data: str, lines: Sequence[Line], folder: Path
+) -> Iterator[Picture]:
+    path = folder / f"{experiment.name}-{data}.svg"
+    about, setting = title_of(experiment, data, is_quick(data)), SPLIT_AND_CONTEXT
+    if experiment.plot:
+        has_places = all(line.row.place is not None for line in lines)
+        plot_lines(
+            _lines_over_places(lines) if has_places else _lines_over_parameters(lines),
+            path,
+            f"{about}\n{setting}",
+            experiment.plot,
+            "MRR and Hits" if has_places else "MRR",
+            logarithmic=not has_places,
+        )
+        yield Picture(path.name, f"{about}: {setting}, over {experiment.plot}")
+    elif experiment.name == MAIN:
+        setting += ", time-aware filter"
+        plot_marks(_marks(lines), path, f"{about}\n{setting}", "MRR, time-aware filter")
+        yield Picture(path.name, f"{about}: {setting}, over parameters")
+
+
+def _lines_over_places(lines: Sequence[Line]) -> list[PlottedLine]:
+    """Every metric of all rows, over their places."""
+    plotted = []
+    for number, metric in enumerate(PAPER_METRICS):
+        plotted += _measured_and_printed(metric.label, lines, color=number, metric=number)
+    return plotted
+
+
+def _lines_over_parameters(lines: Sequence[Line]) -> list[PlottedLine]:
+    """The MRR over the number of parameters, a line for all rows of one system."""
+    plotted = []
+    groups = groupby(lines, key=lambda line: line.row.name.partition(",")[0])
+    for color, (name, group) in enumerate(groups):
+        plotted += _measured_and_printed(name, list(group), color, metric=0)
+    return plotted
+
+
+def _measured_and_printed(
+    name: str, lines: Sequence[Line], color: int, metric: int
+) -> list[PlottedLine]:
+    """One line for what was measured, and one for each filter of the paper's figures."""
+    plotted = []
+    key = PAPER_METRICS[metric].key
+    points = [
+        (_place(line, line.results[0].parameters), mean(line.measured(SETTING, "static", key)))
+        for line in lines
+        if line.results
+    ]
+    if points:
+        plotted.append(
+            PlottedLine(f"{name}, measured, static filter", sorted(points), color, False)
+        )
+    for which in FILTERS:
+        points = [
+            (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
+            for line in lines
+            if len(line.printed(SETTING, which)) > metric
+        ]
+        if points:
+            label = f"{name}, paper, {which} filter"
+            plotted.append(PlottedLine(label, sorted(points), color, True))
+    return plotted
+
+
+def _place(line: Line, num_parameters: int | None) -> float:
+    place = num_parameters if line.row.place is None else line.row.place
+    assert place is not None, "a published figure needs a place or a number of parameters"
+    return float(place)
+
+
+def _marks(lines: Sequence[Line]) -> list[Mark]:
+    marks = []
+    for line in lines:
+        if line.results:
+            values = line.measured(SETTING, "time-aware", "mrr")
+            middle, reach = mean(values), stdev(values) if len(values) > 1 else 0.0
+            num_parameters = line.results[0].parameters
+            marks.append(
+                Mark(line.row.name, num_parameters, middle, middle - reach, middle + reach)
+            )
+    return marks

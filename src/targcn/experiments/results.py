@@ -1,0 +1,98 @@
+"""Results: one JSON file for every finished cell, with its figures and how they were measured."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from targcn.errors import InputError
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.metrics import PAPER_METRICS
+from targcn.evaluation.report import Setting
+from targcn.experiments.cells import Cell
+from targcn.experiments.spec import SETTINGS
+from targcn.files import atomic_file
+from targcn.runs.store import MANIFEST
+
+# Filter -> key of a metric -> value, both directions together.
+Figures = Mapping[Filter, Mapping[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The content of a result file."""
+
+    cell: Cell
+    figures: Mapping[Setting, Figures]
+    # All settings, also those that are as by default.
+    settings: Mapping[str, Any]
+    training: Mapping[str, Any]
+    parameters: int
+    # Epochs and seconds; None where nothing is trained.
+    trained: Mapping[str, Any] | None
+    peak_megabytes: int | None
+    # Training and evaluation.
+    seconds: float
+    device: str
+    commit: str | None
+    targcn: str
+    torch: str
+    python: str
+    # The most processes that ever shared the machine with this cell, itself included.
+    jobs: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        figures = [
+            asdict(setting) | {"metrics": metrics} for setting, metrics in self.figures.items()
+        ]
+        return vars(self) | {"cell": self.cell.to_json(), "figures": figures}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Result":
+        """The result that `to_json` described; a ValueError, KeyError or TypeError if none is."""
+        cell = Cell.from_json(content["cell"])
+        cell.require_same_meaning(content)
+        figures = {
+            Setting(one["split"], one["context"], one["ties"]): one["metrics"]
+            for one in content["figures"]
+        }
+        for setting in SETTINGS:
+            if setting not in figures:
+                raise ValueError(f"it was not evaluated on the {setting}")
+            for which in FILTERS:
+                for metric in PAPER_METRICS:
+                    float(figures[setting][which][metric.key])
+        return cls(**{**content, "cell": cell, "figures": figures})
+
+    def write(self, folder: Path) -> None:
+        """Write the file of this result into a folder of results."""
+        with atomic_file(self.cell.path(folder)) as draft:
+            draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+
+def read_results(folder: Path) -> dict[str, Result]:
+    """Every result in a folder, by the key of its cell."""
+    found = {}
+    for path in sorted(folder.glob("*/*.json")):
+        if (path.parent / MANIFEST).exists():
+            raise InputError(
+                f"{folder} holds runs, not results of 'targcn reproduce'; 'targcn compare' "
+                "compares runs"
+            )
+        try:
+            result = Result.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+            raise InputError(
+                f"{path} is not the result of a cell ({error}); remove it and run it again"
+            ) from None
+        found[result.cell.key] = result
+    return found
+
+
+def require_results(folder: Path) -> dict[str, Result]:
+    """Every result in a folder, which must have at least one."""
+    results = read_results(folder)
+    if not results:
+        raise InputError(f"there is no result in {folder}; 'targcn reproduce NAME' makes some")
+    return results

@@ -1,0 +1,128 @@
+"""The paper's experiments as TOML files, and the published figures to compare with.
+
+An experiment has rows; a row is a model with a recipe and some changes to it. What a file says is
+all there is about an experiment.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from targcn.config import build
+from targcn.errors import InputError
+from targcn.evaluation.filters import Filter
+from targcn.evaluation.report import Setting
+from targcn.facts.vocabulary import suggest
+
+FOLDER: Final = Path(__file__).parent
+# Every cell is evaluated in each of these settings.
+SETTINGS: Final = (
+    Setting("test", "train+valid"),
+    Setting("test", "train"),
+    Setting("valid", "train"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of an experiment's tables."""
+
+    name: str
+    model: str = ""
+    """The model to train; a row without one only has published figures."""
+
+    recipe: str = "default"
+    """The recipe to train it with."""
+
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that differ from the recipe."""
+
+    place: float | None = None
+    """The position on the axis of the plot; by default the number of parameters."""
+
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    """What the TARGCN paper prints, by data set: figures of "test" and "valid" with their "filter",
+    "parameters", "seconds" per epoch, "megabytes" of GPU memory."""
+
+    published: Mapping[str, Any] = field(default_factory=dict)
+    """What another publication prints, by data set: figures of "test", "filter" and "source"."""
+
+    note: str = ""
+    """What a reader must know about this row."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The content of an experiment's file."""
+
+    name: str
+    title: str
+    about: str
+    data: tuple[str, ...]
+    """Data sets; NAME-unseen and NAME-irregular are derived from NAME (see `data derive`)."""
+
+    seeds: int = 1
+    """The number of seeds that figures are averaged over."""
+
+    filters: tuple[Filter, ...] = ("static", "time-aware", "raw")
+    """The filters that tables are shown for."""
+
+    shown: tuple[Setting, ...] = SETTINGS[:1]
+    """The settings that tables are shown for."""
+
+    costs: bool = False
+    """Whether there is a table of parameters, seconds and memory too."""
+
+    plot: str = ""
+    """The label of the axis that figures are plotted over; no plot without one."""
+
+    rows: tuple[Row, ...] = ()
+
+
+# In the order of the paper.
+ORDER: Final = [
+    "main",
+    "decoders",
+    "unseen",
+    "irregular",
+    "ablation",
+    "search-range",
+    "efficiency",
+    "budget",
+    "own-fact",
+    "context",
+]
+
+
+def list_experiments() -> list[str]:
+    """The names of all experiments, in the order of the paper."""
+    return sorted((path.stem for path in FOLDER.glob("*.toml")), key=ORDER.index)
+
+
+def find_experiment(name: str) -> Experiment:
+    """Read the file of an experiment.
+
+    >>> find_experiment("ablation").data
+    ('icews14', 'gdelt')
+    >>> find_experiment("abblation")
+    Traceback (most recent call last):
+    targcn.errors.InputError: there is no experiment 'abblation'; did you mean 'ablation'?
+    """
+    if name not in list_experiments():
+        nearest = suggest(name, list_experiments(), limit=1)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else "'targcn reproduce list' shows all"
+        raise InputError(f"there is no experiment {name!r}; {hint}")
+    path = FOLDER / f"{name}.toml"
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    rows = tuple(
+        build(Row, {"name": row_name} | row, f"{path.name}: {row_name}")
+        for row_name, row in content.pop("rows").items()
+    )
+    if "shown" in content:
+        shown = tuple(build(Setting, one, f"{path.name}: shown") for one in content.pop("shown"))
+    else:
+        shown = SETTINGS[:1]
+    experiment = build(Experiment, content | {"name": name}, path.name)
+    return replace(experiment, shown=shown, rows=rows)

@@ -1,0 +1,330 @@
+"""Results as tables: measured figures, and published ones that have the same filter.
+
+Every table names the split, the context and the filter of its figures. Tables can be filled into
+texts that have a place for them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean, stdev
+from typing import Any, Final
+
+from targcn.errors import InputError
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.metrics import PAPER_METRICS
+from targcn.evaluation.report import Setting
+from targcn.experiments.cells import cells_of, choose_data, is_quick, num_seeds_of
+from targcn.experiments.results import Result
+from targcn.experiments.spec import SETTINGS, Experiment, Row, find_experiment
+from targcn.output.tables import Table, to_markdown
+
+# Key of a cell -> its result.
+Results = Mapping[str, Result]
+
+COSTS: Final = (
+    "parameters",
+    "seconds per epoch",
+    "training (s)",
+    "peak GPU memory (MB)",
+    "device",
+)
+# A cost that the paper may print -> the label of its column.
+PRINTED_COSTS: Final = {
+    "parameters": "paper's parameters",
+    "seconds": "paper's seconds per epoch",
+    "megabytes": "paper's GPU memory (MB)",
+}
+
+PLACE: Final = re.compile(r"<!-- table: (.+) -->")
+END_OF_PLACE: Final = "<!-- end of table -->"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of an experiment on one data set: its results and the published figures."""
+
+    row: Row
+    num_wanted: int
+    results: Sequence[Result]
+    paper: Mapping[str, Any]
+    published: Mapping[str, Any]
+
+    def measured(self, setting: Setting, which: Filter, metric: str) -> list[float]:
+        """A figure of every seed that is finished."""
+        return [result.figures[setting][which][metric] for result in self.results]
+
+    def printed(self, setting: Setting, which: Filter) -> Sequence[float]:
+        """The paper's figures of this split, if they were measured with this filter."""
+        figures: Sequence[float] = self.paper.get(setting.split, ())
+        return figures if self.paper.get("filter") == which else ()
+
+
+def title_of(experiment: Experiment, data: str, quick: bool) -> str:
+    warning = " (a quick run, whose figures mean nothing)" if quick else ""
+    return f"{experiment.title}, {data}{warning}"
+
+
+def lines_of(
+    experiment: Experiment, data: str, results: Results, num_seeds: int, quick: bool
+) -> list[Line]:
+    """The rows of an experiment on a data set, each with the results of its finished cells."""
+    cells = {row.name: found for row, found in cells_of(experiment, data, num_seeds, quick)}
+    lines = []
+    for row in experiment.rows:
+        wanted = cells.get(row.name, [])
+        finished = [results[cell.key] for cell in wanted if cell.key in results]
+        paper, published = row.paper.get(data, {}), row.published.get(data, {})
+        lines.append(Line(row, len(wanted), finished, paper, published))
+    return lines
+
+
+def tables_of(
+    experiment: Experiment,
+    data: str,
+    results: Results,
+    num_seeds: int | None = None,
+    quick: bool = False,
+) -> list[Table]:
+    """The tables of an experiment on a data set: one for each setting and filter, and costs."""
+    num_seeds = num_seeds or num_seeds_of(experiment, quick)
+    lines = lines_of(experiment, data, results, num_seeds, quick)
+    about = title_of(experiment, data, quick)
+    tables = [
+        _figure_table(about, lines, setting, which, num_seeds)
+        for setting in experiment.shown
+        for which in experiment.filters
+    ]
+    return [*tables, _cost_table(about, lines, num_seeds)] if experiment.costs else tables
+
+
+def _figure_table(
+    about: str, lines: Sequence[Line], setting: Setting, which: Filter, num_seeds: int
+) -> Table:
+    shown = [line for line in lines if line.row.model or line.printed(setting, which)]
+    labels = [metric.label for metric in PAPER_METRICS]
+    num_printed = max((len(line.printed(setting, which)) for line in shown), default=0)
+    rows = []
+    for line in shown:
+        if line.results:
+            cells = [_mean(line.measured(setting, which, metric.key)) for metric in PAPER_METRICS]
+        else:
+            cells = _blank_cells(line, len(labels))
+        printed = [_joined(line.printed(setting, which))] if num_printed else []
+        rows.append((line.row.name, *cells, *printed))
+    notes = [f"paper: {'/'.join(labels[:num_printed])} as it prints them"] if num_printed else []
+    notes += _published_notes(shown, setting, which)
+    return Table.of_text(
+        ("run", *labels, *(["paper"] if num_printed else [])),
+        rows,
+        f"{about}: {describe(setting, which)}, {_over(num_seeds)}",
+        notes + _line_notes(shown),
+    )
+
+
+def describe(setting: Setting, which: Filter | None = None) -> str:
+    """The setting, and the filter if there is one, of figures over both directions.
+
+    >>> describe(Setting("valid", "train"), "raw")
+    'valid split, context train, raw filter, mean rank on ties, both directions'
+    """
+    filtered = f"{which} filter, " if which else ""
+    return (
+        f"{setting.split} split, context {setting.context}, {filtered}{setting.ties} rank on ties, "
+        "both directions"
+    )
+
+
+def mrr_table(experiment: Experiment, results: Results) -> Table:
+    """The MRR of every row on every data set that has results, under two filters."""
+    setting, num_seeds = experiment.shown[0], experiment.seeds
+    by_data = {
+        data: lines_of(experiment, data, results, num_seeds, quick=False)
+        for data in experiment.data
+    }
+    measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
+    filters: tuple[Filter, ...] = ("static", "time-aware")
+    columns = [(data, which) for data in measured for which in filters]
+    rows, shown, left_out = [], [], []
+    for number, row in enumerate(experiment.rows):
+        lines = {data: of_data[number] for data, of_data in measured.items()}
+        cells = [_mrr_cell(lines[data], setting, which) for data, which in columns]
+        if not any(cells):
+            left_out.append(row.name)
+            continue
+        rows.append((row.name, *cells))
+        shown.append(row)
+    notes = [f"{data}: {note}" for data, found in measured.items() for note in _seed_notes(found)]
+    notes += _row_notes(shown)
+    if left_out:
+        notes.append(f"{'; '.join(left_out)}: left out, without a figure under these filters")
+    return Table.of_text(
+        ("run", *(f"{data}, {which}" for data, which in columns)),
+        rows,
+        f"{experiment.title}: MRR, {describe(setting)}, {_over(num_seeds)}; in brackets what the "
+        "paper prints, under the filter of that figure",
+        notes,
+    )
+
+
+def _mrr_cell(line: Line, setting: Setting, which: Filter) -> str:
+    """What was measured, if anything, and in brackets what the paper prints."""
+    found = line.measured(setting, which, "mrr")
+    words = [_mean(found)] if found else _blank_cells(line, 1) if which == "static" else []
+    words += [f"({_short(figure)})" for figure in line.printed(setting, which)[:1]]
+    return " ".join(filter(None, words))
+
+
+def _over(num_seeds: int) -> str:
+    return "1 seed" if num_seeds == 1 else f"mean ± standard deviation of {num_seeds} seeds"
+
+
+def _cost_table(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
+    over = "1 seed" if num_seeds == 1 else f"mean of {num_seeds} seeds"
+    given = [name for name in PRINTED_COSTS if any(name in line.paper for line in lines)]
+    shown = [line for line in lines if line.row.model or not line.paper.keys().isdisjoint(given)]
+    rows = []
+    for line in shown:
+        printed = [f"{line.paper[name]:,}" if name in line.paper else "" for name in given]
+        cells = _cost_cells(line) if line.results else _blank_cells(line, len(COSTS))
+        rows.append((line.row.name, *cells, *printed))
+    labels = ("run", *COSTS, *(PRINTED_COSTS[name] for name in given))
+    trained = [line for line in shown if any(result.trained for result in line.results)]
+    shared = [line.row.name for line in trained if not _timed(line)]
+    notes = [f"{'; '.join(shared)}: shared the machine, so no times"] if shared else []
+    partly = [line.row.name for line in trained if 0 < len(_timed(line)) < len(line.results)]
+    if partly:
+        notes.append(f"{'; '.join(partly)}: times of the seeds that did not share the machine")
+    return Table.of_text(labels, rows, f"{about}: what it cost, {over}", notes + _line_notes(shown))
+
+
+def _cost_cells(line: Line) -> list[str]:
+    trained = [result.trained for result in _timed(line) if result.trained]
+    peaks = [result.peak_megabytes for result in line.results if result.peak_megabytes]
+    return [
+        f"{line.results[0].parameters:,}",
+        f"{mean(how['seconds_per_epoch'] for how in trained):,.2f}" if trained else "–",
+        f"{mean(how['seconds'] for how in trained):,.0f}" if trained else "–",
+        f"{max(peaks):,}" if peaks else "–",
+        "; ".join(sorted({result.device for result in line.results})),
+    ]
+
+
+def _timed(line: Line) -> list[Result]:
+    """The results whose times are meaningful: those that did not share the machine."""
+    return [result for result in line.results if result.jobs == 1]
+
+
+def _blank_cells(line: Line, num_cells: int) -> list[str]:
+    """The cells of a line without a result."""
+    return ["not run" if line.row.model else "", *[""] * (num_cells - 1)]
+
+
+def _line_notes(lines: Sequence[Line]) -> list[str]:
+    return _seed_notes(lines) + _row_notes([line.row for line in lines])
+
+
+def _seed_notes(lines: Sequence[Line]) -> list[str]:
+    """Which lines lack seeds; without names if all do that should have several."""
+    several = [line for line in lines if line.results and line.num_wanted > 1]
+    lacking = {
+        line.row.name: f"only {len(line.results)} of {line.num_wanted} seeds finished"
+        for line in several
+        if len(line.results) < line.num_wanted
+    }
+    return [
+        note if len(names) == len(several) else f"{'; '.join(names)}: {note}"
+        for note, names in _names_by_note(lacking).items()
+    ]
+
+
+def _row_notes(rows: Sequence[Row]) -> list[str]:
+    notes = _names_by_note({row.name: row.note for row in rows if row.note})
+    return [f"{'; '.join(names)}: {note}" for note, names in notes.items()]
+
+
+def _published_notes(lines: Sequence[Line], setting: Setting, which: Filter) -> list[str]:
+    """What other publications print, if it was measured on this split with this filter."""
+    return [
+        f"{line.row.name}: {line.published['source']} prints {_joined(line.published['test'])}"
+        for line in lines
+        if (setting.split, which) == ("test", line.published.get("filter"))
+    ]
+
+
+def _names_by_note(notes: Mapping[str, str]) -> dict[str, list[str]]:
+    """Notes by name -> the names that have the same note."""
+    names: dict[str, list[str]] = {}
+    for name, note in notes.items():
+        names.setdefault(note, []).append(name)
+    return names
+
+
+def _mean(values: Sequence[float]) -> str:
+    """
+    >>> _mean([0.63551]), _mean([0.634, 0.636, 0.638])
+    ('.636', '.636 ± .002')
+    """
+    spread = f" ± {_short(stdev(values))}" if len(values) > 1 else ""
+    return _short(mean(values)) + spread
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def _joined(values: Sequence[float]) -> str:
+    return "/".join(map(_short, values))
+
+
+def fill(text: str, results: Results) -> str:
+    """Put tables into the places that a text has for them, and leave everything else as it is.
+
+    A place begins with the line `<!-- table: EXPERIMENT DATA FILTER [SETTING] -->` and ends with
+    `<!-- end of table -->`. FILTER may be `costs`; SETTING is the number of one of the
+    experiment's settings, 0 by default, or `valid`. `EXPERIMENT all mrr` is the MRR on every data
+    set under two filters.
+    """
+    filled = []
+    lines = iter(text.split("\n"))
+    for line in lines:
+        filled.append(line)
+        if place := PLACE.fullmatch(line):
+            for skipped in lines:
+                if skipped == END_OF_PLACE:
+                    break
+                if PLACE.fullmatch(skipped):
+                    raise _missing_end(line)
+            else:
+                raise _missing_end(line)
+            filled += ["", to_markdown(_table_for(place[1].split(), results)), "", END_OF_PLACE]
+    return "\n".join(filled)
+
+
+def _missing_end(line: str) -> InputError:
+    return InputError(f"nothing ends the table of {line!r}; add a line {END_OF_PLACE!r} below it")
+
+
+def _table_for(words: Sequence[str], results: Results) -> Table:
+    wanted = " ".join(words)
+    if not 3 <= len(words) <= 4:
+        raise InputError(f"table {wanted!r} is unclear; write EXPERIMENT DATA FILTER [SETTING]")
+    name, data, which, *rest = words
+    experiment = find_experiment(name)
+    if (data, which) == ("all", "mrr"):
+        if rest:
+            raise InputError(f"table {wanted!r}: nothing can stand after 'all mrr'")
+        return mrr_table(experiment, results)
+    known = [*experiment.data, *choose_data(experiment, quick=True)]
+    if data not in known:
+        raise InputError(f"table {wanted!r}: {name} has the data sets {', '.join(known)}")
+    settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
+    setting = (settings | {"valid": SETTINGS[-1]}).get(rest[0] if rest else "0")
+    if setting is None:
+        raise InputError(f"table {wanted!r}: the settings are {', '.join(settings)} and valid")
+    tables = {
+        one: replace(experiment, shown=(setting,), filters=(one,), costs=False) for one in FILTERS
+    } | {"costs": replace(experiment, shown=(), costs=True)}
+    if which not in tables:
+        raise InputError(f"table {wanted!r}: the filters are {', '.join(FILTERS)}, or costs")
+    return tables_of(tables[which], data, results, quick=is_quick(data))[0]

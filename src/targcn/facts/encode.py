@@ -1,0 +1,111 @@
+"""From tables of names and times to a data set of ids and ticks."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+from targcn.facts.columns import FactTable
+from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
+from targcn.facts.dates import Times, read_times
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.splits import distinct_facts, find_repetitions, split_facts
+from targcn.facts.timeline import Timeline
+from targcn.facts.vocabulary import Vocabulary, sort_names
+
+
+def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
+    """Encode one table and split it; repeated facts are kept once."""
+    where = table.where
+    times = read_times(table.frame["time"], where, options)
+    entities, relations, timeline, all_facts = _encode(table.frame, times)
+    del table  # frees the text before the facts are sorted
+    facts = distinct_facts(all_facts)
+    if len(facts) < 3:
+        raise InputError(
+            f"{where} has {len(facts)} distinct facts; train, valid and test need at least 3"
+        )
+    notes = []
+    if repeated := len(all_facts) - len(facts):
+        notes.append(f"{repeated:,} repeated facts of the table were dropped")
+    notes.append(
+        f"split at random with seed {options.split_seed}"
+        if options.split == "random"
+        else "split by time: valid is later than train, test is later than valid"
+    )
+    splits = split_facts(facts, options)
+    return Dataset(name, entities, relations, timeline, splits, tuple(notes))
+
+
+def encode_splits(
+    name: str,
+    tables: Mapping[Split, FactTable],
+    options: ReadOptions,
+    entity_names: list[str] | None = None,
+    relation_names: list[str] | None = None,
+) -> Dataset:
+    """Encode tables that come split and keep them as they are.
+
+    If the source lists all its names by id, the tables may hold these ids instead of names.
+    """
+    where = ", ".join(table.where for table in tables.values())
+    try:
+        frame = pl.concat([tables[split].frame for split in SPLITS])
+    except pl.exceptions.PolarsError:
+        types = ", ".join(f"{one.frame['time'].dtype} in {one.where}" for one in tables.values())
+        raise InputError(f"{name}: the times are of different types: {types}") from None
+    try:
+        times = read_times(frame["time"], where, options)
+    except InputError:
+        # If the times of one file alone are at fault, its own error names its rows.
+        for table in tables.values():
+            read_times(table.frame["time"], table.where, options)
+        raise
+    entities, relations, timeline, facts = _encode(frame, times, entity_names, relation_names)
+    borders = np.cumsum([tables[split].frame.height for split in SPLITS[:-1]])
+    parts = np.split(facts.columns, borders, axis=1)
+    splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
+    notes = find_repetitions(splits)
+    return Dataset(name, entities, relations, timeline, splits, tuple(notes))
+
+
+def _encode(
+    frame: pl.DataFrame,
+    times: Times,
+    entity_names: list[str] | None = None,
+    relation_names: list[str] | None = None,
+) -> tuple[Vocabulary, Vocabulary, Timeline, Facts]:
+    entities, (subjects, objects) = _encode_names(
+        "entity", [frame["subject"], frame["object"]], entity_names
+    )
+    relations, (relation_ids,) = _encode_names("relation", [frame["relation"]], relation_names)
+    numbers = times.values.to_numpy()
+    start = int(numbers.min())
+    ticks = numbers - start
+    timeline = Timeline.of(times.unit, start, times.dated, ticks)
+    return entities, relations, timeline, Facts.of(subjects, relation_ids, objects, ticks)
+
+
+def _encode_names(
+    kind: str, columns: list[pl.Series], listed: list[str] | None
+) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
+    """Give sorted ids to the names in some columns, or translate the ids that a source lists."""
+    if listed is not None:
+        names = sort_names(listed)
+        old_ids = [column.cast(pl.Int64, strict=False) for column in columns]
+        if not any(column.null_count() for column in old_ids):
+            position = {name: new_id for new_id, name in enumerate(names)}
+            new_ids = np.array([position[name] for name in listed], dtype=np.int32)
+            return Vocabulary(kind, names), [new_ids[column.to_numpy()] for column in old_ids]
+    else:
+        names = sort_names(pl.concat([column.unique() for column in columns]).unique().to_list())
+    vocabulary = Vocabulary(kind, names)
+    encoded = []
+    for column in columns:
+        ids = column.cast(pl.Enum(names), strict=False).to_physical()
+        if ids.null_count():
+            vocabulary.id_of(column.filter(ids.is_null())[0])  # raises: the name is not listed
+        encoded.append(ids.cast(pl.Int32).to_numpy())
+    return vocabulary, encoded

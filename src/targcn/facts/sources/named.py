@@ -1,0 +1,42 @@
+"""A data set known by name: the embedded one, or a benchmark of the catalogue."""
+
+from dataclasses import replace
+
+from targcn.errors import InputError
+from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, Progress, fetch
+from targcn.facts.dataset import SPLITS, Dataset
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.prepared_folder import is_prepared
+from targcn.facts.sources.registry import find_source
+from targcn.facts.sources.source import Source
+
+
+class NamedDataset(Source):
+    title = "the name of a data set"
+
+    def recognizes(self, source: object) -> bool:
+        return isinstance(source, str) and (source == EMBEDDED or source in CATALOG)
+
+    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+        if source == EMBEDDED:
+            return find_source(EMBEDDED_FILE).read(EMBEDDED_FILE, options, progress)
+        named = CATALOG[str(source)]
+        if options.origin:
+            raise InputError(f"{named.name} is counted from {named.origin}; leave out --origin")
+        folder = fetch(named, progress)
+        if not is_prepared(folder):
+            # Some publishers write dates, others count days from the first one.
+            options = replace(options, origin=named.origin)
+        dataset = find_source(folder).read(folder, options, progress)
+        num_facts = tuple(len(dataset.splits[split]) for split in SPLITS)
+        num_entities = len(dataset.entities)
+        if (num_facts, num_entities) != (named.num_facts, named.num_entities):
+            raise InputError(
+                f"{folder} is not {named.name}: it has {num_facts} facts of {num_entities} "
+                f"entities, but {named.num_facts} of {named.num_entities} were published; "
+                "fetch it again"
+            )
+        return replace(dataset, name=named.name)
+
+
+SOURCE = NamedDataset()

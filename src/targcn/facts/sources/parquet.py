@@ -1,0 +1,46 @@
+"""Parquet files."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+import polars as pl
+
+from targcn.facts.columns import choose_columns, find_columns
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.table_file import TableFile
+
+STDERR_LOCK: Final = Lock()
+
+
+class Parquet(TableFile):
+    title = "a Parquet file (.parquet)"
+    endings = (".parquet",)
+
+    def parse(self, path: Path, options: ReadOptions) -> pl.DataFrame:
+        with _silence_panics():
+            columns = list(pl.read_parquet_schema(path))
+            chosen = find_columns(columns, path.name, options)
+            frame = pl.read_parquet(path, columns=list(chosen.values()))
+        return choose_columns(frame, path.name, options)
+
+
+@contextmanager
+def _silence_panics() -> Iterator[None]:
+    """Hide what the threads of polars print to stderr when they give up on a damaged file."""
+    with STDERR_LOCK:
+        stderr = os.dup(2)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, 2)
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            os.close(nowhere)
+
+
+SOURCE = Parquet()

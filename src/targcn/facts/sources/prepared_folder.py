@@ -1,0 +1,159 @@
+"""The prepared folder: a data set on disk, read with numpy alone.
+
+A machine without polars can therefore train. The folder holds
+
+    dataset.json     name, format, counts, unit and first time, notes about the source
+    entities.json    names in the order of their ids; relations.json likewise
+    times.npy        the distinct ticks
+    train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times
+
+and its arrays are memory-mapped.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+from targcn.facts.catalog import Progress
+from targcn.facts.dataset import SPLITS, Dataset, Facts
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.source import Source, is_folder, path_of
+from targcn.facts.timeline import UNITS, Timeline
+from targcn.facts.vocabulary import Vocabulary
+
+MANIFEST: Final = "dataset.json"
+FORMAT: Final = 1
+
+
+class PreparedFolder(Source):
+    title = "a prepared folder"
+
+    def recognizes(self, source: object) -> bool:
+        return is_folder(source) and is_prepared(path_of(source))
+
+    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+        folder = path_of(source)
+        if options != ReadOptions():
+            raise InputError(
+                f"{folder.resolve().name} is prepared: its columns, times and splits are fixed; "
+                "leave out the options for reading, or prepare it again from its source"
+            )
+        return load_prepared(folder)
+
+
+def is_prepared(folder: Path) -> bool:
+    """Whether a folder is meant as a prepared one, complete or not."""
+    return (folder / MANIFEST).exists()
+
+
+def write_prepared(dataset: Dataset, folder: Path) -> None:
+    """Write a data set into an existing, empty folder."""
+    for split, facts in dataset.splits.items():
+        np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+    np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
+    _write_json(folder / "entities.json", list(dataset.entities.names))
+    _write_json(folder / "relations.json", list(dataset.relations.names))
+    manifest = {
+        "format": FORMAT,
+        "name": dataset.name,
+        "unit": dataset.timeline.unit,
+        "start": dataset.timeline.start,
+        "dated": dataset.timeline.dated,
+        "num_entities": len(dataset.entities),
+        "num_relations": len(dataset.relations),
+        "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
+        "notes": list(dataset.notes),
+    }
+    _write_json(folder / MANIFEST, manifest)
+
+
+def load_prepared(folder: Path) -> Dataset:
+    """Read a prepared folder and check its counts."""
+    manifest = _read_json(folder / MANIFEST, dict)
+    if manifest.get("format") != FORMAT:
+        raise InputError(
+            f"{folder} was prepared in format {manifest.get('format')!r}, but this version reads "
+            f"format {FORMAT}; prepare it again"
+        )
+    try:
+        counts = manifest["num_facts"]
+        num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
+        unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
+        name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
+        expected = {split: int(counts[split]) for split in SPLITS}
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise _damaged(folder / MANIFEST, f"field {error} is missing or wrong") from None
+    if unit not in UNITS or (dated and unit == "step"):
+        raise _damaged(folder / MANIFEST, f"unit {unit!r} is unknown, or does not fit dates")
+    entities = Vocabulary("entity", _read_names(folder / "entities.json"))
+    relations = Vocabulary("relation", _read_names(folder / "relations.json"))
+    if (len(entities), len(relations)) != (num_entities, num_relations):
+        raise _damaged(folder, "its vocabularies are not as long as dataset.json says")
+    ticks = _read_array(folder / "times.npy", (None,))
+    splits = {
+        split: Facts(_read_array(folder / f"{split}.npy", (4, expected[split]))) for split in SPLITS
+    }
+    for split, facts in splits.items():
+        _check_ids(folder / f"{split}.npy", facts, len(entities), len(relations))
+    return Dataset(name, entities, relations, Timeline(unit, start, dated, ticks), splits, notes)
+
+
+def _write_json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+
+
+def _read_json(path: Path, kind: type) -> Any:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(path, getattr(error, "strerror", None) or "not readable as JSON") from None
+    if not isinstance(content, kind):
+        raise _damaged(path, "its content is not of the expected kind")
+    return content
+
+
+def _read_names(path: Path) -> list[str]:
+    names: list[str] = _read_json(path, list)
+    if not all(isinstance(name, str) for name in names):
+        raise _damaged(path, "not a list of names")
+    return names
+
+
+def _check_ids(path: Path, facts: Facts, num_entities: int, num_relations: int) -> None:
+    """Refuse ids without a name; otherwise they would fail much later, as a bad index."""
+    columns = (facts.subjects, num_entities), (facts.relations, num_relations)
+    for ids, count in (*columns, (facts.objects, num_entities)):
+        if len(ids) and not (ids.min() >= 0 and ids.max() < count):
+            raise _damaged(path, "some ids have no name")
+
+
+def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    try:
+        array: NDArray[Any]
+        if 0 in shape:  # an empty file cannot be mapped
+            with path.open("rb") as stream:
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+        else:
+            array = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # a mangled header fails in many ways
+        reason = getattr(error, "strerror", None) or "cut short or not an array"
+        raise _damaged(path, reason) from None
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype.kind != "i":
+        raise _damaged(
+            path, f"{array.dtype} of shape {array.shape} instead of integers of shape {shape}"
+        )
+    return array
+
+
+def _damaged(path: Path, reason: str) -> InputError:
+    return InputError(f"{path} is damaged or half-written ({reason}); prepare the data set again")
+
+
+SOURCE = PreparedFolder()

@@ -1,0 +1,44 @@
+"""The contract of a source: what it recognizes and how it is read."""
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar
+
+from targcn.facts.catalog import Progress
+from targcn.facts.dataset import Dataset
+from targcn.facts.read_options import ReadOptions
+
+
+class Source(ABC):
+    """One kind of source of dated facts.
+
+    A source that holds one table hands it to `encode_table`, one that comes with splits hands
+    them to `encode_splits`. An optional library is imported inside `read`; if it is missing,
+    `open_dataset` tells the user to install it.
+    """
+
+    # What messages call this kind of source, such as "a prepared folder".
+    title: ClassVar[str]
+
+    @abstractmethod
+    def recognizes(self, source: object) -> bool:
+        """Whether `source` is of this kind."""
+
+    @abstractmethod
+    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+        """Read what `recognizes` accepted; `progress` is told about downloads."""
+
+
+def path_of(source: object) -> Path:
+    """A source given as a string or a path, with `~` expanded where the home is known."""
+    return Path(os.path.expanduser(str(source)))
+
+
+# os.path, unlike Path, answers False for a name that is too long or holds a null character.
+def is_folder(source: object) -> bool:
+    return isinstance(source, str | Path) and os.path.isdir(path_of(source))
+
+
+def is_file(source: object) -> bool:
+    return isinstance(source, str | Path) and os.path.isfile(path_of(source))

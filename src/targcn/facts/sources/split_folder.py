@@ -1,0 +1,120 @@
+"""A folder with one table each for train, valid and test.
+
+It may also list the ids that its tables use instead of names, in entity2id.txt and
+relation2id.txt.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from targcn.errors import InputError
+from targcn.facts.catalog import Progress
+from targcn.facts.columns import FactTable
+from targcn.facts.dataset import Dataset, Split
+from targcn.facts.encode import encode_splits
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.registry import recognize
+from targcn.facts.sources.source import Source, is_folder, path_of
+from targcn.facts.sources.table_file import TableFile
+
+# What the file of each split may be called, before its ending.
+STEMS: Final[dict[Split, tuple[str, ...]]] = {
+    "train": ("train",),
+    "valid": ("valid", "val", "validation", "dev"),
+    "test": ("test",),
+}
+
+
+class SplitFolder(Source):
+    title = "a folder of train, valid and test tables"
+
+    def recognizes(self, source: object) -> bool:
+        return is_folder(source)
+
+    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+        folder = path_of(source)
+        name = folder.resolve().name
+        files = _find_files(folder)
+        if (options.split, options.split_seed) != (ReadOptions.split, ReadOptions.split_seed):
+            raise InputError(
+                f"{name} comes with splits of its own; leave out --split and --split-seed"
+            )
+        tables = {split: file.read_table(path, options) for split, (file, path) in files.items()}
+        entities = _read_listing(folder / "entity2id.txt")
+        relations = _read_listing(folder / "relation2id.txt")
+        _check_ids(tables, {"subject": entities, "relation": relations, "object": entities})
+        return encode_splits(name, tables, options, entities, relations)
+
+
+def _find_files(folder: Path) -> dict[Split, tuple[TableFile, Path]]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {error.strerror}") from None
+    files: dict[Split, tuple[TableFile, Path]] = {}
+    for split, stems in STEMS.items():
+        named = (path for path in paths if path.name.split(".")[0].lower() in stems)
+        found = [(file, path) for path in named if isinstance(file := recognize(path), TableFile)]
+        if len(found) != 1:
+            problem = f"{len(found)} files" if found else "no file"
+            raise InputError(
+                f"{folder} has {problem} for the {split} split; a prepared folder holds "
+                "dataset.json, a folder of tables holds one each for train, valid and test"
+            )
+        files[split] = found[0]
+    return files
+
+
+def _read_listing(path: Path) -> list[str] | None:
+    """The names of a listing in the order of their ids, or None if there is no listing."""
+    if not path.is_file():
+        return None
+    by_id: dict[int, str] = {}
+    try:
+        # Not splitlines: names may contain the rarer line separators of Unicode.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+    for number, line in enumerate(lines, 1):
+        # Some publishers write the number of names on the first line.
+        if not line.strip() or (number == 1 and "\t" not in line and line.strip().isdigit()):
+            continue
+        name, tab, written = line.rpartition("\t")
+        if not tab or not re.fullmatch("[0-9]{1,9}", written.strip()):
+            raise InputError(f"{path.name}, line {number}: expected a name, a tab and an id")
+        if by_id.setdefault(int(written), name.strip()) != name.strip():
+            raise InputError(f"{path.name}, line {number}: id {int(written)} is already taken")
+    if not by_id:
+        raise InputError(f"{path.name} lists no names; fill it or remove it")
+    if sorted(by_id) != list(range(len(by_id))):
+        raise InputError(f"{path.name}: the ids do not run from 0 to {len(by_id) - 1}")
+    names = [by_id[position] for position in range(len(by_id))]
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(f"{path.name}: the name {twice!r} has two ids")
+    return names
+
+
+def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[str] | None]) -> None:
+    """Refuse ids that are not listed, and say where the first one is."""
+    for table in tables.values():
+        for role, names in listings.items():
+            if names is None:
+                continue
+            ids = table.frame[role].cast(pl.Int64, strict=False)
+            wrong = ((ids < 0) | (ids >= len(names))).arg_true()
+            # A column that is not all numbers holds names, not ids.
+            if len(wrong) and not ids.null_count():
+                row = int(wrong[0])
+                raise InputError(
+                    f"{table.where}, row {row + 1}: {role} id {ids[row]} is out of range; "
+                    f"the listing has ids 0 to {len(names) - 1}"
+                )
+
+
+SOURCE = SplitFolder()

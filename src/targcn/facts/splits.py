@@ -1,0 +1,62 @@
+"""Split facts into train, valid and test, and count what published splits share."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS, Facts, Split
+from targcn.facts.read_options import ReadOptions
+
+COLUMNS = ["subject", "relation", "object", "time"]
+
+
+def distinct_facts(facts: Facts) -> Facts:
+    """Every fact once, sorted: the order of the rows in a table then changes nothing."""
+    distinct = _as_frame(facts).unique().sort("time", "subject", "relation", "object")
+    return Facts.of(*(distinct[column].to_numpy() for column in COLUMNS))
+
+
+def split_facts(facts: Facts, options: ReadOptions) -> dict[Split, Facts]:
+    """Split facts that are sorted by time 80/10/10, at random or by time.
+
+    A split by time puts all facts of one time into the same split.
+    """
+    num_held_out = max(len(facts) // 10, 1)
+    borders = [len(facts) - 2 * num_held_out, len(facts) - num_held_out]
+    order = np.arange(len(facts))
+    if options.split == "random":
+        order = np.random.default_rng(options.split_seed).permutation(len(facts))
+    else:
+        borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]
+        if not 0 < borders[0] < borders[1]:
+            raise InputError(
+                "too few distinct times to split by time; give --split random or finer times"
+            )
+    parts = np.split(order, borders)
+    return {split: facts.where(np.sort(part)) for split, part in zip(SPLITS, parts, strict=True)}
+
+
+def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
+    """Notes about facts that published splits contain more than once."""
+    frames = {split: _as_frame(facts) for split, facts in splits.items()}
+    notes = []
+    for split, frame in frames.items():
+        repeated = frame.height - frame.n_unique()
+        if repeated:
+            notes.append(f"{repeated:,} facts are repeated within {split}; kept as published")
+    earlier = frames["train"]
+    for split in SPLITS[1:]:
+        shared = frames[split].join(earlier, on=COLUMNS, how="semi").height
+        if shared:
+            notes.append(
+                f"{shared:,} facts of {split} are also in an earlier split, which leaks their "
+                "answers into training; kept as published"
+            )
+        earlier = pl.concat([earlier, frames[split]])
+    return notes
+
+
+def _as_frame(facts: Facts) -> pl.DataFrame:
+    return pl.DataFrame(list(facts.columns), schema=COLUMNS)

@@ -1,0 +1,208 @@
+"""Temporal neighbourhoods: which facts a query gets to see.
+
+For each pair (entity, time), at most K facts that come in to the entity are sampled from a context
+graph, without replacement, with a probability that falls with their distance in time (the paper's
+temporal neighbouring graph). A fact is hidden from a query in `hide_facts`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from targcn.errors import InputError
+from targcn.graph.columns import Columns
+from targcn.graph.random import combine, shifted, uniform
+from targcn.graph.temporal_graph import TemporalGraph
+
+Strategy = Literal["near", "random", "whole"]
+# Candidates weighed together, over all rows; bounds memory, not results.
+MOST_CANDIDATES_AT_ONCE = 8_000_000
+# Below this a weight would be a subnormal number, which slows processors down tenfold.
+LEAST_EXPONENT = -80.0
+# A fact comes in to each of its ends: twice to the same entity if it is a self loop.
+SIDES_OF_A_FACT = 2
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a neighbourhood is sampled."""
+
+    neighbors: int = 100
+    """How many facts are sampled at most (K)."""
+
+    strategy: Strategy = "near"
+    """near: by distance in time; random: all facts alike; whole: every fact, however many."""
+
+    decay: float = 1.0
+    """Ticks over which the weight of a fact falls to 1/e: exp(-|Δ| / decay)."""
+
+    weight_floor: float = 0.0
+    """Added to every weight (the published code: 1e-9)."""
+
+    search_range: int | None = None
+    """Only facts at most this many ticks away; none: the whole timeline."""
+
+    window: int = 512
+    """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
+
+    def __post_init__(self) -> None:
+        if self.neighbors < 1:
+            raise InputError(f"neighbors is {self.neighbors}; at least 1 was expected")
+        if not self.decay > 0:
+            raise InputError(f"decay is {self.decay}; a number above 0 was expected")
+        if self.weight_floor < 0:
+            raise InputError(f"weight_floor is {self.weight_floor}; it cannot be negative")
+        if self.search_range is not None and self.search_range < 0:
+            raise InputError(f"search_range is {self.search_range}; it cannot be negative")
+        if self.window != 0 and self.window <= self.neighbors:
+            raise InputError(
+                f"window is {self.window}; more than neighbors ({self.neighbors}), or 0 for all"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Neighborhood(Columns):
+    """The facts that each query sees: one row per query, one column per place.
+
+    Places that are not filled hold no fact.
+    """
+
+    entities: Tensor
+    relations: Tensor
+    # The time of the fact minus the time of the query, in ticks.
+    deltas: Tensor
+    filled: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenFacts(Columns):
+    """For each row one fact that it must not see, whichever end of the fact it is at."""
+
+    subjects: Tensor
+    relations: Tensor
+    objects: Tensor
+    times: Tensor
+
+    def repeat(self, count: int) -> "HiddenFacts":
+        """Every row this many times, its copies one after another."""
+        return self.map(lambda column: column.repeat_interleave(count))
+
+
+def sample_neighbors(
+    graph: TemporalGraph,
+    entities: Tensor,
+    times: Tensor,
+    how: Sampling,
+    seed: Tensor | int,
+    hidden: HiddenFacts | None = None,
+) -> Neighborhood:
+    """Sample the neighbourhood of each (entity, time), with one seed for all rows or one per row.
+
+    Sampling K facts by weight without replacement is a race: each fact arrives after an exponential
+    time divided by its weight, and the first K are taken. With a window, facts more than
+    `window / 2` places away in the order of time do not start; `targcn bench sampler` measures the
+    probability that this misses.
+    """
+    entities, times = entities.long(), times.long()
+    starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
+    keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
+    width = how.window if how.strategy == "near" and how.window else 0
+    if width == 0 or width >= len(graph):
+        width = max(int((ends - starts).max()), 1) if len(entities) else 1
+        # The same number of places for every batch, so that all batches have one shape.
+        width = width if how.strategy == "whole" else max(width, keep)
+    else:
+        # The window lies around the middle of the facts at the query's time.
+        moments = entities * graph.span + times.clamp(min=0, max=graph.span - 1)
+        here = torch.searchsorted(graph.keys, moments)
+        here = (here + torch.searchsorted(graph.keys, moments, right=True)) // 2
+        starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
+    keep = width if how.strategy == "whole" else min(keep, width)
+    row_hashes = combine(seed, entities, times)
+    rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
+    parts = []
+    for first in range(0, len(entities), rows_at_once) or [0]:
+        rows = slice(first, first + rows_at_once)
+        parts.append(
+            _race(graph, starts[rows], ends[rows], times[rows], row_hashes[rows], how, width, keep)
+        )
+    positions = torch.cat([part[0] for part in parts])
+    filled = torch.cat([part[1] for part in parts])
+    found = Neighborhood(
+        graph.subjects[positions],
+        graph.relations[positions],
+        graph.times[positions] - times[:, None],
+        filled,
+    )
+    if hidden is None:
+        return found
+    return hide_facts(found, entities, times, hidden, graph.num_relations, how)
+
+
+def _race(
+    graph: TemporalGraph,
+    starts: Tensor,
+    ends: Tensor,
+    times: Tensor,
+    row_hashes: Tensor,
+    how: Sampling,
+    width: int,
+    keep: int,
+) -> tuple[Tensor, Tensor]:
+    """The positions of the facts that arrive first in each row, and which of them exist at all."""
+    columns = torch.arange(width, device=starts.device)
+    positions = starts[:, None] + columns
+    gone = positions >= ends[:, None]
+    if len(graph) == 0:
+        return positions[:, :0], gone[:, :0]
+    positions.clamp_(max=len(graph) - 1)
+    # A time outside the timeline is farther from every fact, by as much as it lies outside.
+    inside = times.clamp(min=0, max=graph.span - 1)
+    outside = (times - inside).abs()[:, None]
+    distances = graph.times.take(positions).sub_(inside.to(graph.times.dtype)[:, None]).abs_()
+    if how.search_range is not None:
+        gone |= distances > how.search_range - outside
+    if how.strategy == "whole":
+        return positions, ~gone
+    arrivals = uniform(shifted(row_hashes, starts)[:, None], columns).log_().neg_()
+    if how.strategy == "near" and how.weight_floor > 0:
+        exponents = (distances * (-1 / how.decay)).clamp_(min=LEAST_EXPONENT)
+        weights = exponents.exp_().mul_(torch.exp(outside / -how.decay))
+        arrivals /= weights.add_(how.weight_floor)
+    elif how.strategy == "near":
+        # Without a floor, weights may be too small for a floating-point number; their logarithms
+        # are not. Only differences of them matter, so `outside` is left out.
+        arrivals = arrivals.log_().add_(distances, alpha=1 / how.decay)
+    first = torch.topk(arrivals.masked_fill_(gone, torch.inf), keep, dim=1, largest=False)
+    return positions.gather(1, first.indices), first.values < torch.inf
+
+
+def hide_facts(
+    found: Neighborhood,
+    entities: Tensor,
+    times: Tensor,
+    hidden: HiddenFacts,
+    num_relations: int,
+    how: Sampling,
+) -> Neighborhood:
+    """Empty the places of the hidden facts. This is the one place where an answer could leak.
+
+    More than K facts were sampled, by as many as the hidden one can fill places. The others keep
+    their order of arrival, so the first K of them are a sample of the graph without the hidden
+    fact. (All copies of a duplicate fact are hidden, and may leave fewer than K.)
+    """
+    reciprocal = (hidden.relations + num_relations) % (2 * num_relations)
+    sides = (
+        (hidden.objects, hidden.subjects, hidden.relations),
+        (hidden.subjects, hidden.objects, reciprocal),
+    )
+    then = found.deltas == (hidden.times - times)[:, None]
+    filled = found.filled
+    for here, there, relation in sides:
+        own = (found.entities == there[:, None]) & (found.relations == relation[:, None])
+        filled = filled & ~(own & then & (entities == here)[:, None])
+    if how.strategy != "whole":
+        filled = filled & (filled.cumsum(1) <= how.neighbors)
+    return Neighborhood(found.entities, found.relations, found.deltas, filled)

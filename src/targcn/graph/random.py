@@ -1,0 +1,72 @@
+"""Counter-based random numbers: pure functions of a seed and a place.
+
+Each number is a hash of a seed, a row and a column. So it depends neither on the batch nor on the
+device, and a run that is resumed needs the number of its step but no state of a generator.
+"""
+
+import torch
+from torch import Tensor
+
+# Constants of a hash with two rounds of xor-shift and multiply that mixes 32 bits well.
+_FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
+# An odd number that spreads neighbouring columns over all 32 bits.
+_SPREAD = 0x9E3779B1 - (1 << 32)
+
+
+def mix(values: Tensor) -> Tensor:
+    """Hash 32-bit integers: equal ones stay equal, close ones end up far apart."""
+    values = values ^ (values >> 16).bitwise_and_(0xFFFF)
+    values *= _FIRST
+    values ^= (values >> 15).bitwise_and_(0x1FFFF)
+    values *= _SECOND
+    values ^= (values >> 16).bitwise_and_(0xFFFF)
+    return values
+
+
+def combine(seed: Tensor | int, *parts: Tensor) -> Tensor:
+    """One 32-bit hash of a seed and several integers, element by element.
+
+    >>> combine(7, torch.tensor([1, 1, 2])).unique().numel()
+    2
+    """
+    mixed = torch.as_tensor(seed, device=parts[0].device).to(torch.int32)
+    for part in parts:
+        mixed = mix(mix(part.to(torch.int32)) + mixed * 31 + 1)
+    return mixed
+
+
+def shifted(rows: Tensor, by: Tensor) -> Tensor:
+    """Rows whose column 0 has the random number of column `by` of the given rows.
+
+    >>> rows = combine(0, torch.tensor([1]))
+    >>> moved = uniform(shifted(rows, torch.tensor([5])), torch.tensor([2]))
+    >>> bool(moved == uniform(rows, torch.tensor([7])))
+    True
+    """
+    return rows + by.to(torch.int32) * _SPREAD
+
+
+def uniform(rows: Tensor, columns: Tensor) -> Tensor:
+    """A number in (0, 1) for each pair of a row's hash and a column's integer, which broadcast.
+
+    >>> numbers = uniform(combine(0, torch.arange(100))[:, None], torch.arange(100))
+    >>> bool((numbers > 0).all() and (numbers < 1).all()), round(float(numbers.mean()), 1)
+    (True, 0.5)
+    """
+    # 23 bits: with one more, the last number would be half a step below 1 and be rounded to 1.
+    bits = _bits(rows, columns).bitwise_right_shift_(8)
+    return bits.bitwise_and_(0x7FFFFF).to(torch.float32).add_(0.5).mul_(2**-23)
+
+
+def whole_numbers(rows: Tensor, columns: Tensor, below: int) -> Tensor:
+    """A whole number below `below` for each pair, all of them about equally likely.
+
+    >>> numbers = whole_numbers(combine(0, torch.arange(100))[:, None], torch.arange(100), 4)
+    >>> numbers.shape, numbers.unique().tolist()
+    (torch.Size([100, 100]), [0, 1, 2, 3])
+    """
+    return (_bits(rows, columns) & 0x7FFFFFFF).long() % below
+
+
+def _bits(rows: Tensor, columns: Tensor) -> Tensor:
+    return mix(columns.to(torch.int32) * _SPREAD + rows)

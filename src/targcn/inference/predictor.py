@@ -1,0 +1,288 @@
+"""Names in, names out: the best answers to questions, and the facts behind an answer."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import torch
+from torch import Tensor
+
+from targcn.devices import choose_device
+from targcn.errors import InputError
+from targcn.evaluation.filters import known_answers
+from targcn.evaluation.ranking import Progress, ranks_of, require_numbers, rows_at_once
+from targcn.facts.dataset import Context
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.inference.explanation import ASKED, FILTER, TIES, Asked, Explanation, name_reasons
+from targcn.inference.questions import Question, Time, encode
+from targcn.runs.run import Run
+from targcn.runs.store import load_run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# A model may need much more memory for a question than its scores take.
+MOST_QUESTIONS_AT_ONCE: Final = 256
+
+
+class Predictor:
+    """A run that answers questions: its model, the facts it may see and the known answers.
+
+    All of it is loaded once, so that further questions are fast. The model is a copy; the run and
+    its model stay as they are.
+
+    >>> import targcn
+    >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)
+    >>> predictor = Predictor(run, context="train")
+    >>> predictor.predict("Barack Obama", "junior senator of", None, 2005)["answer"][0]
+    'Illinois'
+    """
+
+    def __init__(
+        self,
+        run: Run | Path | str,
+        context: Context = "train+valid",
+        device: str | torch.device = "auto",
+    ) -> None:
+        self.device = choose_device(device)
+        if isinstance(run, Run):
+            model = deepcopy(run.model)
+        else:
+            run = load_run(run)
+            model = run.model
+        self.model = model.to(self.device).eval()
+        self.model_name = run.recipe.model
+        self.dataset = run.dataset
+        self.context: Context = context
+        self.graph = TemporalGraph.of_context(self.dataset, context).to(self.device)
+        self.known = known_answers(self.dataset, "cpu")
+
+    def predict(
+        self, subject: str | None, relation: str, object: str | None, time: Time, *, top: int = 10
+    ) -> "pl.DataFrame":
+        """The best answers to one question; see `targcn.predict`."""
+        question = Question(subject, relation, object, time)
+        return self.predict_many([question], top=top).drop("question")
+
+    def predict_many(
+        self, questions: Sequence[Question], *, top: int = 10, progress: Progress | None = None
+    ) -> "pl.DataFrame":
+        """The best answers to each question; see `targcn.predict_many`."""
+        import polars as pl
+
+        _require_some(top, "answer")
+        if not questions:
+            raise InputError("there are no questions to answer")
+        queries = encode(questions, self.dataset)
+        most = rows_at_once(self.graph.num_entities, self.device)
+        batch_size = min(most, MOST_QUESTIONS_AT_ONCE)
+        frames = []
+        for start in range(0, len(queries), batch_size):
+            frames.append(self._answer(queries[slice(start, start + batch_size)], start, top))
+            if progress is not None:
+                progress(min(start + batch_size, len(queries)), len(queries))
+        return pl.concat(frames)
+
+    def explain(
+        self,
+        subject: str,
+        relation: str,
+        object: str,
+        time: Time,
+        *,
+        asked: Asked = "object",
+        top: int = 10,
+    ) -> Explanation:
+        """The facts behind one answer; see `targcn.explain`."""
+        if asked not in ASKED:
+            raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ASKED)}")
+        _require_some(top, "fact")
+        if asked == "subject":
+            question, answer = Question(None, relation, object, time), subject
+        else:
+            question, answer = Question(subject, relation, None, time), object
+        query = encode([question], self.dataset)
+        target = self.dataset.entities.id_of(answer)
+        with torch.inference_mode():
+            reasons = self.model.reasons(query.to(self.device), target, self.graph)
+            if reasons is None:
+                raise InputError(
+                    f"{self.model_name} does not use single facts that could be left out; explain "
+                    "a run of targcn"
+                )
+            reasons = reasons.to("cpu")
+            scores = reasons.scores.view(1, -1)
+            ranks = ranks_of(scores, torch.tensor([target]), query, self.known, TIES)
+            log_probabilities = self.model.log_probabilities(scores)
+        probability = None
+        if log_probabilities is not None:
+            probability = float(log_probabilities[0, target].exp())
+        tick = int(query.times[0])
+        return Explanation(
+            subject=subject,
+            relation=relation,
+            object=object,
+            time=self.dataset.timeline.label(tick),
+            asked=asked,
+            context=self.context,
+            unit=self.dataset.timeline.unit,
+            score=float(scores[0, target]),
+            probability=probability,
+            rank=float(ranks[FILTER]),
+            fact_was_hidden=_holds(self.graph, query, target),
+            num_facts=len(reasons.effects),
+            reasons=name_reasons(reasons, self.dataset, tick, top),
+        )
+
+    def _answer(self, queries: Queries, start: int, top: int) -> "pl.DataFrame":
+        """The best answers to a batch of questions, the first of which has the number `start`."""
+        import polars as pl
+
+        with torch.inference_mode():
+            scores = self.model(queries.to(self.device), self.graph)
+            require_numbers(scores)
+            best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
+            log_probabilities = self.model.log_probabilities(scores)
+            probabilities = None
+            if log_probabilities is not None:
+                shown = log_probabilities.gather(1, best.indices).exp()
+                probabilities = shown.flatten().double().cpu().numpy()
+            num_above, num_level = _count_ties(best.values, scores)
+        num_questions, num_answers = best.indices.shape
+        numbers = torch.arange(start, start + num_questions).repeat_interleave(num_answers)
+        answers = best.indices.cpu()
+        names = self.dataset.entities.names
+        return pl.DataFrame(
+            {
+                "question": numbers.numpy(),
+                "rank": (num_above + 1).flatten().cpu().numpy(),
+                "tied": num_level.flatten().cpu().numpy(),
+                "answer": [names[answer] for answer in answers.flatten().tolist()],
+                "score": best.values.flatten().double().cpu().numpy(),
+                "probability": probabilities,
+                "known": self._when_known(answers, queries),
+            },
+            schema_overrides={"probability": pl.Float64},
+        )
+
+    def _when_known(self, answers: Tensor, queries: Queries) -> list[str]:
+        """Whether each answer is known to be true: then, at another time, or not at all."""
+        num_entities = self.graph.num_entities
+        cells = torch.arange(len(answers))[:, None] * num_entities + answers
+        is_known = {}
+        for which in ("time-aware", "static"):
+            rows, entities = self.known[which].look_up(queries)
+            is_known[which] = torch.isin(cells, rows * num_entities + entities).flatten().tolist()
+        pairs = zip(is_known["time-aware"], is_known["static"], strict=True)
+        return ["then" if then else "at another time" if ever else "no" for then, ever in pairs]
+
+
+def predict(
+    run: Run | Predictor | Path | str,
+    subject: str | None,
+    relation: str,
+    object: str | None,
+    time: Time,
+    *,
+    top: int = 10,
+    context: Context | None = None,
+) -> "pl.DataFrame":
+    """The entities that best fill the open place of a question, best first.
+
+    Any date will do, also one that the data does not have. The context is train+valid unless
+    another is given. To ask a run more than once, make a Predictor of it; it can also use a GPU.
+
+    `rank` is 1 plus the number of entities with a higher score, and `tied` the number of entities
+    with this very score, shown or not: 1 means that there is no tie. Which of the tied entities are
+    shown, and in which order, means nothing. Where `tied` is the number of all entities, nothing
+    speaks for any answer.
+
+    `probability` is the softmax of the scores over all entities. Models that are trained with
+    cross-entropy have one; it is not calibrated. For all other models it is null.
+
+    `known` is "then" if some split holds the answer at this time, "at another time" if only at
+    others, else "no".
+
+    >>> import targcn
+    >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)
+    >>> seat = "Illinois Senate seat, class 3"
+    >>> targcn.predict(run, None, "holds Senate seat", seat, 2005, top=2)
+    shape: (2, 6)
+    ┌──────┬──────┬───────────────┬──────────┬─────────────┬─────────────────┐
+    │ rank ┆ tied ┆ answer        ┆ score    ┆ probability ┆ known           │
+    │ ---  ┆ ---  ┆ ---           ┆ ---      ┆ ---         ┆ ---             │
+    │ i64  ┆ i64  ┆ str           ┆ f64      ┆ f64         ┆ str             │
+    ╞══════╪══════╪═══════════════╪══════════╪═════════════╪═════════════════╡
+    │ 1    ┆ 1    ┆ Roland Burris ┆ 1.363353 ┆ null        ┆ at another time │
+    │ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ at another time │
+    └──────┴──────┴───────────────┴──────────┴─────────────┴─────────────────┘
+    """
+    return _predictor_of(run, context).predict(subject, relation, object, time, top=top)
+
+
+def predict_many(
+    run: Run | Predictor | Path | str,
+    questions: Sequence[Question],
+    *,
+    top: int = 10,
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> "pl.DataFrame":
+    """The answers to many questions, as `predict` gives them; `question` counts them from 0."""
+    return _predictor_of(run, context).predict_many(questions, top=top, progress=progress)
+
+
+def explain(
+    run: Run | Predictor | Path | str,
+    subject: str,
+    relation: str,
+    object: str,
+    time: Time,
+    *,
+    asked: Asked = "object",
+    top: int = 10,
+    context: Context | None = None,
+) -> Explanation:
+    """The facts behind the answer `object`, or `subject` if that is asked, strongest first.
+
+    The effect of a fact is the answer's probability with all facts, minus its probability without
+    this one. If the context holds the explained fact itself, it is hidden.
+    """
+    predictor = _predictor_of(run, context)
+    return predictor.explain(subject, relation, object, time, asked=asked, top=top)
+
+
+def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) -> Predictor:
+    """The predictor itself, or one for a single call, for which a GPU would not pay."""
+    if not isinstance(run, Predictor):
+        return Predictor(run, context or "train+valid", "cpu")
+    if context not in (None, run.context):
+        raise InputError(
+            f"this predictor has the context {run.context}, not {context}; make another one"
+        )
+    return run
+
+
+def _require_some(top: int, what: str) -> None:
+    if top < 1:
+        raise InputError(f"top is {top}; ask for at least 1 {what}")
+
+
+def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """For the best scores of each row, descending: how many are above each, how many equal it."""
+    ascending = -best
+    above = torch.searchsorted(ascending, ascending)
+    level = torch.searchsorted(ascending, ascending, right=True) - above
+    # Only the last of the best can be level with scores that are not among them.
+    last = best[:, -1:]
+    return above, torch.where(best == last, (scores == last).sum(1, keepdim=True), level)
+
+
+def _holds(graph: TemporalGraph, query: Queries, answer: int) -> bool:
+    """Whether a graph holds the fact that an answer makes of a query."""
+    subject, relation, time = (int(column) for column in query.tensors())
+    incoming = slice(*graph.offsets[answer : answer + 2].tolist())
+    held = (graph.subjects[incoming] == subject) & (graph.relations[incoming] == relation)
+    return bool((held & (graph.times[incoming] == time)).any())

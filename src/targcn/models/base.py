@@ -1,0 +1,138 @@
+"""The contract of a model: all that training, evaluation and inference know about one.
+
+Given queries and a context graph, a model gives one score per entity; higher is better. A model
+that is trained is a Learner. What only some models can do has a default here, so that no caller
+needs to ask which model it has.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from torch import Tensor, nn
+
+from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """What a model is built from, besides a data set; every model has its own subclass.
+
+    Its defaults are the settings of the recipe `default` for any data.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons(Columns):
+    """Facts that a model used for one answer, one per row, and the effect of each.
+
+    A fact is given as it stands in the data: no relation is a reciprocal one.
+    """
+
+    subjects: Tensor
+    relations: Tensor
+    objects: Tensor
+    times: Tensor
+    # The answer's probability with all facts, minus its probability without this one.
+    effects: Tensor
+    # One score per entity, of which the answer's rank and probability can be computed.
+    scores: Tensor
+
+
+class Model(nn.Module, ABC):
+    """Scores every entity as the answer to each query."""
+
+    Settings: ClassVar[type[ModelSettings]] = ModelSettings
+    # Whether the scores depend on the context, or only on what was learned.
+    reads_context: ClassVar[bool] = False
+
+    def __init__(self, settings: ModelSettings, dataset: Dataset) -> None:
+        super().__init__()
+        self.settings = settings
+
+    @abstractmethod
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        """The scores, one row per query and one column per entity."""
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(weight.numel() for weight in self.parameters())
+
+    def compile_scores(self) -> None:
+        """Use compiled kernels in `forward` where that pays; by default it does not."""
+
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        """The logarithms of the probabilities that scores stand for; None if they stand for none.
+
+        One row per query; the probabilities of a row add up to 1 over all entities.
+        """
+        return None
+
+    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons | None:
+        """The facts behind one answer to one query; None if the model does not use single facts.
+
+        The queried fact itself is hidden: it would be a reason for anything.
+        """
+        return None
+
+
+class Learner(Model):
+    """A model that is trained.
+
+    Everything random about a batch is sampled first; its loss is then plain arithmetic. So samples
+    can be made ahead of time and split among processes, and a GPU can replay the arithmetic.
+    """
+
+    @property
+    def has_static_shapes(self) -> bool:
+        """Whether every step has the same shapes, so that a GPU can record and replay it."""
+        return True
+
+    @property
+    def sample_width(self) -> int:
+        """About how many numbers of each kind are sampled per query; limits sampling ahead."""
+        return 0
+
+    def sample(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
+    ) -> Columns:
+        """What the loss of these queries needs, of the model's own type; one seed per query.
+
+        A query's own fact must not be visible in its sample: the answers are given so that it can
+        be hidden.
+        """
+        return Columns()
+
+    @abstractmethod
+    def loss(self, queries: Queries, answers: Tensor, sample: Any) -> Tensor:
+        """The mean loss of these queries."""
+
+    def start_epoch(self, epoch: int) -> None:
+        """Called before the first step of an epoch, and when training resumes within one."""
+
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        """The softmax, which cross-entropy trains."""
+        return scores.log_softmax(dim=1)
+
+
+Index = TypeVar("Index")
+
+
+class PerContext(Generic[Index]):
+    """An index of the context, built again only when the context is another one."""
+
+    def __init__(self, build: Callable[[TemporalGraph], Index]) -> None:
+        self.build = build
+        self.latest: tuple[TemporalGraph, Index] | None = None
+
+    def __deepcopy__(self, memo: object) -> "PerContext[Index]":
+        return PerContext(self.build)
+
+    def of(self, context: TemporalGraph) -> Index:
+        if self.latest is None or self.latest[0] is not context:
+            self.latest = context, self.build(context)
+        return self.latest[1]

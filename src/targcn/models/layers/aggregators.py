@@ -1,0 +1,140 @@
+"""One aggregation step of TARGCN: equations 1 and 2 of the paper.
+
+    (1)  h_(e,t) = f(h_e ‖ Φ(t − t_q))               f(h_e ‖ Φ) = F_e h_e + F_Φ Φ + f_0
+    (2)  h_(s,t_q) = mean of W(h_(e,t) ‖ h_r)        W(x ‖ h_r) = W_x x + W_r h_r + w_0
+
+The mean is over the sampled neighbours (e, r, t) of the subject s. A subject without any stands in
+as its own neighbour at Δ = 0: its vector is f(h_s ‖ Φ(0)).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from targcn.models.layers.sums import sums_and_table, weighted_sums
+
+Activation = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The neighbours of each subject: one row per subject, one column per neighbour.
+
+    Entities, relations and codes are given as rows of their tables. The codes have one column more,
+    the last, which is Φ of the query's own time.
+    """
+
+    subjects: Tensor
+    entities: Tensor
+    relations: Tensor
+    codes: Tensor
+    filled: Tensor
+    entity_table: Tensor
+    relation_table: Tensor
+    code_table: Tensor
+    # The neighbours' vectors h_e, where they are not rows of the entity table.
+    vectors: Tensor | None = None
+
+    def shares(self) -> tuple[Tensor, Tensor]:
+        """The share of each neighbour in the mean, and whether a subject has no neighbours."""
+        counts = self.filled.sum(1, keepdim=True)
+        return self.filled.to(self.entity_table.dtype) / counts.clamp(min=1), counts == 0
+
+
+class Aggregator(nn.Module, ABC):
+    """The layers f and W of one step, and the subject's own vector if it is to be added."""
+
+    def __init__(self, dim: int, own_vector: bool = False) -> None:
+        super().__init__()
+        self.dim, self.own_vector = dim, own_vector
+        self.f = nn.Linear(2 * dim, dim)
+        self.W = nn.Linear(2 * dim, dim)
+        nn.init.xavier_normal_(self.W.weight)
+
+    @abstractmethod
+    def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
+        """Each subject's vector before the last activation, and the entity table to go on with."""
+
+    def encode(self, vectors: Tensor, codes: Tensor) -> Tensor:
+        """Equation 1: h_(e,t) = f(h_e ‖ Φ)."""
+        encoded: Tensor = self.f(torch.cat([vectors, codes], dim=-1))
+        return encoded
+
+    def combine(self, encoded: Tensor, relations: Tensor) -> Tensor:
+        """W(h_(e,t) ‖ h_r), of which equation 2 takes the mean."""
+        combined: Tensor = self.W(torch.cat([encoded, relations], dim=-1))
+        return combined
+
+    @property
+    def entity_weight(self) -> Tensor:
+        """F_e."""
+        return self.f.weight.narrow(1, 0, self.dim)
+
+    def encode_entities(self, table: Tensor) -> Tensor:
+        """F_e h_e, to which `encode_time` is added: f of many entities at one time."""
+        return functional.linear(table, self.entity_weight)
+
+    def encode_time(self, codes: Tensor) -> Tensor:
+        """F_Φ Φ + f_0."""
+        return functional.linear(codes, self.f.weight[:, self.dim :], self.f.bias)
+
+
+class PlainAggregator(Aggregator):
+    """The equations as they are written, with one product per neighbour.
+
+    f may end in an activation: then the mean cannot be taken before it.
+    """
+
+    def __init__(
+        self, dim: int, own_vector: bool = False, activation: Activation | None = None
+    ) -> None:
+        super().__init__(dim, own_vector)
+        self.activation = activation
+
+    def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
+        vectors, own = near.vectors, functional.embedding(near.subjects, near.entity_table)
+        if vectors is None:
+            vectors = functional.embedding(near.entities, near.entity_table)
+        codes = functional.embedding(near.codes, near.code_table)
+        relations = functional.embedding(near.relations, near.relation_table)
+        encoded = self.encode(vectors, codes[:, :-1])  # equation 1
+        if self.activation is not None:
+            encoded = self.activation(encoded)
+        combined = self.combine(encoded, relations)
+        shares, alone = near.shares()
+        around = torch.einsum("bk,bkd->bd", shares, combined)  # equation 2
+        if self.own_vector:
+            around = around + own
+        return torch.where(alone, self.encode(own, codes[:, -1]), around), near.entity_table
+
+
+class FusedAggregator(Aggregator):
+    """The same for a linear f, with the mean first: no product per neighbour is left.
+
+    The mean of W(f(h_e ‖ Φ) ‖ h_r) is W(f(mean h_e ‖ mean Φ) ‖ mean h_r), and the means are sums
+    of table rows. The subject is one neighbour more, which counts only if it is the only one.
+    """
+
+    def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
+        shares, alone = near.shares()
+        weights = torch.cat([shares, alone], dim=1)
+        subjects = near.subjects[:, None]
+        if near.vectors is None:
+            entities = torch.cat([near.entities, subjects], dim=1)
+            rows = near.subjects if self.own_vector else near.subjects[:0]
+            mean, own, table = sums_and_table(near.entity_table, entities, weights, rows)
+        else:
+            vectors = torch.cat([near.vectors, near.entity_table[subjects]], dim=1)
+            mean = torch.einsum("bk,bkd->bd", weights, vectors)
+            own, table = vectors[:, -1], near.entity_table
+        codes = weighted_sums(near.code_table, near.codes, weights)
+        relations = weighted_sums(near.relation_table, near.relations, shares)
+        encoded = self.encode(mean, codes)  # equation 1, of the means
+        around = self.combine(encoded, relations)  # equation 2, of the means
+        if self.own_vector:
+            around = around + own
+        return torch.where(alone, encoded, around), table

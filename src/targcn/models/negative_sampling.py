@@ -1,0 +1,199 @@
+"""What models share that learn from sampled negatives, because their score is not a product.
+
+A model says how well some candidates answer each query. Sampling the negatives, the losses, and
+scoring all entities one slice at a time are here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from targcn.devices import compiled
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
+from targcn.graph.queries import Queries
+from targcn.graph.random import combine, whole_numbers
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Learner, ModelSettings, PerContext
+
+# Numbers laid out at once for the scores of a slice: on a CPU (False) they fit its cache.
+NUMBERS_PER_SLICE = {False: 1 << 19, True: 1 << 25}
+# Replaces the score of a sampled entity that is a true answer; it counts nothing in any loss.
+NO_SCORE = -1e9
+
+
+@dataclass(frozen=True)
+class NegativeSamplingSettings(ModelSettings):
+    """What is sampled for a query, and what is learned from it."""
+
+    dim: int = 100
+    """Numbers per vector."""
+
+    negatives: int = 64
+    """Entities sampled for each query, which should score below its answer."""
+
+    filtered: bool = True
+    """Whether to ignore a sampled entity that is a true answer at the query's time."""
+
+    loss: Literal["softmax", "self-adversarial"] = "softmax"
+    """Cross-entropy, or each score on its own, the negatives weighted by how well they score."""
+
+    temperature: float = 0.5
+    """How strongly the self-adversarial loss prefers the negatives that score best."""
+
+    def __post_init__(self) -> None:
+        for name in ("dim", "negatives"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
+        if self.temperature < 0:
+            raise InputError(f"temperature is {self.temperature}; it cannot be negative")
+
+
+@dataclass(frozen=True, eq=False)
+class Negatives(Columns):
+    """Entities sampled for each query, one row per query."""
+
+    entities: Tensor
+    # False where the context says that the entity is a true answer.
+    wrong: Tensor
+
+
+class NegativeSampling(Learner):
+    """Scores some candidates or, slice by slice, all; a model adds its tables and `score`."""
+
+    Settings: ClassVar[type[ModelSettings]] = NegativeSamplingSettings
+    settings: NegativeSamplingSettings
+    # How many vectors of `dim` numbers a model lays out for one candidate of one query.
+    layers: ClassVar[int] = 1
+
+    def __init__(self, settings: NegativeSamplingSettings, dataset: Dataset) -> None:
+        super().__init__(settings, dataset)
+        self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
+        self._truths = PerContext(_Truths)
+        self._score_all: Callable[..., Tensor] | None = None
+
+    @property
+    def sample_width(self) -> int:
+        return self.settings.negatives
+
+    def score(self, queries: Queries, candidates: Tensor) -> Tensor:
+        """How well each query's candidates answer it; a single row of them is for all queries."""
+        raise NotImplementedError
+
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        """The softmax, which only cross-entropy trains; the other loss trains each score alone."""
+        return super().log_probabilities(scores) if self.settings.loss == "softmax" else None
+
+    def penalty(self) -> Tensor | float:
+        """A term that is added to the loss of every step."""
+        return 0.0
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        """One row per query, one column per entity; the context is not used."""
+        entities = torch.arange(self.num_entities, device=queries.subjects.device)[None]
+        # For a single query torch would compile another kernel.
+        if self._score_all is not None and len(queries) > 1:
+            return self._score_all(self, queries, entities)
+        return self._score_by_slice(queries, entities)
+
+    def compile_scores(self) -> None:
+        """Score all entities in one compiled kernel, which lays nothing out."""
+        one = type(self)
+        if self._score_all is None:
+            self._score_all = compiled(
+                one.score, instead=one._score_by_slice, dynamic=True, fullgraph=True
+            )
+
+    def _score_by_slice(self, queries: Queries, entities: Tensor) -> Tensor:
+        numbers = max(len(queries), 1) * self.settings.dim * self.layers
+        size = max(NUMBERS_PER_SLICE[entities.is_cuda] // numbers, 1)
+        starts = range(0, self.num_entities, size)
+        slices = [self.score(queries, entities[:, first : first + size]) for first in starts]
+        return torch.cat(slices, dim=1)
+
+    def sample(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
+    ) -> "Negatives":
+        """Entities sampled for each query, and whether each is a wrong answer."""
+        rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
+        columns = torch.arange(self.settings.negatives, device=rows.device)
+        entities = whole_numbers(rows[:, None], columns, self.num_entities)
+        wrong = torch.ones_like(entities, dtype=torch.bool)
+        if self.settings.filtered:
+            wrong = ~self._truths.of(context).hold(queries, entities)
+        return Negatives(entities, wrong)
+
+    def loss(self, queries: Queries, answers: Tensor, sample: "Negatives") -> Tensor:
+        """The answers against the sampled entities, and the penalty."""
+        scores = self.score(queries, torch.cat([answers[:, None], sample.entities], dim=1))
+        right, others = scores[:, 0], scores[:, 1:].masked_fill(~sample.wrong, NO_SCORE)
+        if self.settings.loss == "softmax":
+            loss = softmax_loss(right, others)
+        else:
+            loss = self_adversarial_loss(right, others, self.settings.temperature)
+        return loss + self.penalty()
+
+
+def softmax_loss(right: Tensor, others: Tensor) -> Tensor:
+    """Cross-entropy of the answer among the others, on average.
+
+    >>> softmax_loss(torch.zeros(1), torch.zeros(1, 3)).exp().round().item()
+    4.0
+    """
+    return (torch.logsumexp(torch.cat([right[:, None], others], dim=1), dim=1) - right).mean()
+
+
+def self_adversarial_loss(right: Tensor, others: Tensor, temperature: float) -> Tensor:
+    """Push the answer's score above 0 and the others below it; those that score best count most.
+
+    >>> one, two = torch.zeros(1), torch.tensor([[0.0, -99.0]])
+    >>> bool(self_adversarial_loss(one, two, 1.0) > self_adversarial_loss(one, two, 0.0))
+    True
+    """
+    warmed = torch.where(others > NO_SCORE, temperature * others, NO_SCORE)
+    weights = torch.softmax(warmed, dim=1)
+    of_others = (weights * functional.softplus(others)).sum(1)
+    return (functional.softplus(-right) + of_others).mean() / 2
+
+
+def rows_of(table: Tensor, index: Tensor) -> Tensor:
+    """The rows of a table at an index of any shape; their backward pass needs no sorting."""
+    return table.index_select(0, index.flatten()).view(*index.shape, *table.shape[1:])
+
+
+class _Truths:
+    """Finds whether candidates are true answers, by one binary search for each.
+
+    The facts that come in to an entity are sorted by time, relation and the entity they come from.
+    So the position of an entity's first fact at a time, a relation and an entity make one number
+    that is sorted too.
+    """
+
+    def __init__(self, context: TemporalGraph) -> None:
+        self.context = context
+        starts = torch.searchsorted(context.keys, context.keys)
+        self.codes = self._codes(starts, context.relations, context.subjects)
+
+    def hold(self, queries: Queries, candidates: Tensor) -> Tensor:
+        """Whether the context holds each query with each of its candidates as the answer."""
+        context = self.context
+        if len(self.codes) == 0:
+            return torch.zeros_like(candidates, dtype=torch.bool)
+        keys = queries.subjects.long() * context.span + queries.times
+        starts = torch.searchsorted(context.keys, keys)
+        known = context.keys[starts.clamp(max=len(self.codes) - 1)] == keys
+        known &= (queries.times >= 0) & (queries.times < context.span)
+        back = (queries.relations + context.num_relations) % (2 * context.num_relations)
+        codes = self._codes(starts[:, None], back[:, None], candidates)
+        places = torch.searchsorted(self.codes, codes).clamp(max=len(self.codes) - 1)
+        return known[:, None] & (self.codes[places] == codes)
+
+    def _codes(self, starts: Tensor, relations: Tensor, entities: Tensor) -> Tensor:
+        context = self.context
+        groups = starts.long() * (2 * context.num_relations) + relations
+        return groups * context.num_entities + entities

@@ -1,0 +1,129 @@
+"""Tables: rows of values, shown on a terminal, in Markdown, HTML, CSV or JSON.
+
+A table holds values, and its columns say how people read them. People get the columns that are
+shown, formatted; CSV and JSON get the values of all columns.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from targcn.output.markdown import markdown_table, markdown_text
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its key in rows and files, its label for people, and how its values are written."""
+
+    key: str
+    label: str
+    # A format specification like ".3f" for values that are not text, or a function of the value.
+    format: str | Callable[[Value], str] = ""
+    # What people see where a row has no value.
+    blank: str = ""
+    # Whether people see the column; files always have it.
+    shown: bool = True
+
+    def write(self, value: Value) -> str:
+        """A value for people."""
+        if value is None:
+            return self.blank
+        if callable(self.format):
+            return self.format(value)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return value if isinstance(value, str) else f"{value:{self.format}}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of values under columns; a row may lack a value."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Value], ...]
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_text(
+        cls,
+        labels: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        title: str = "",
+        notes: Sequence[str] = (),
+    ) -> "Table":
+        """A table whose values are text already."""
+        columns = tuple(Column(label, label) for label in labels)
+        values = tuple(dict(zip(labels, row, strict=True)) for row in rows)
+        return cls(columns, values, title, tuple(notes))
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the columns that people see."""
+        return [column.label for column in self.columns if column.shown]
+
+    def cells(self) -> list[list[str]]:
+        """The rows as people see them."""
+        shown = [column for column in self.columns if column.shown]
+        return [[column.write(row.get(column.key)) for column in shown] for row in self.rows]
+
+    def records(self) -> list[dict[str, Value]]:
+        """The rows as programs read them: every value under the key of its column."""
+        return [{column.key: row.get(column.key) for column in self.columns} for row in self.rows]
+
+
+def to_markdown(table: Table) -> str:
+    """The table with its title above and its notes below.
+
+    >>> table = Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},), "Test split")
+    >>> print(to_markdown(table))
+    Test split:
+    <BLANKLINE>
+    | MRR |
+    |---|
+    | 0.636 |
+    """
+    lines = [f"{markdown_text(table.title)}:", ""] if table.title else []
+    lines += markdown_table([label.replace("\n", ", ") for label in table.labels], table.cells())
+    if table.notes:
+        lines += ["", *(f"- {markdown_text(note)}" for note in table.notes)]
+    return "\n".join(lines)
+
+
+def to_html(table: Table) -> str:
+    """The table with its title as caption and its notes as a list."""
+    heads = "".join(f'<th scope="col">{escape(label)}</th>' for label in table.labels)
+    rows = [
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in table.cells()
+    ]
+    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
+    return (
+        f'<div class="wide"><table><caption>{escape(table.title)}</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        + (f'<ul class="notes">{notes}</ul>' if notes else "")
+    )
+
+
+def to_csv(table: Table) -> str:
+    """The values under the keys of their columns.
+
+    >>> to_csv(Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},)))
+    'mrr\\n0.6364\\n'
+    """
+    stream = io.StringIO()
+    keys = [column.key for column in table.columns]
+    writer = csv.DictWriter(stream, keys, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.records())
+    return stream.getvalue()
+
+
+def to_json(table: Table) -> str:
+    """The values as a list of objects, one per row."""
+    return json.dumps(table.records(), ensure_ascii=False, indent=2)

@@ -1,0 +1,129 @@
+"""Recipes: how a model is built and trained on a data set, in TOML files.
+
+A recipe is found by model, name and data set: `<model>/<name>-<data set>.toml`, else the file of
+the data set that this one was derived from, else `<model>/<name>.toml` for any data. What a file
+does not say keeps the default of the model's settings or of TrainingSettings.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from targcn.config import build
+from targcn.errors import InputError
+from targcn.facts.derive import origin_of
+from targcn.facts.vocabulary import suggest
+from targcn.models.base import ModelSettings
+from targcn.models.registry import find_model
+from targcn.recipes.training_settings import TrainingSettings
+
+FOLDER = Path(__file__).parent
+# Data sets that a recipe's file name may end with.
+DATA_SETS = ("icews14", "icews05-15", "gdelt", "congress")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that a run depends on, except its data set and its seed."""
+
+    model: str
+    name: str
+    settings: ModelSettings
+    training: TrainingSettings
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class RecipeFile:
+    """The content of a TOML file."""
+
+    about: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_recipe(
+    model: str, name: str = "default", dataset: str = "", changes: Mapping[str, Any] | None = None
+) -> Recipe:
+    """The recipe of this name for a model and a data set, with some settings changed.
+
+    >>> find_recipe("targcn", "published-code", "icews14").settings.own_fact
+    'kept'
+    >>> find_recipe("targcn", "published-code", "icews14", {"epochs": "3"}).training.epochs
+    3
+    >>> find_recipe("targcn", "papre", "icews14")
+    Traceback (most recent call last):
+    targcn.errors.InputError: targcn has no recipe 'papre' for icews14; did you mean 'paper'?
+    """
+    file = _find_file(model, name, dataset)
+    settings, training = _with_changes(file.settings, file.training, changes or {})
+    return make_recipe(model, name, settings, training, file.about)
+
+
+def make_recipe(
+    model: str,
+    name: str,
+    settings: Mapping[str, Any],
+    training: Mapping[str, Any],
+    about: str = "",
+) -> Recipe:
+    """A recipe of these settings, each of them converted and checked."""
+    return Recipe(
+        model,
+        name,
+        build(find_model(model).Settings, settings, model),
+        build(TrainingSettings, training, "training"),
+        about,
+    )
+
+
+def change(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
+    """The recipe with some settings of the model or of the training changed."""
+    settings, training = _with_changes(asdict(recipe.settings), asdict(recipe.training), changes)
+    return make_recipe(recipe.model, recipe.name, settings, training, recipe.about)
+
+
+def list_recipes(model: str) -> list[tuple[str, str]]:
+    """The recipes of a model, each with the data set that it is for, or "" for any."""
+    found = []
+    for path in sorted((FOLDER / model).glob("*.toml")):
+        dataset = next((one for one in DATA_SETS if path.stem.endswith(f"-{one}")), "")
+        found.append((path.stem.removesuffix(f"-{dataset}") if dataset else path.stem, dataset))
+    return found
+
+
+def read_recipe_file(path: Path) -> RecipeFile:
+    """Read a TOML file; the error names a field that it should not have."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read the recipe {path}: {error}") from None
+    return build(RecipeFile, content, path.name)
+
+
+def _find_file(model: str, name: str, dataset: str) -> RecipeFile:
+    for stem in (f"{name}-{dataset}", f"{name}-{origin_of(dataset)[0]}", name):
+        path = FOLDER / model / f"{stem}.toml"
+        if path.is_file():
+            return read_recipe_file(path)
+    find_model(model)
+    if name == "default":
+        return RecipeFile()
+    known = sorted({one for one, of in list_recipes(model) if of in (dataset, "")} | {"default"})
+    nearest = suggest(name, known, limit=1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(known)}"
+    raise InputError(f"{model} has no recipe {name!r} for {dataset}; {hint}")
+
+
+def _with_changes(
+    settings: Mapping[str, Any], training: Mapping[str, Any], changes: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of the model and of the training, each change in the one that it belongs to."""
+    of_training = {field.name for field in fields(TrainingSettings)}
+    settings, training = dict(settings), dict(training)
+    for written, value in changes.items():
+        name = written.replace("-", "_")
+        (training if name in of_training else settings)[name] = value
+    return settings, training

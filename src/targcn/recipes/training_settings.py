@@ -1,0 +1,49 @@
+"""How a model is trained: all settings of the training loop."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from targcn.errors import InputError
+from targcn.evaluation.filters import Filter
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a model is trained; how it is built is in its own settings."""
+
+    epochs: int = 100
+    """Passes over the training queries, at most."""
+
+    batch_size: int = 1024
+    """Queries per step."""
+
+    learning_rate: float = 1e-3
+    """Learning rate of the first step."""
+
+    schedule: Literal["constant", "cosine"] = "cosine"
+    """How the learning rate changes: constant, or falling to 0 along half a cosine."""
+
+    optimizer: Literal["adam", "adagrad"] = "adam"
+    """The update rule."""
+
+    matmul_precision: Literal["highest", "high"] = "high"
+    """Precision of matrix products on a GPU; high is TF32, several times as fast."""
+
+    compile: bool = False
+    """Compile training and evaluation with torch.compile; needs a C compiler."""
+
+    validate_every: int = 5
+    """Epochs from one validation to the next."""
+
+    patience: int = 0
+    """Validations without improvement before training stops; 0: never stop early."""
+
+    select_by: Filter = "time-aware"
+    """The weights kept are those with the best valid MRR under this filter."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "validate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
+        if not self.learning_rate > 0:
+            raise InputError(f"learning_rate is {self.learning_rate}; it must be above 0")

@@ -1,0 +1,65 @@
+"""The README of a run folder: what the run is, how it was trained, what it reaches."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from targcn import __version__
+from targcn.evaluation.metrics import METRICS
+from targcn.evaluation.report import Report
+from targcn.output.markdown import markdown_table
+from targcn.runs.run import Run
+
+
+def write_card(run: Run, reports: Sequence[Report]) -> str:
+    """The text of the card, in Markdown."""
+    dataset, recipe = run.dataset, run.recipe
+    lines = [
+        f"# {recipe.model} on {dataset.name}",
+        "",
+        f"Made by targcn {__version__} (Python {platform.python_version()}), recipe "
+        f"{recipe.name}, seed {run.seed}; {run.num_parameters:,} parameters.",
+        *_how_trained(run),
+        "",
+        f"Data: {len(dataset.train):,} / {len(dataset.valid):,} / {len(dataset.test):,} facts "
+        f"(train / valid / test), {len(dataset.entities):,} entities, "
+        f"{len(dataset.relations):,} relations, {len(dataset.timeline.ticks):,} times from "
+        f"{dataset.timeline.first} to {dataset.timeline.last} by {dataset.timeline.unit}.",
+        *(f"Note: {note}." for note in dataset.notes),
+        "",
+        f"Settings: {_listed(asdict(recipe.settings))}",
+        "",
+    ]
+    for report in reports:
+        rows = [
+            [which, *(f"{sides['both'][metric.key]:{metric.format}}" for metric in METRICS)]
+            for which, sides in report.metrics.items()
+        ]
+        lines += [
+            f"Figures: {report.setting}, {report.num_queries:,} queries, both directions:",
+            "",
+            *markdown_table(["filter", *(metric.label for metric in METRICS)], rows),
+            "",
+        ]
+    lines += [
+        "Load it with `targcn.load_run(FOLDER)`, evaluate it with `targcn evaluate FOLDER`.",
+        "The folder `data/` holds the facts themselves: mind their terms before you publish it.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _how_trained(run: Run) -> list[str]:
+    if run.trained is None or not run.trained.epochs:
+        return []
+    return [
+        f"Trained {run.trained.epochs} epochs in {run.trained.seconds:,.0f} s on "
+        f"{run.trained.device}; the best weights, kept here, are those of epoch "
+        f"{run.trained.best_epoch}.",
+        f"Training: {_listed(asdict(run.recipe.training))}.",
+    ]
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or "none"

@@ -1,0 +1,294 @@
+"""Compare runs of one data set: the same queries, the same context, the same evaluator.
+
+How certain a difference between two runs is comes from a paired bootstrap: facts are resampled,
+the same ones for all runs.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from targcn.config import require_seed
+from targcn.devices import choose_device, describe_device
+from targcn.errors import InputError
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.ranking import Progress, Ties
+from targcn.evaluation.report import Report, Setting, context_before
+from targcn.facts.dataset import SPLITS, Context, Dataset, Split
+from targcn.runs.run import Run, TrainingRecord
+from targcn.runs.store import load_run
+
+RESAMPLES: Final = 2000
+LEVEL: Final = 0.95
+# Facts resampled at a time: 8 MB of positions, and as much again for their counts.
+MOST_RESAMPLED: Final = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatedRun:
+    """One run, its ranks and its figures."""
+
+    name: str
+    dataset: Dataset
+    report: Report
+    # Of each fact's object, then of each fact's subject (Evaluator.ranks).
+    ranks: Mapping[Filter, Tensor]
+    num_parameters: int
+    # How long the evaluation took, and on what.
+    seconds: float
+    device: str
+    trained: TrainingRecord | None
+
+    @property
+    def queries_per_second(self) -> float:
+        return self.report.num_queries / self.seconds
+
+    def mrr(self, which: Filter) -> float:
+        return self.report.metrics[which]["both"]["mrr"]
+
+    def per_fact(self, which: Filter) -> NDArray[np.float64]:
+        """The reciprocal rank of each fact: the mean over its two queries."""
+        pairs: NDArray[np.float64] = (1 / self.ranks[which]).view(2, -1).mean(0).numpy()
+        return pairs
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two MRRs, and its 95 % interval."""
+
+    mrr: float
+    low: float
+    high: float
+
+    @property
+    def zero_inside(self) -> bool:
+        return self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Runs evaluated in one setting on the same data; others are refused.
+
+    Runs are ordered by their MRR under one filter, and their differences are under that filter too.
+    """
+
+    runs: tuple[EvaluatedRun, ...]
+    filter: Filter = "time-aware"
+    # The run that the others are compared with; by default the best.
+    to: str | None = None
+    resamples: int = RESAMPLES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        names = [run.name for run in self.runs]
+        _check_choices(names, self.filter, self.to, self.resamples, self.seed)
+        for other in self.runs[1:]:
+            _require_comparable(self.runs[0], other)
+
+    @property
+    def common(self) -> Report:
+        """A report to read the data set, the setting and the number of queries from."""
+        return self.runs[0].report
+
+    @cached_property
+    def ranked(self) -> tuple[EvaluatedRun, ...]:
+        """The runs, best first."""
+        return tuple(sorted(self.runs, key=lambda run: -run.mrr(self.filter)))
+
+    @property
+    def reference(self) -> EvaluatedRun:
+        """The run that the others are compared with."""
+        return next(run for run in self.ranked if self.to in (None, run.name))
+
+    @cached_property
+    def differences(self) -> dict[str, Difference]:
+        """Each run's MRR minus that of the reference, by name, best first."""
+        own = self.reference.per_fact(self.filter)
+        pairs = np.stack([run.per_fact(self.filter) - own for run in self.ranked])
+        means = resampled_means(pairs, self.resamples, self.seed)
+        tail = (1 - LEVEL) / 2
+        low, high = np.quantile(means, [tail, 1 - tail], axis=1)
+        return {
+            run.name: Difference(float(pairs[row].mean()), float(low[row]), float(high[row]))
+            for row, run in enumerate(self.ranked)
+        }
+
+
+def compare(
+    runs: Mapping[str, Run] | Sequence[Path | str],
+    *,
+    split: Split = "test",
+    context: Context | None = None,
+    ties: Ties = "mean",
+    filter: Filter = "time-aware",
+    to: Path | str | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    progress: Progress | None = None,
+) -> Comparison:
+    """Evaluate run folders, or runs by name, all in the same setting.
+
+    Folders are loaded one after the other, so that only one run is in memory at a time.
+
+    >>> import targcn
+    >>> congress = targcn.open_dataset("congress")
+    >>> rules = {name: targcn.fit(congress, name) for name in ("seen", "decayed-copy")}
+    >>> found = compare(rules, split="valid")
+    >>> [run.name for run in found.ranked], found.differences["seen"].zero_inside
+    (['decayed-copy', 'seen'], False)
+    """
+    sources = _named(runs)
+    if to is not None:
+        to = _name_of(to, sources)
+    _check_choices(list(sources), filter, to, resamples, seed)
+    # All sources are checked before the first is evaluated.
+    dataset = _common_dataset(sources)
+    setting = Setting(split, context or context_before(split), ties)
+    evaluator = Evaluator(dataset, setting, choose_device(device))
+    evaluated = []
+    for number, (name, source) in enumerate(sources.items()):
+        run = source if isinstance(source, Run) else load_run(source)
+        start = time.perf_counter()
+        ranks = evaluator.ranks(run.model, _part_of(progress, number, len(sources)))
+        seconds = time.perf_counter() - start
+        evaluated.append(
+            EvaluatedRun(
+                name=name,
+                dataset=dataset,
+                report=evaluator.summarize(ranks, run.recipe.model),
+                ranks=ranks,
+                num_parameters=run.num_parameters,
+                seconds=seconds,
+                device=describe_device(evaluator.device),
+                trained=run.trained,
+            )
+        )
+    return Comparison(tuple(evaluated), filter, to, resamples, seed)
+
+
+def _named(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
+    """Runs by name; folders by their own names if these differ, else by their paths as given."""
+    if isinstance(runs, Mapping):
+        return runs
+    folders = [Path(folder) for folder in runs]
+    for position, folder in enumerate(folders):
+        if any(folder.resolve() == other.resolve() for other in folders[:position]):
+            raise InputError(f"{folder} is given twice; name each run once")
+    short = [folder.resolve().name for folder in folders]
+    names = short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+    return dict(zip(names, folders, strict=True))
+
+
+def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
+    """The name of a run that is given by its name or by its folder."""
+    for name, source in sources.items():
+        if name == str(to) or (isinstance(source, Path) and source.resolve() == Path(to).resolve()):
+            return name
+    return str(to)
+
+
+def _check_choices(
+    names: Sequence[str], which: str, to: str | None, resamples: int, seed: int
+) -> None:
+    if len(names) < 2:
+        raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"two of the runs {', '.join(names)} have the same name; give each its own"
+        )
+    if which not in FILTERS:
+        raise InputError(f"filter {which!r} is unknown; choose one of {', '.join(FILTERS)}")
+    if to is not None and to not in names:
+        raise InputError(f"{to} is not one of the runs compared; choose one of {', '.join(names)}")
+    if resamples < 100:
+        raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
+    require_seed(seed)
+
+
+def _common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
+    """The data set of all these runs; an error names two that differ."""
+    first: tuple[object, Dataset] | None = None
+    for name, source in sources.items():
+        # The whole run is loaded, so that anything wrong with a folder shows here.
+        dataset = source.dataset if isinstance(source, Run) else load_run(source).dataset
+        where = name if isinstance(source, Run) else source
+        first = first or (where, dataset)
+        _require_same_data(*first, where, dataset)
+    assert first is not None
+    return first[1]
+
+
+def _require_same_data(one: object, first: Dataset, other: object, second: Dataset) -> None:
+    what = _difference_of_data(first, second)
+    if what is not None:
+        raise InputError(
+            f"{one} and {other} have different data: their {what} differ; compare runs of the same "
+            "facts and splits"
+        )
+
+
+def _difference_of_data(first: Dataset, second: Dataset) -> str | None:
+    """What differs between two data sets, apart from their names and the order of their facts."""
+    if first is second:
+        return None
+    for what in ("entities", "relations"):
+        if getattr(first, what) != getattr(second, what):
+            return what
+    one, other = first.timeline, second.timeline
+    if (one.unit, one.start, one.dated) != (other.unit, other.start, other.dated):
+        return "times"
+    for split in SPLITS:
+        columns, others = first.splits[split].columns, second.splits[split].columns
+        if not np.array_equal(columns, others) and not np.array_equal(
+            columns[:, np.lexsort(columns)], others[:, np.lexsort(others)]
+        ):
+            return f"{split} facts"
+    return None
+
+
+def _require_comparable(first: EvaluatedRun, other: EvaluatedRun) -> None:
+    _require_same_data(first.name, first.dataset, other.name, other.dataset)
+    for what in ("split", "context", "ties"):
+        one, another = getattr(first.report.setting, what), getattr(other.report.setting, what)
+        if one != another:
+            raise InputError(
+                f"{first.name} was evaluated with {what} {one}, {other.name} with {what} "
+                f"{another}; evaluate both in the same setting to compare them"
+            )
+
+
+def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * total + done, num_runs * total)
+
+
+def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+    """The mean of each row over resampled columns; one column of the result per resample.
+
+    Every resample takes as many columns as there are, with replacement, and the same ones for all
+    rows, so that what rows have in common cancels in their differences.
+    """
+    num_facts = values.shape[1]
+    generator = np.random.default_rng(seed)
+    most = max(MOST_RESAMPLED // num_facts, 1)
+    sums = []
+    for start in range(0, resamples, most):
+        size = min(most, resamples - start)
+        places = generator.integers(num_facts, size=(size, num_facts))
+        # With the count of each fact, the sums are a matrix product.
+        places += num_facts * np.arange(size)[:, None]
+        counts = np.bincount(places.ravel(), minlength=size * num_facts)
+        sums.append(values @ counts.reshape(size, num_facts).T.astype(np.float64))
+    means: NDArray[np.float64] = np.concatenate(sums, axis=1) / num_facts
+    return means

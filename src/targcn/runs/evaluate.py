@@ -1,0 +1,40 @@
+"""Evaluate a run, or the run in a folder."""
+
+from pathlib import Path
+
+import torch
+
+from targcn.devices import choose_device
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.ranking import Progress, Ties
+from targcn.evaluation.report import Report, Setting, context_before
+from targcn.facts.dataset import Context, Split
+from targcn.runs.run import Run
+from targcn.runs.store import load_run
+
+
+def evaluate(
+    run: Run | Path | str,
+    *,
+    split: Split = "test",
+    context: Context | None = None,
+    ties: Ties = "mean",
+    device: str | torch.device = "auto",
+    progress: Progress | None = None,
+    processes: ProcessGroup = SINGLE_PROCESS,
+) -> Report:
+    """Evaluate a run on a split; its model sees the facts of the context alone.
+
+    Without a context it sees the splits before this one: train, and valid too for test.
+
+    >>> import targcn
+    >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
+    >>> report = targcn.evaluate(run, context="train")
+    >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
+    (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
+    """
+    run = run if isinstance(run, Run) else load_run(run)
+    setting = Setting(split, context or context_before(split), ties)
+    evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
+    return evaluator.evaluate(run.model, run.recipe.model, progress)

@@ -1,0 +1,37 @@
+"""A run: a model, the recipe and the seed it was made with, and the data it belongs to."""
+
+from dataclasses import dataclass
+
+from targcn.evaluation.report import Report
+from targcn.facts.dataset import Dataset
+from targcn.models.base import Model
+from targcn.recipes.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """How far, how long and on what a model was trained."""
+
+    epochs: int
+    best_epoch: int
+    seconds: float
+    device: str
+    finished: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What `fit` gives and what a run folder holds."""
+
+    recipe: Recipe
+    seed: int
+    dataset: Dataset
+    model: Model
+    # None where nothing is trained.
+    trained: TrainingRecord | None = None
+    # The valid split in the context train, with the weights that were kept.
+    validation: Report | None = None
+
+    @property
+    def num_parameters(self) -> int:
+        return self.model.num_parameters

@@ -1,0 +1,183 @@
+"""Run folders: a run on disk, and back.
+
+    run.json             recipe, seed, versions
+    data/                the data set, prepared: a run can be moved and still answers
+    weights.safetensors  the best weights so far, where the model has any
+    state.safetensors    where its training stands: weights, optimiser, position
+    metrics.json         the reports so far, and how long training took
+    trace.jsonl          one line per epoch and per validation
+    README.md            the same for people
+
+The folder appears whole, and every file in it is replaced whole. No pickle is ever read.
+"""
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from torch import Tensor
+from torch.random import fork_rng
+
+from targcn import __version__
+from targcn.config import build
+from targcn.errors import InputError
+from targcn.evaluation.report import Report
+from targcn.facts.dataset import Dataset
+from targcn.files import atomic_file, atomic_folder
+from targcn.models.base import Model
+from targcn.models.registry import create
+from targcn.recipes.recipe import make_recipe
+from targcn.runs.card import write_card
+from targcn.runs.run import Run, TrainingRecord
+
+MANIFEST: Final = "run.json"
+WEIGHTS: Final = "weights.safetensors"
+STATE: Final = "state.safetensors"
+REPORTS: Final = "metrics.json"
+TRACE: Final = "trace.jsonl"
+# 2: recipes, `dim`, and the layers of TARGCN have got their present names.
+FORMAT: Final = 2
+
+
+def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> None:
+    """Write a run folder, with the reports that there are so far."""
+    manifest = {
+        "format": FORMAT,
+        "targcn": __version__,
+        "model": run.recipe.model,
+        "recipe": run.recipe.name,
+        "settings": asdict(run.recipe.settings),
+        "training": asdict(run.recipe.training),
+        "seed": run.seed,
+        "python": platform.python_version(),
+    }
+    with atomic_folder(Path(folder)) as draft:
+        (draft / "data").mkdir()
+        run.dataset.write_into(draft / "data")
+        (draft / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        write_result(run, draft, reports)
+
+
+def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
+    """Put the present weights of a run, its record and its reports into its folder."""
+    weights = run.model.state_dict()
+    if weights:
+        _write_tensors(folder / WEIGHTS, weights)
+    result = {
+        "trained": asdict(run.trained) if run.trained else {},
+        "reports": [report.to_json() for report in reports],
+    }
+    with atomic_file(folder / REPORTS) as draft:
+        draft.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    with atomic_file(folder / "README.md") as draft:
+        draft.write_text(write_card(run, reports), encoding="utf-8")
+
+
+def load_run(folder: Path | str) -> Run:
+    """Read a run folder."""
+    folder = Path(folder)
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder} is not a run: it has no {MANIFEST}; 'targcn train' makes one")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        stored_format, name = manifest["format"], str(manifest["model"])
+        if stored_format == FORMAT:
+            settings, seed = dict(manifest["settings"]), int(manifest["seed"])
+            recipe_name, training = str(manifest["recipe"]), dict(manifest["training"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / MANIFEST} is damaged ({error}); train the run again") from None
+    if stored_format != FORMAT:
+        raise InputError(
+            f"{folder} is a run of format {stored_format}, this version reads {FORMAT}; train it "
+            "again or use the targcn version that its run.json names"
+        )
+    dataset = Dataset.load(folder / "data")
+    recipe = make_recipe(name, recipe_name, settings, training)
+    # The initial weights are replaced at once; torch's generator is left as it was.
+    with fork_rng(devices=[]):
+        model = create(name, dataset, recipe.settings)
+    if model.state_dict():
+        _load_weights(model, folder / WEIGHTS)
+    if recipe.training.compile:
+        model.compile_scores()
+    return Run(recipe, seed, dataset, model, trained=read_record(folder))
+
+
+def is_unfinished(folder: Path | str) -> bool:
+    """Whether the training of a run was begun and has not ended."""
+    record = read_record(Path(folder))
+    return not record.finished if record else (Path(folder) / STATE).exists()
+
+
+def read_record(folder: Path) -> TrainingRecord | None:
+    """How far, how long and on what a run was trained, as its folder says."""
+    path = folder / REPORTS
+    try:
+        trained = json.loads(path.read_text(encoding="utf-8"))["trained"]
+        return build(TrainingRecord, trained, "trained") if trained else None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is damaged ({error}); train the run again") from None
+
+
+def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[str, Any]) -> None:
+    """Keep where a training stands, in one file that is replaced in one step."""
+    _write_tensors(folder / STATE, tensors, {"position": json.dumps(position)})
+
+
+def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the position of a saved state; both empty where none was saved yet."""
+    path = folder / STATE
+    if not path.exists():
+        return {}, {}
+    tensors, metadata = _read_tensors(path)
+    best, _ = _read_tensors(folder / WEIGHTS)
+    present = {name: value for name, value in tensors.items() if name.startswith("model/")}
+    _require_fit(path, present, {f"model/{name}": value for name, value in best.items()})
+    try:
+        return tensors, dict(json.loads(metadata["position"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not say where it stands ({error}); train it again") from None
+
+
+def _load_weights(model: Model, path: Path) -> None:
+    weights, _ = _read_tensors(path)
+    _require_fit(path, weights, model.state_dict())
+    model.load_state_dict(weights)
+
+
+def _require_fit(path: Path, stored: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> None:
+    wanted = {name: tuple(value.shape) for name, value in like.items()}
+    found = {name: tuple(value.shape) for name, value in stored.items()}
+    if wanted != found:
+        wrong = next(name for name in wanted | found if wanted.get(name) != found.get(name))
+        raise InputError(
+            f"{path} does not fit its run: {wrong} is {found.get(wrong, 'missing')} where "
+            f"{wanted.get(wrong, 'nothing')} was expected; train the run again"
+        )
+
+
+def _write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
+) -> None:
+    from safetensors.torch import save_file
+
+    contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with atomic_file(path) as draft:
+        save_file(contents, draft, metadata)
+
+
+def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as stored:
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+            return tensors, stored.metadata() or {}
+    except (OSError, SafetensorError) as error:
+        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short or damaged"
+        raise InputError(f"{path} is {reason}; train the run again") from None

@@ -1,0 +1,113 @@
+"""Batches: the training queries in a seeded order, each with its sample.
+
+Everything is a function of the seed, the epoch and the step, whichever process takes the step and
+however many steps are sampled together.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from targcn.devices import is_out_of_memory
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
+from targcn.graph.queries import Queries, queries_of
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Learner
+
+# Numbers sampled ahead on a GPU, where sampling for many steps costs hardly more than for one.
+MOST_SAMPLED_AHEAD = 2_000_000
+# More than the steps of any run here, so that runs of neighbouring seeds share no sample.
+SEEDS_PER_RUN = 1_000_003
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(Columns):
+    """Queries, their answers and what the model sees of them."""
+
+    queries: Queries
+    answers: Tensor
+    sample: Columns
+    # How much this process's part of a step counts beside the others'; 1 if all are alike.
+    weight: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+
+class Batches:
+    """The training queries of a data set, epoch by epoch."""
+
+    def __init__(
+        self,
+        model: Learner,
+        dataset: Dataset,
+        batch_size: int,
+        seed: int,
+        device: torch.device,
+        processes: ProcessGroup = SINGLE_PROCESS,
+    ) -> None:
+        if batch_size % processes.size:
+            raise InputError(
+                f"batch_size is {batch_size}, which {processes.size} processes cannot share "
+                f"equally; a multiple of {processes.size} would do"
+            )
+        self.model, self.batch_size, self.seed, self.device = model, batch_size, seed, device
+        self.processes = processes
+        self.context = TemporalGraph.of_context(dataset, "train").to(device)
+        queries, answers = queries_of(dataset.train, len(dataset.relations))
+        self.queries, self.answers = queries.to(device), answers.to(device)
+        self.num_steps = -(-len(queries) // batch_size)
+        per_step = batch_size // processes.size * max(model.sample_width, 1)
+        self.steps_ahead = 1
+        if device.type == "cuda":
+            self.steps_ahead = max(MOST_SAMPLED_AHEAD // per_step, 1)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
+        """This process's part of each batch of an epoch, from a step on."""
+        order = self._order(epoch)
+        first_seed = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps) % 2**31
+        part_size = self.batch_size // self.processes.size
+        while step < self.num_steps:
+            end = min(step + self.steps_ahead, self.num_steps)
+            rows = order[step * self.batch_size : end * self.batch_size]
+            steps = torch.arange(len(rows), device=self.device) // self.batch_size + step
+            seeds = (first_seed + steps) % 2**31
+            rows, seeds = self.processes.shard(rows), self.processes.shard(seeds)
+            try:
+                ahead = self._sample(rows, seeds)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error) or self.steps_ahead == 1:
+                    raise
+                self.steps_ahead = max(self.steps_ahead // 4, 1)
+                continue
+            for first in range(0, part_size * (end - step), part_size):
+                part = ahead[first : first + part_size]
+                yield replace(part, weight=self._weight(step))
+                step += 1
+
+    def _sample(self, rows: Tensor, seeds: Tensor) -> Batch:
+        queries, answers = self.queries[rows], self.answers[rows]
+        return Batch(queries, answers, self.model.sample(queries, answers, self.context, seeds))
+
+    def _weight(self, step: int) -> float:
+        """1, except in the last batch of an epoch, which may be too small to share equally."""
+        in_step = min(self.batch_size, len(self) - step * self.batch_size)
+        num_own = len(range(self.processes.index, in_step, self.processes.size))
+        return num_own * self.processes.size / in_step
+
+    def _order(self, epoch: int) -> Tensor:
+        generator = torch.Generator(self.device)
+        generator.manual_seed((self.seed * SEEDS_PER_RUN + epoch) % 2**63)
+        order = torch.randperm(len(self), generator=generator, device=self.device)
+        # Every process has to take every step: one without a query in the last batch repeats a
+        # query with weight 0.
+        in_last = (len(self) - 1) % self.batch_size + 1
+        return torch.cat([order, order[:1].expand(max(self.processes.size - in_last, 0))])

@@ -1,0 +1,86 @@
+"""One step of the optimiser on a batch, in several parts where memory is short."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from targcn.devices import compiled, is_out_of_memory
+from targcn.distributed import ProcessGroup, distributed_loss
+from targcn.models.base import Learner
+from targcn.recipes.training_settings import TrainingSettings
+from targcn.training.batches import Batch
+from targcn.training.cuda_graph import CUDAGraphed
+
+
+class GradientStep:
+    """Gradients of a batch's loss, then one update of the weights.
+
+    When memory runs out, the gradients are computed again in more parts; an update that was begun
+    is never repeated.
+    """
+
+    def __init__(
+        self,
+        model: Learner,
+        optimizer: torch.optim.Optimizer,
+        settings: TrainingSettings,
+        device: torch.device,
+        processes: ProcessGroup,
+        report_retry: Callable[[int], None],
+    ) -> None:
+        self.optimizer, self.device, self.processes = optimizer, device, processes
+        self.batch_size, self.report_retry = settings.batch_size, report_retry
+        # A batch is computed in this many parts: the same gradients in less memory.
+        self.num_parts = 1
+        self.loss = self.loss_of_last = distributed_loss(model, processes)
+        if settings.compile:
+            # Models share a loss function, of which torch compiles a few variants and no more.
+            torch.compiler.reset()
+            self.loss = compiled(self.loss, instead=self.loss, dynamic=False)
+        # Set while weights change: what happens then cannot be repeated.
+        self.is_updating = False
+        self.replay: CUDAGraphed[Batch] | None = None
+        if device.type == "cuda" and model.has_static_shapes and processes.size == 1:
+            self.replay = CUDAGraphed(self._take, device)
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Take the step; the loss of the batch."""
+        while True:
+            try:
+                if self.replay is not None and self._is_whole(batch):
+                    return self.replay(batch)
+                return self._take(batch)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                # Nor can one of several processes repeat what the others have done.
+                repeatable = not self.is_updating and self.processes.size == 1
+                if not (is_out_of_memory(error) and repeatable and self.num_parts < len(batch)):
+                    raise
+                self.num_parts *= 2
+                if self._is_whole(batch):
+                    self.replay = None
+                self.report_retry(self.num_parts)
+
+    def _take(self, batch: Batch) -> Tensor:
+        loss = self.compute_gradients(batch)
+        self.is_updating = True
+        self.optimizer.step()
+        self.is_updating = False
+        return loss
+
+    def compute_gradients(self, batch: Batch) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        total = torch.zeros((), device=self.device)
+        size = -(-len(batch) // self.num_parts)
+        # Compiling for the smaller last batch would take longer than it saves.
+        loss_function = self.loss if self._is_whole(batch) else self.loss_of_last
+        for first in range(0, len(batch), size):
+            part = batch[first : first + size]
+            loss = loss_function(part.queries, part.answers, part.sample)
+            loss = loss * (len(part) / len(batch) * batch.weight)
+            loss.backward()  # type: ignore[no-untyped-call]
+            total += loss.detach()
+        return total
+
+    def _is_whole(self, batch: Batch) -> bool:
+        return len(batch) * self.processes.size == self.batch_size

@@ -1,0 +1,242 @@
+"""The training loop.
+
+It takes a run whose model is to learn, and gives it back with its best weights. Everything random
+is a function of the seed and the step, so a training that was stopped at any step goes on as if it
+had not been: on the same device, with the same torch and number of threads, to the bit.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from targcn.devices import describe_device
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.report import Report, Setting
+from targcn.models.base import Learner
+from targcn.runs.run import Run, TrainingRecord
+from targcn.runs.store import TRACE, write_result, write_state
+from targcn.training.batches import Batches
+from targcn.training.gradient_step import GradientStep
+from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
+from targcn.training.progress import ProgressCallback, ProgressReporter
+from targcn.training.signals import TrainingStopped, stop_on_signal
+from targcn.training.trace import Trace
+
+SECONDS_BETWEEN_SAVES = 60.0
+# Several processes agree on stopping and saving only now and then: asking costs time.
+STEPS_BETWEEN_AGREEMENTS = 16
+
+
+@dataclass
+class Position:
+    """Where a training stands."""
+
+    epoch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    best_mrr: float = -1.0
+    best_epoch: int = 0
+    # Of the whole training, and of the present epoch.
+    seconds: float = 0.0
+    epoch_seconds: float = 0.0
+
+
+class Trainer:
+    """One training, from where it stands to its end."""
+
+    def __init__(
+        self,
+        run: Run,
+        folder: Path | None,
+        device: torch.device,
+        progress: ProgressCallback | None = None,
+        processes: ProcessGroup = SINGLE_PROCESS,
+    ) -> None:
+        assert isinstance(run.model, Learner)
+        dataset, settings = run.dataset, run.recipe.training
+        self.run, self.settings, self.device, self.processes = run, settings, device, processes
+        self.folder = folder if processes.is_main else None
+        self.model = run.model.to(device)
+        self.optimizer = create_optimizer(self.model, settings)
+        self.batches = Batches(
+            self.model, dataset, settings.batch_size, run.seed, device, processes
+        )
+        self.num_steps = self.batches.num_steps
+        self.evaluator: Evaluator | None = None
+        if len(dataset.valid):
+            self.evaluator = Evaluator(dataset, Setting("valid", "train"), device, processes)
+        self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
+        self.gradient_step = GradientStep(
+            self.model, self.optimizer, settings, device, processes, self._trace_retry
+        )
+        self.progress = ProgressReporter(
+            progress if processes.is_main else None,
+            settings.epochs,
+            self.num_steps,
+            len(self.batches),
+        )
+        self.position = Position()
+        self.best_weights = _copy(self.model.state_dict())
+        self.validation: Report | None = None
+        self.best_validation: Report | None = None
+        self.started = self.saved = time.monotonic()
+        self.seconds_before = 0.0
+
+    def train(self) -> Run:
+        """Train until the last epoch or until patience is out; the run with its best weights."""
+        position, settings, num_steps = self.position, self.settings, self.num_steps
+        self.started = self.saved = self.progress.started = time.monotonic()
+        self.seconds_before = position.seconds
+        self.trace.cut_after(position.epoch)
+        with stop_on_signal(patient=self.processes.size > 1) as stop_requested:
+            while position.epoch < settings.epochs and not self._is_out_of_patience():
+                epoch_started = time.monotonic() - position.epoch_seconds
+                loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
+                self.model.train()
+                self.model.start_epoch(position.epoch)
+                with matmul_precision(settings.matmul_precision):
+                    for batch in self.batches.of_epoch(position.epoch, position.step):
+                        step = position.epoch * num_steps + position.step
+                        rate = learning_rate(settings, step, settings.epochs * num_steps)
+                        set_learning_rate(self.optimizer, rate)
+                        loss_sum += self.gradient_step(batch)
+                        position.step += 1
+                        self.progress.steps_taken += 1
+                        stopping, saving = self._agree_to_stop_or_save(stop_requested.is_set())
+                        if stopping or saving:
+                            position.loss_sum = self.processes.mean(float(loss_sum))
+                            position.epoch_seconds = time.monotonic() - epoch_started
+                            self._save_state()
+                        if stopping:
+                            raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
+                        if self.progress.is_due:
+                            mean = float(loss_sum) / position.step
+                            self.progress.report(
+                                position.epoch, position.step, mean, self.validation
+                            )
+                loss = self.processes.mean(float(loss_sum)) / num_steps
+                seconds = time.monotonic() - epoch_started
+                position.epoch, position.step = position.epoch + 1, 0
+                position.loss_sum = position.epoch_seconds = 0.0
+                rate = len(self.batches) / seconds
+                self.trace.write(
+                    position.epoch, loss=loss, seconds=seconds, queries_per_second=rate
+                )
+                self.progress.report(position.epoch, 0, loss, self.validation)
+                is_last = position.epoch == settings.epochs
+                if is_last or position.epoch % settings.validate_every == 0:
+                    self._validate()
+            # A signal may have come during the last validation.
+            [stopping] = self.processes.any_process(stop_requested.is_set())
+        if stopping:
+            raise TrainingStopped("stopped after its last epoch")
+        return self._finish()
+
+    def restore(self, tensors: Mapping[str, Tensor], position: Position) -> None:
+        """Go back to a saved state; the best weights are those the run was loaded with."""
+        self.position = position
+        self.model.load_state_dict(_below("model/", tensors))
+        groups = self.optimizer.state_dict()["param_groups"]
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in _below("optimizer/", tensors).items():
+            number, key = name.split("/")
+            state.setdefault(int(number), {})[key] = value
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    def _validate(self) -> None:
+        """Evaluate the present weights, and keep them if they are the best so far."""
+        position = self.position
+        # Without a valid split the latest weights are the best.
+        mrr = float(position.epoch)
+        if self.evaluator is not None:
+            self.validation = self.evaluator.evaluate(self.model, self.run.recipe.model)
+            mrr = self.validation.metrics[self.settings.select_by]["both"]["mrr"]
+            self.trace.write(position.epoch, valid=self.validation.metrics, context="train")
+        if mrr > position.best_mrr:
+            position.best_mrr, position.best_epoch = mrr, position.epoch
+            self.best_weights = _copy(self.model.state_dict())
+            self.best_validation = self.validation
+            self._write_result(self._record(finished=False))
+        self._save_state()
+        self.progress.report(position.epoch, position.step, None, self.validation)
+
+    def _is_out_of_patience(self) -> bool:
+        waited = self.position.epoch - self.position.best_epoch
+        patience = self.settings.patience * self.settings.validate_every
+        return 0 < patience <= waited and self.position.best_mrr >= 0
+
+    def _agree_to_stop_or_save(self, stop_requested: bool) -> list[bool]:
+        """Whether any process was asked to stop, and whether it is time to save."""
+        is_last = self.position.step == self.num_steps
+        is_between = self.progress.steps_taken % STEPS_BETWEEN_AGREEMENTS != 0
+        if self.processes.size > 1 and is_between and not is_last:
+            return [False, False]
+        saving = time.monotonic() - self.saved > SECONDS_BETWEEN_SAVES
+        return self.processes.any_process(stop_requested, saving)
+
+    def _finish(self) -> Run:
+        record = self._record(finished=True)
+        self.model.load_state_dict(self.best_weights)
+        if self.evaluator is not None and self.best_validation is None:
+            self.best_validation = self.evaluator.evaluate(self.model, self.run.recipe.model)
+        self._write_result(record)
+        return replace(self.run, trained=record, validation=self.best_validation)
+
+    def _write_result(self, record: TrainingRecord) -> None:
+        reports = [self.best_validation] if self.best_validation else []
+        with self.processes.barrier():
+            if self.folder is not None:
+                write_result(replace(self.run, trained=record), self.folder, reports)
+
+    def _record(self, finished: bool) -> TrainingRecord:
+        several = f"{self.processes.size} × " if self.processes.size > 1 else ""
+        return TrainingRecord(
+            epochs=self.position.epoch,
+            best_epoch=self.position.best_epoch,
+            seconds=round(self._seconds(), 1),
+            device=several + describe_device(self.device),
+            finished=finished,
+        )
+
+    def _save_state(self) -> None:
+        self.saved = time.monotonic()
+        self.position.seconds = self._seconds()
+        tensors = {f"model/{name}": value for name, value in self.model.state_dict().items()}
+        for number, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer/{number}/{key}": value for key, value in state.items()}
+        with self.processes.barrier():
+            if self.folder is not None:
+                write_state(self.folder, tensors, asdict(self.position))
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.monotonic() - self.started
+
+    def _trace_retry(self, num_parts: int) -> None:
+        self.trace.write(self.position.epoch, out_of_memory=True, parts_per_step=num_parts)
+
+
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """Matrix products of this precision inside the block, and as before after it."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in weights.items()}
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)
+    }

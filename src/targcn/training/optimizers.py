@@ -1,0 +1,75 @@
+"""The optimisers, and the learning rate of each step."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from targcn.devices import compiled
+from targcn.models.base import Learner
+from targcn.recipes.training_settings import TrainingSettings
+
+
+def learning_rate(settings: TrainingSettings, step: int, num_steps: int) -> float:
+    """The learning rate of a step, counted over the whole training.
+
+    >>> settings = TrainingSettings(learning_rate=0.2, schedule="cosine")
+    >>> [round(learning_rate(settings, step, 100), 3) for step in (0, 50, 100)]
+    [0.2, 0.1, 0.0]
+    """
+    if settings.schedule == "constant":
+        return settings.learning_rate
+    return settings.learning_rate * 0.5 * (1 + math.cos(math.pi * step / num_steps))
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """The optimiser that the settings name, for all parameters of a model."""
+    parameters = list(model.parameters())
+    device = parameters[0].device
+    # On a GPU the rate is a tensor, so that a replayed step reads its present value.
+    on_gpu = device.type == "cuda"
+    rate = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate
+    if settings.optimizer == "adam":
+        return torch.optim.Adam(parameters, lr=rate, fused=True, capturable=on_gpu)
+    if on_gpu:
+        return CapturableAdagrad(parameters, rate, settings.compile)
+    return torch.optim.Adagrad(parameters, lr=rate, fused=True)
+
+
+class CapturableAdagrad(torch.optim.Optimizer):
+    """Adagrad that reads its rate from a tensor, as a CUDA graph needs and torch's own does not."""
+
+    def __init__(
+        self, parameters: Iterable[Tensor], rate: Tensor | float, compile: bool = False
+    ) -> None:
+        super().__init__(parameters, {"lr": rate})
+        # In one kernel a table is passed over 5 times instead of 13.
+        self.update = compiled(_adagrad, instead=_adagrad, dynamic=False) if compile else _adagrad
+        for group in self.param_groups:
+            for weight in group["params"]:
+                state = self.state[weight]
+                state["step"], state["sum"] = torch.zeros(()), torch.zeros_like(weight)
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    state = self.state[weight]
+                    state["step"] += 1
+                    self.update(weight.detach(), weight.grad, state["sum"], group["lr"])
+
+
+def _adagrad(weight: Tensor, gradient: Tensor, squares: Tensor, rate: Tensor | float) -> Tensor:
+    squares.addcmul_(gradient, gradient)
+    return weight.addcdiv_(gradient, squares.sqrt().add_(1e-10).div_(rate), value=-1)

@@ -1,0 +1,72 @@
+"""What every benchmark refuses, and where it runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench_results import TINY
+from oracle import World
+from targcn.bench import (
+    generate,
+    measure_epoch,
+    measure_evaluate,
+    measure_ingest,
+    measure_predict,
+    measure_sampler,
+    measure_scale,
+)
+from targcn.bench.measure import check_at_least, run_apart
+from targcn.errors import InputError
+
+ON_A_BARE_NODE = """
+import sys
+for absent in ("polars", "pandas", "cyclopts"):
+    sys.modules[absent] = None
+import targcn
+from targcn.bench import measure_epoch, measure_evaluate, measure_sampler
+dataset = targcn.open_dataset(sys.argv[1])
+small = {"dim": 4, "batch_size": 64}
+print(measure_sampler(dataset, queries=9, device="cpu").to_json()["bench"])
+print(measure_epoch(dataset, settings=small, repeats=1, device="cpu").to_json()["bench"])
+print(measure_evaluate(dataset, settings=small, device="cpu").to_json()["bench"])
+"""
+
+
+def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
+    empty = World(3, 1, []).dataset
+    for attempt, sentence in (
+        (lambda: measure_sampler(empty, device="cpu"), "nothing to sample"),
+        (lambda: measure_sampler(TINY, queries=0), "queries is 0"),
+        (lambda: measure_epoch(empty, device="cpu"), "nothing to learn from"),
+        (lambda: measure_epoch(TINY, repeats=0, device="cpu"), "repeats is 0"),
+        (lambda: measure_epoch(TINY, settings={"dimm": 3}, device="cpu"), "did you mean 'dim'"),
+        (lambda: measure_epoch(TINY, model="seen", device="cpu"), "nothing to learn, so"),
+        (lambda: measure_epoch(TINY, recipe="papre", device="cpu"), "has no recipe 'papre'"),
+        (lambda: measure_evaluate(empty, device="cpu"), "nothing to evaluate"),
+        (lambda: measure_evaluate(TINY, repeats=0, device="cpu"), "repeats is 0"),
+        (lambda: measure_predict(empty), "too few facts"),
+        (lambda: measure_ingest([]), "rows is empty"),
+        (lambda: measure_ingest([5]), "facts is 5"),
+        (lambda: measure_scale([]), "facts is empty"),
+        (lambda: measure_scale([100], folder=tmp_path / "gone"), "there is no folder"),
+        (lambda: check_at_least(2, things=1), "things is 1; at least 2"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            attempt()
+
+
+def test_a_process_apart_says_what_was_wrong(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="facts is 1;"):
+        run_apart("targcn.bench.generated_data", "generate_into", folder="x", shape={"facts": 1})
+    with pytest.raises(InputError, match="ended with 1"):
+        run_apart("targcn.bench.generated_data", "generate_into", folder="x", shape={"fact": 1})
+    assert "TypeError" in capfd.readouterr().err
+
+
+def test_torch_and_numpy_are_enough(tmp_path: Path) -> None:
+    generate(TINY).save(tmp_path / "data")
+    code = [sys.executable, "-c", ON_A_BARE_NODE, tmp_path / "data"]
+    ended = subprocess.run(code, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ended.stdout.split() == ["sampler", "epoch", "evaluate"], ended.stderr

@@ -1,0 +1,131 @@
+"""The program as a user meets it: through a process, with exit codes and both streams."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command_line import call, complaint_of, start
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "copy"
+    trained = call("train", "--model", "decayed-copy", "--scale", "7", "--out", folder)
+    assert trained.returncode == 0, trained.stderr
+    assert "decayed-copy on congress: 8,318 queries, valid split, context train," in trained.stdout
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[], ["data"], ["train"], ["evaluate"], ["models"], ["data", "prepare"], ["bench", "epoch"]],
+)
+def test_help_names_the_command(command: list[str]) -> None:
+    answer = start(*command, "--help")
+    assert answer.returncode == 0
+    assert answer.stdout.startswith("Usage: targcn")
+
+
+def test_version() -> None:
+    from targcn import __version__
+
+    assert start("--version").stdout.strip() == f"targcn {__version__}"
+
+
+def test_names_are_to_be_seen_before_they_are_used() -> None:
+    import targcn
+
+    assert {*targcn.__all__} <= {*dir(targcn)}
+
+
+def test_what_may_not_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Simulated: whoever runs the tests may be allowed to read everything."""
+    from targcn import cli
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied", "runs/x/run.json")
+
+    monkeypatch.setattr(cli, "app", refuse)
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([])
+    assert leaving.value.code == 2
+    assert capsys.readouterr().err == "targcn: runs/x/run.json: Permission denied\n"
+
+
+def test_a_terminal_that_lacks_letters_shows_others(run: Path) -> None:
+    answer = start("evaluate", run, "--split", "valid", PYTHONIOENCODING="ascii")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert "side     MRR    ?" in answer.stdout
+
+
+def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
+    process = subprocess.run(
+        f"{sys.executable} -m targcn evaluate {run} --by-relation --json | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert process.stdout == "{\n"
+    assert "Traceback" not in process.stderr
+
+
+def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
+    answer = start("train", "--model", "sean")
+    assert "no model 'sean'; did you mean 'seen'?" in complaint_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "--model", "sean"], "no model 'sean'; did you mean 'seen'?"),
+        (["models", "sean"], "no model 'sean'; did you mean 'seen'?"),
+        (["train", "--modle", "seen"], "did you mean --model?"),
+        (["train", "--model", "decayed-copy", "--scael", "3"], "did you mean --scale?"),
+        (
+            ["train", "--model", "decayed-copy", "--scale", "wide"],
+            "scale is 'wide'; a number was expected",
+        ),
+        (["train", "--model", "decayed-copy", "--scale", "0"], "above 0"),
+        (["train", "congres"], "did you mean 'congress'?"),
+        (["data", "info", "icews41"], "did you mean 'icews14'?"),
+        (["data", "derive", "unsene", "congress", "--out", "x"], "unsene"),
+        (
+            ["data", "derive", "unseen", "congress", "--out", "x", "--seed", "-1"],
+            "seed is -1; 0 or",
+        ),
+        (["data", "info", "congress", "--split-seed", "-1"], "split_seed is -1; 0 or more"),
+        (["evaluate", "no-such-run"], "there is no run no-such-run"),
+        (["train", "--seed", "seven"], "seven"),
+        (["train", "--seed", "-1"], "seed is -1; 0 up to 2147483647 was expected"),
+        (["train", "--seed", "9" * 20], "0 up to 2147483647 was expected"),
+        (["train", "--batch-size", "9" * 20], "1 to 2147483647 was expected"),
+        (["train", "--decay", "1e-300"], "decay is 1e-300; 1e-37 to 1e+38 was expected"),
+        (["train", "--resume", "r", "--epochs", "50"], "--resume goes on with r as it was begun"),
+        (["train", "icews14", "--resume", "r"], "leave out the data set, --model"),
+        (["train", "--decoder", "bique", "--dim", "20"], "16 or 24 would do"),
+        (["train", "--neighbors", "0"], "at least 1"),
+        (["train", "--epochs", "0"], "at least 1"),
+        (["train", "--device", "cuda:7"], "is not to be had here"),
+        (["train", "--device", "abacus"], "device 'abacus' is not to be had here"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_wrong_words_get_one_sentence(arguments: list[str], sentence: str) -> None:
+    assert sentence in complaint_of(call(*arguments))
+
+
+def test_an_out_that_exists_is_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "kept"
+    out.mkdir()
+    (out / "precious").write_text("mine")
+    for command in (
+        ["data", "prepare", "congress"],
+        ["data", "derive", "irregular", "congress"],
+        ["train", "congress"],
+    ):
+        assert "already exists" in complaint_of(call(*command, "--out", out))
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept", "precious"]

@@ -1,0 +1,158 @@
+"""`targcn compare`: one table of several runs, and files of it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import targcn
+from oracle import World
+from small_runs import FACTS, WORLD, world_runs
+from targcn.cli import main
+from targcn.runs.compare import compare
+from targcn.runs.store import save_run
+from targcn.training.fit import fit
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with four run folders: three rules, and one that was trained."""
+    parent = tmp_path_factory.mktemp("runs")
+    for name, run in world_runs().items():
+        if name != "copy-3":
+            save_run(run, parent / name)
+    small = {"dim": 8, "epochs": 1, "neighbors": 5, "window": 0}
+    fit(WORLD.dataset, "targcn", out=parent / "learned", device="cpu", **small)
+    return parent
+
+
+def run_command(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as leaving:
+        main(["compare", *map(str, arguments)])
+    assert leaving.value.code == 0
+    return capsys.readouterr().out
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as leaving:
+        main(["compare", *map(str, arguments)])
+    assert leaving.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
+def test_the_command_prints_one_table_and_writes_files(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    runs = sorted(folders.iterdir())
+    files = [tmp_path / f"all.{ending}" for ending in ("csv", "json", "md")]
+    flags = [flag for path in files for flag in ("--out", path)]
+    picture = tmp_path / "deep" / "all.svg"
+    printed = run_command(capsys, *runs, "--to", runs[-1], *flags, "--plot", picture)
+    lines = printed.splitlines()
+    assert len(lines) == 1 + 2 + len(runs) + 1
+    assert "context train+valid, mean rank on ties" in lines[0]
+    assert "time-aware MRR minus that of seen" in lines[-1]
+    rows = json.loads(files[1].read_text())
+    assert [line.split()[0] for line in lines[3:-1]] == [row["run"] for row in rows]
+    row = next(row for row in rows if row["run"] == "learned")
+    learned = targcn.load_run(folders / "learned")
+    assert learned.trained is not None
+    assert (row["training seconds"], row["training device"]) == (
+        learned.trained.seconds,
+        learned.trained.device,
+    )
+    assert row["num_parameters"] == learned.num_parameters > 0
+    (line,) = (line for line in lines if line.startswith("learned"))
+    assert f" {learned.trained.seconds:,.0f} " in line
+    assert " cpu with" in line
+    assert all(path.exists() for path in [*files, picture])
+
+
+def test_the_command_leaves_alone_what_is_there(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    runs = (folders / "seen", folders / "copy-300")
+    for option, name in (("--out", "events.csv"), ("--plot", "mine.png")):
+        (tmp_path / name).write_text("precious")
+        assert "already exists" in complaint(capsys, *runs, option, tmp_path / name)
+        assert (tmp_path / name).read_text() == "precious"
+
+
+def test_the_command_as_json(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = (folders / "seen", folders / "copy-300")
+    flags = ("--json", "--filter", "raw", "--resamples", 100, "--seed", 3)
+    for row in json.loads(run_command(capsys, *runs, *flags)):
+        assert (row["filter"], row["resamples"], row["seed"]) == ("raw", 100, 3)
+
+
+def test_folders_of_one_name_are_told_apart_by_their_paths(folders: Path, tmp_path: Path) -> None:
+    shutil.copytree(folders / "seen", tmp_path / "seen")
+    found = compare([folders / "seen", tmp_path / "seen"], device="cpu")
+    assert list(found.differences) == [str(folders / "seen"), str(tmp_path / "seen")]
+
+
+def test_what_the_command_refuses(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen, copy = folders / "seen", folders / "copy-300"
+    other, broken, empty = tmp_path / "other", tmp_path / "broken", tmp_path / "empty"
+    save_run(fit(World(9, 2, FACTS, cuts=(90, 120)).dataset, "seen"), other)
+    shutil.copytree(folders / "learned", broken)
+    (broken / "metrics.json").write_text("{")
+    empty.mkdir()
+    for arguments, sentence in (
+        ([seen], "takes two runs or more"),
+        ([], "takes two runs or more"),
+        ([seen, tmp_path / "gone"], f"there is no run {tmp_path / 'gone'}"),
+        ([seen, empty], f"{empty} is not a run"),
+        ([seen, folders / "." / "seen"], "is given twice"),
+        ([seen, other], f"{seen} and {other} have different data: their train facts differ"),
+        ([seen, broken], f"{broken / 'metrics.json'} is damaged"),
+        ([seen, copy, "--to", other], f"{other} is not one of the runs compared"),
+        ([seen, copy, "--out", tmp_path / "a.txt"], "a.txt should end in .csv, .json or .md"),
+        ([seen, copy, "--plot", tmp_path / "a.gif"], "a.gif should end in .png, .svg or .pdf"),
+        ([seen, copy, "--filter", "none"], "none"),
+    ):
+        assert sentence in complaint(capsys, *arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "empty", "other"]
+
+
+def test_a_file_that_cannot_be_written_takes_no_figures_along(
+    folders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = folders / "seen"
+    out = seen / "run.json" / "a.csv"
+    with pytest.raises(SystemExit) as leaving:
+        main(["compare", str(seen), str(folders / "copy-300"), "--out", str(out)])
+    printed, complained = capsys.readouterr()
+    assert leaving.value.code == 2
+    assert f"cannot write {out}" in complained
+    assert "2 runs on world" in printed
+
+
+def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.csv"
+    reading, writing = os.pipe()
+    os.close(reading)
+    runs = [str(folders / "seen"), str(folders / "copy-300")]
+    command = [sys.executable, "-m", "targcn", "compare", *runs, "--out", str(out)]
+    left = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert "Traceback" not in left.stderr
+    assert out.read_text(encoding="utf-8").count("\n") == 3
+
+
+def test_without_matplotlib_the_plot_is_refused_before_anything_is_evaluated(
+    folders: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    runs = (folders / "seen", folders / "copy-300")
+    assert "pip install 'targcn[plot]'" in complaint(capsys, *runs, "--plot", "all.png")

@@ -1,0 +1,69 @@
+"""`targcn evaluate`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import call, complaint_of
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "copy"
+    trained = call("train", "--model", "decayed-copy", "--scale", "7", "--out", folder)
+    assert trained.returncode == 0, trained.stderr
+    assert "decayed-copy on congress: 8,318 queries, valid split, context train," in trained.stdout
+    return folder
+
+
+def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
+    answer = call("evaluate", run, "--context", "train", "--by-relation")
+    assert "8,318 queries, test split, context train, mean rank on ties" in answer.stdout
+    for word in ("raw", "static", "time-aware", "object", "subject", "serves beside"):
+        assert word in answer.stdout
+
+
+def test_what_is_asked_about_is_not_in_the_context_unless_one_says_so(run: Path) -> None:
+    plain = call("evaluate", run, "--split", "valid", "--json")
+    assert json.loads(plain.stdout)["context"] == "train"
+    assert plain.stderr == ""
+    seen = call("evaluate", run, "--split", "valid", "--context", "train+valid", "--json")
+    assert json.loads(seen.stdout)["context"] == "train+valid"
+    for said in (seen, call("evaluate", run, "--split", "train")):
+        assert "what it remembers, not what it can predict" in said.stderr
+    assert json.loads(call("evaluate", run, "--json").stdout)["context"] == "train+valid"
+
+
+def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
+    report = json.loads(call("evaluate", run, "--split", "valid", "--json").stdout)
+    assert [report[key] for key in ("dataset", "model", "split", "context", "ties")] == [
+        "congress",
+        "decayed-copy",
+        "valid",
+        "train",
+        "mean",
+    ]
+    assert set(report["metrics"]) == {"raw", "static", "time-aware"}
+    for sides in report["metrics"].values():
+        assert set(sides) == {"both", "object", "subject"}
+        for figures in sides.values():
+            assert set(figures) == {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
+
+
+def test_a_run_says_how_it_was_made(run: Path) -> None:
+    manifest = json.loads((run / "run.json").read_text())
+    assert manifest["settings"]["scale"] == 7.0
+    card = (run / "README.md").read_text()
+    assert "time-aware" in card
+    assert "context train," in card
+
+
+def test_a_damaged_run_is_explained(run: Path, tmp_path: Path) -> None:
+    import shutil
+
+    broken = tmp_path / "broken"
+    shutil.copytree(run, broken)
+    whole = (broken / "data/train.npy").read_bytes()
+    (broken / "data/train.npy").write_bytes(whole[: len(whole) // 2])
+    assert "damaged or half-written" in complaint_of(call("evaluate", broken))

@@ -1,0 +1,174 @@
+"""`targcn predict`."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from command_line import call, complaint_of, start
+from oracle import World
+from targcn import Dataset, InputError, fit, open_dataset, save_run
+from targcn.cli.predict import predict_answers
+from targcn.output.terminal import show_json
+
+ANIMAL, MARKED = "processes:cat:x", "[red]team[/red]"
+QUESTION = (ANIMAL, "likes", "?", "2005")
+BESIDE = "serves beside"
+
+
+def dataset(rows: list[tuple[str, str, str, int]]) -> Dataset:
+    schema = ["subject", "relation", "object", "year"]
+    return open_dataset(pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    facts = dataset([(ANIMAL, "likes", MARKED, year) for year in range(2000, 2010)])
+    folder = tmp_path_factory.mktemp("runs") / "seen"
+    save_run(fit(facts, "seen"), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    senators = ("Ted Kennedy", "John Kerry", "Paul Tsongas")
+    facts = [
+        (senators[year % 3], relation, senators[(year + step) % 3], year)
+        for year in range(1990, 2013)
+        for step, relation in ((1, BESIDE), (2, "succeeded"))
+    ]
+    folder = tmp_path_factory.mktemp("runs") / "targcn"
+    small: dict[str, Any] = {"dim": 8, "neighbors": 5, "window": 16, "epochs": 1, "device": "cpu"}
+    save_run(fit(dataset(facts), "targcn", **small), folder)
+    return folder
+
+
+def test_the_program_shows_answers_and_reasons(trained: Path) -> None:
+    question = ("Ted Kennedy", BESIDE, "?", "2009")
+    answer = start("predict", trained, *question, "--top", 3, "--explain")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    title, labels, *_ = answer.stdout.splitlines()
+    assert title == "Ted Kennedy — serves beside — ?, 2009 (context train+valid)"
+    assert labels.split() == ["rank", "answer", "probability", "known"]
+    assert "(time-aware filter, mean rank on ties), from 5 facts of the context" in answer.stdout
+
+
+def test_answers_as_json(trained: Path) -> None:
+    question = ("?", BESIDE, "John Kerry", "1999")
+    answer = call("predict", trained, *question, "--top", 2, "--explain", "--json")
+    content = json.loads(answer.stdout)
+    assert (content["context"], content["num_entities"]) == ("train+valid", 3)
+    best, second = content["answers"]
+    assert (best["rank"], second["rank"]) == (1, 2)
+    assert set(best) == {"rank", "tied", "answer", "score", "probability", "known"}
+    assert content["explanation"]["asked"] == "subject"
+    assert content["explanation"]["subject"] == best["answer"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_table_of_questions(trained: Path, tmp_path: Path, ending: str) -> None:
+    questions, out = tmp_path / "questions.csv", tmp_path / f"answers.{ending}"
+    questions.write_text(
+        "subject,relation,object,time\n"
+        "Ted Kennedy,serves beside,?,2009\n"
+        ",succeeded,John Kerry,2013\n"
+    )
+    command = ("predict", trained, "--queries", questions, "--out", out, "--top", 2)
+    answer = call(*command)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.endswith("4 answers to 2 questions, context train+valid\n")
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
+    assert read(out)["question"].to_list() == [0, 0, 1, 1]
+    assert "already exists" in complaint_of(call(*command))
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (["Ted Kenedy", BESIDE, "?", "2009"], "did you mean 'Ted Kennedy'"),
+        (["Ted Kennedy", "serves besides", "?", "2009"], "did you mean 'serves beside'"),
+        (["?", BESIDE, "?", "2009"], "exactly one of subject and object"),
+        (["Ted Kennedy", BESIDE, "John Kerry", "2009"], "exactly one of subject and object"),
+        (["Ted Kennedy", BESIDE, "?", "yesterday"], "'yesterday' is not a date"),
+        (["Ted Kennedy", BESIDE], "four parts"),
+    ],
+)
+def test_questions_that_cannot_be_asked(trained: Path, question: list[str], sentence: str) -> None:
+    assert sentence in complaint_of(call("predict", trained, *question))
+
+
+def test_what_is_no_probability_is_called_a_score(run: Path) -> None:
+    _, labels, *_ = call("predict", run, *QUESTION).stdout.splitlines()
+    assert labels.split() == ["rank", "answer", "score", "known"]
+
+
+def test_help_says_what_the_probability_is() -> None:
+    words = " ".join(call("predict", "--help").stdout.split())
+    assert "The probability is the softmax of the scores over all entities" in words
+    assert "it is not calibrated" in words
+
+
+def test_ties_and_answers_that_rest_on_nothing(tmp_path: Path) -> None:
+    facts = [(0, 0, 1, 0), (0, 0, 2, 4), (0, 0, 3, 4), (3, 0, 1, 4), (0, 0, 4, 9)]
+    save_run(fit(World(5, 1, facts, cuts=(4, 4)).dataset, "decayed-copy"), tmp_path / "run")
+    # Entity 4 has no fact in the context.
+    tied, alone = (
+        call("predict", tmp_path / "run", name, "r0", "?", "1970-01-05").stdout.splitlines()[2:]
+        for name in ("e0", "e4")
+    )
+    assert [line[:4] for line in tied] == ["1 = ", "1 = ", "3   ", "4 = ", "4 = "]
+    assert [line[:4] for line in alone[:-1]] == ["1 = "] * 5
+    assert alone[-1] == (
+        "Every entity has the same score: nothing in the context speaks for any answer."
+    )
+
+
+def test_names_are_shown_as_they_are(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    predict_answers(run, *QUESTION)
+    question, _, *answers = capsys.readouterr().out.splitlines()
+    assert question.startswith(f"{ANIMAL} — likes — ?, 2005")
+    assert [answer.split()[1] for answer in answers] == [MARKED, ANIMAL]
+
+
+def test_answers_to_one_question_are_written_like_those_to_a_table(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, table, many = (tmp_path / name for name in ("one.csv", "questions.csv", "many.csv"))
+    predict_answers(run, *QUESTION, out=one)
+    assert MARKED in capsys.readouterr().out
+    table.write_text("subject,relation,object,time\n" + ",".join(QUESTION) + "\n")
+    predict_answers(run, queries=table, out=many)
+    assert one.read_text() == many.read_text()
+    assert pl.read_csv(one)["answer"].to_list() == [MARKED, ANIMAL]
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "unwanted"),
+    [
+        ((), {"json": True}, "--json"),
+        ((), {"explain": True}, "--explain"),
+        (QUESTION, {"json": True}, "a question in words and --json"),
+    ],
+)
+def test_what_a_table_cannot_have_with_it_is_refused(
+    question: tuple[str, ...], options: dict[str, Any], unwanted: str
+) -> None:
+    with pytest.raises(InputError, match=f"--queries answers a table; leave out {unwanted}$"):
+        predict_answers(Path("run"), *question, queries=Path("table.csv"), **options)
+
+
+def test_a_wrong_ending_is_refused_before_any_work() -> None:
+    with pytest.raises(InputError, match=r"a\.txt should end in \.csv, \.jsonl or \.parquet"):
+        predict_answers(Path("no-such-run"), *QUESTION, out=Path("a.txt"))
+
+
+def test_json_has_every_letter_wherever_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii", errors="replace"))
+    show_json({"answer": "Zoë"})
+    sys.stdout.flush()
+    assert json.loads(written.getvalue()) == {"answer": "Zoë"}

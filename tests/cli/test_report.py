@@ -1,0 +1,107 @@
+"""`targcn report`: a report or filled texts, or one sentence that says why not."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from small_results import write_results
+from targcn.cli import main
+from targcn.experiments.results import require_results
+from targcn.experiments.tables import fill
+
+TEXT = """# Title
+
+<!-- table: {} -->
+old words
+<!-- end of table -->
+
+`<!-- table: nothing -->` is no place for one.
+"""
+
+
+def complaint(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as leaving:
+        main(["report", *map(str, arguments)])
+    assert leaving.value.code == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
+def test_the_command_writes_pages_and_fills_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_results(tmp_path / "results", "context", "icews14", {"seen, no training": [0.4]})
+    texts = [tmp_path / name for name in ("one.md", "two.md")]
+    for path in texts:
+        path.write_text(TEXT.format("context icews14 static"))
+    out = tmp_path / "deep" / "out"
+    with pytest.raises(SystemExit) as leaving:
+        main(["report", str(folder), "--fill", *map(str, texts), "--out", str(out)])
+    assert leaving.value.code == 0
+    printed = capsys.readouterr().out
+    assert (out / "index.html").exists()
+    for path in texts:
+        assert f"{path}: 1 table filled" in printed
+        assert path.read_text() == fill(
+            TEXT.format("context icews14 static"), require_results(folder)
+        )
+
+
+def test_a_text_is_filled_where_it_lies_and_with_its_own_line_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_results(tmp_path / "results", "context", "icews14", {"seen, no training": [0.4]})
+    text = TEXT.format("context icews14 static") + TEXT.format("context icews14 raw")
+    windows, linked, placeless = (tmp_path / name for name in ("win.md", "link.md", "plain.md"))
+    windows.write_text(text, newline="\r\n")
+    linked.symlink_to(windows.name)
+    mixed = b"no place\r\nhere\n"
+    placeless.write_bytes(mixed)
+    with pytest.raises(SystemExit) as leaving:
+        main(["report", str(folder), "--fill", str(linked), str(placeless)])
+    assert leaving.value.code == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{linked}: 2 tables filled",
+        f"{placeless} has no place for a table; nothing was filled",
+    ]
+    assert linked.is_symlink()
+    filled = fill(text, require_results(folder))
+    assert windows.read_bytes().decode() == filled.replace("\n", "\r\n")
+    assert placeless.read_bytes() == mixed
+
+
+def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_results(tmp_path / "results", "context", "icews14", {"seen, no training": [0.4]})
+    cut, unevaluated, taken, good, bad = (
+        tmp_path / name for name in ("cut", "unevaluated", "taken", "good.md", "bad.md")
+    )
+    for broken in (cut, unevaluated):
+        shutil.copytree(folder, broken)
+    (of_cut,) = cut.glob("*/*.json")
+    of_cut.write_text(of_cut.read_text()[:-9])
+    (of_unevaluated,) = unevaluated.glob("*/*.json")
+    of_unevaluated.write_text(json.dumps(json.loads(of_unevaluated.read_text()) | {"figures": []}))
+    taken.mkdir()
+    good.write_text(TEXT.format("context icews14 static"))
+    bad.write_text(TEXT.format("contxt icews14 static"))
+    out = tmp_path / "out"
+    for arguments, sentence in (
+        ([folder], "nothing to write; --out DIR writes a report, --fill FILE"),
+        ([tmp_path / "gone", "--out", out], f"there is no result in {tmp_path / 'gone'}; 'targcn"),
+        ([taken, "--out", out], f"there is no result in {taken}; 'targcn reproduce NAME'"),
+        ([folder, "--out", taken], f"{taken} already exists; choose another name"),
+        ([cut, "--out", out], f"{of_cut} is not the result of a cell ("),
+        ([unevaluated, "--out", out], f"{of_unevaluated} is not the result of a cell ("),
+        ([folder, "--fill", good, bad, "--out", out], f"{bad}: there is no experiment 'contxt'"),
+        (
+            [folder, "--fill", good, tmp_path / "no.md"],
+            f"cannot read {tmp_path / 'no.md'}: No such",
+        ),
+        ([folder, "--fill", good, taken], f"cannot read {taken}: Is a directory"),
+    ):
+        assert sentence in complaint(capsys, *arguments)
+    assert not out.exists()
+    assert good.read_text() == TEXT.format("context icews14 static")

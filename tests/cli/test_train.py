@@ -1,0 +1,126 @@
+"""`targcn train`, stopped and resumed."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from command_line import CSV, call, complaint_of, start
+from small_training import FACTS, stop_at, trace_of, train
+from targcn.cli import main
+from targcn.runs.store import read_state
+from targcn.training.fit import resume
+from targcn.training.signals import TrainingStopped
+
+
+def test_evaluating_a_stopped_run_says_that_it_was_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    with pytest.raises(TrainingStopped):
+        train(folder, progress=stop_at((3, 0), signal.SIGINT))
+    said = []
+    for _ in range(2):
+        with pytest.raises(SystemExit) as leaving:
+            main(["evaluate", str(folder), "--device", "cpu"])
+        assert leaving.value.code == 0
+        said.append(capsys.readouterr().err)
+        resume(folder, device="cpu")
+    sentence = f"{folder} was stopped before its end; go on with: targcn train --resume {folder}"
+    assert said == [f"targcn: {sentence}\n", ""]
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    table = tmp_path / "facts.csv"
+    rows = [f"e{s},r{r},e{o},2020-01-{t + 1:02d}" for s, r, o, t in FACTS]
+    table.write_text("\n".join(["subject,relation,object,date", *rows]) + "\n")
+    folder = tmp_path / "run"
+    small = ["--dim=16", "--neighbors=8", "--epochs=60", "--batch-size=64", "--validate-every=20"]
+    command = [sys.executable, "-m", "targcn", "train"]
+    process = subprocess.Popen(
+        [*command, str(table), "--out", str(folder), "--device", "cpu", *small],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not (folder / "trace.jsonl").exists() and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    said = re.sub(r"\s+", " ", said)
+    assert f"go on with: targcn train --resume {folder}" in said
+    _, position = read_state(folder)
+    assert 0 < position["epoch"] < 60
+    done = subprocess.run(
+        [*command, "--resume", str(folder), "--device", "cpu"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line["epoch"] for line in trace_of(folder) if "loss" in line] == list(range(1, 61))
+
+
+def test_tensorboard_curves_lie_beside_the_run(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    flags = ("--epochs", 1, "--dim", 4, "--out", tmp_path / "run", "--tensorboard")
+    answer = call("train", path, *flags)
+    assert answer.returncode == 0, answer.stderr
+    assert list((tmp_path / "run-tensorboard").glob("events*"))
+
+
+def test_curves_that_cannot_be_written(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    assert "is not a run" in complaint_of(
+        call("train", "--resume", tmp_path / "gone", "--tensorboard")
+    )
+    assert list(tmp_path.iterdir()) == []
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    (tmp_path / "run-tensorboard").touch()
+    flags = ("--epochs", 1, "--dim", 4, "--out", tmp_path / "run", "--tensorboard")
+    assert "a file is where a folder is needed" in complaint_of(call("train", path, *flags))
+
+
+def test_a_recipe_can_be_changed(tmp_path: Path) -> None:
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    assert "has no recipe 'papre'" in complaint_of(call("train", path, "--recipe", "papre"))
+    out = tmp_path / "run"
+    flags = ("--epochs", 1, "--dim", 8, "--decoder", "bique")
+    assert call("train", path, "--out", out, *flags).returncode == 0
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["settings"]["decoder"] == "bique"
+    assert manifest["training"]["epochs"] == 1
+
+
+def test_without_a_compiler_a_sentence_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    words = ["--model", "boxte", "--compile", "true", "--epochs", "1", "--batch-size", "2"]
+    words += ["--out", tmp_path / "run", "--device", "cpu"]
+    answer = start("train", path, *words, CXX="no compiler", CC="no compiler")
+    assert answer.returncode == 0, answer.stderr
+    # Of the steps, and of the scores of all entities.
+    said = answer.stderr.splitlines()
+    assert len(said) == 2
+    assert all(line.startswith("targcn: warning: going on uncompiled: ") for line in said)
+
+
+def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
+    code = "from targcn.cli import main; main(['train', '--model', 'seen'])"
+    for expected in ("congress-seen", "congress-seen-2"):
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
+        )
+        assert (tmp_path / "runs" / expected / "run.json").is_file()

@@ -1,0 +1,12 @@
+"""What holds for every test."""
+
+import os
+
+# Threads that wait must not spin: several test processes share the cores. OpenMP reads this when
+# torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+if "PYTEST_XDIST_WORKER" in os.environ and "OMP_NUM_THREADS" not in os.environ:
+    # Each of several test processes takes its part of the cores.
+    num_cores, num_processes = os.cpu_count() or 1, int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    os.environ["OMP_NUM_THREADS"] = str(max(num_cores // num_processes, 1))

@@ -1,0 +1,59 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+import oracle
+from oracle import Query, World, checked, queries_of, worlds_with_queries
+from targcn.evaluation.filters import Filter, KnownAnswers
+
+
+def look_up(world: World, which: Filter, queries: list[Query]) -> list[tuple[int, int]]:
+    rows, entities = KnownAnswers.of(world.graph, which).look_up(queries_of(queries))
+    return sorted(zip(rows.tolist(), entities.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("which", ["raw", "static", "time-aware"])
+@checked
+@given(worlds_with_queries())
+def test_as_a_dictionary_of_sets(which: Filter, drawn: tuple[World, list[Query]]) -> None:
+    world, queries = drawn
+    known = oracle.known_answers(world.facts, world.num_relations, which)
+    expected = [
+        (row, answer)
+        for row, (s, r, t) in enumerate(queries)
+        for answer in sorted(known.get((s, r, t if which == "time-aware" else 0), ()))
+    ]
+    assert look_up(world, which, queries) == expected
+
+
+WORLD = World(3, 1, [(0, 0, 1, 0), (0, 0, 2, 4), (0, 0, 1, 4), (0, 0, 1, 4), (1, 0, 0, 2)])
+
+
+def test_static_knows_what_was_true_at_any_time() -> None:
+    assert look_up(WORLD, "static", [(0, 0, 99)]) == [(0, 1), (0, 2)]
+
+
+def test_time_aware_knows_what_was_true_then_each_answer_once() -> None:
+    assert look_up(WORLD, "time-aware", [(0, 0, 0), (0, 0, 4)]) == [(0, 1), (1, 1), (1, 2)]
+
+
+def test_reciprocal_relation_knows_the_subjects() -> None:
+    assert look_up(WORLD, "time-aware", [(1, 1, 4)]) == [(0, 0)]
+
+
+@pytest.mark.parametrize("time", [-1, 1, 5, 10**9, -(10**9), 2**62])
+def test_a_time_without_facts_knows_nothing(time: int) -> None:
+    assert look_up(WORLD, "time-aware", [(0, 0, time), (0, 1, time), (1, 0, time)]) == []
+
+
+def test_keys_past_64_bits_are_refused() -> None:
+    graph = replace(WORLD.graph, num_entities=2**31, num_relations=2**31)
+    with pytest.raises(OverflowError, match="do not fit a 64-bit key"):
+        KnownAnswers.of(graph, "time-aware")
+    assert len(KnownAnswers.of(graph, "static").answers) == 6
+
+
+def test_to_a_device_answers_alike() -> None:
+    known = KnownAnswers.of(WORLD.graph, "time-aware").to("cpu")
+    assert known.look_up(queries_of([(0, 0, 4)]))[1].tolist() == [1, 2]

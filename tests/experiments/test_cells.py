@@ -1,0 +1,137 @@
+"""Cells: what an experiment runs, how its parts are named, and on which data."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from small_results import cell
+from targcn.experiments import cells as cells_module
+from targcn.experiments.cells import QUICK, Cell, cells_of, choose_data, open_data
+from targcn.experiments.spec import Experiment, Row, find_experiment, list_experiments
+from targcn.models.targcn import TARGCN
+
+
+@pytest.mark.parametrize("name", list_experiments())
+def test_every_row_of_every_experiment_can_be_run(name: str) -> None:
+    experiment = find_experiment(name)
+    for data in experiment.data:
+        for row, cells in cells_of(experiment, data, 2):
+            assert len(cells) == (1 if row.model in ("seen", "decayed-copy") else 2)
+            assert {one.data for one in cells} == {data}
+
+
+def test_experiments_share_their_cells() -> None:
+    shared = [
+        cells_of(find_experiment(name), "icews14", 1)[row][1][0].key
+        for name, row in (("main", 0), ("decoders", 0), ("ablation", 0), ("search-range", 5),
+                          ("efficiency", 3), ("budget", 0), ("own-fact", 0), ("context", 0))
+    ]  # fmt: skip
+    assert len(set(shared)) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [
+        ("atise", ({"margin": 40}, {"margin": 40.0}, {"margin": "40"})),
+        ("targcn", ({"decay": 3}, {"decay": 3.0})),
+        ("targcn", ({"batch_size": 7}, {"batch_size": 7.0}, {"batch-size": "7"})),
+    ],
+)
+def test_equal_settings_give_one_key_however_they_are_written(
+    model: str, changes: tuple[dict[str, object], ...]
+) -> None:
+    rows = [Row(str(number), model, changes=one) for number, one in enumerate(changes)]
+    experiment = Experiment("one", "", "", ("icews14",), rows=tuple(rows))
+    found = [cell for _, cells in cells_of(experiment, "icews14", 1) for cell in cells]
+    assert len({cell.key for cell in found}) == 1
+    # A result file may have been written by hand.
+    content = json.dumps(found[0].to_json())
+    for before, after in (("40.0", "40"), ("3.0", "3")):
+        assert Cell.from_json(json.loads(content.replace(before, after))).key == found[0].key
+
+
+def test_a_cell_is_the_same_after_it_was_written_and_read() -> None:
+    for name in list_experiments():
+        for _, cells in cells_of(find_experiment(name), "icews14", 2):
+            for one in cells:
+                again = Cell.from_json(json.loads(json.dumps(one.to_json())))
+                assert (again.key, again.name) == (one.key, one.name)
+                assert (again.recipe.settings, again.recipe.training) == (
+                    one.recipe.settings,
+                    one.recipe.training,
+                )
+
+
+def test_seeds_and_settings_are_different_cells() -> None:
+    cells = [cell(seed=0), cell(seed=1), cell(seed=0, learning_rate=0.05), cell("targcn")]
+    assert len({one.key for one in cells}) == 4
+
+
+def test_a_setting_added_later_changes_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cell("targcn").key
+
+    @dataclass(frozen=True)
+    class MoreSettings(TARGCN.Settings):  # type: ignore[misc]
+        added: int = 7
+
+    monkeypatch.setattr(TARGCN, "Settings", MoreSettings)
+    assert cell("targcn").key == before
+    assert cell("targcn", added=8).key != before
+
+
+def test_published_code_is_validated_as_often_as_it_was_measured() -> None:
+    """Whatever its recipe says: the kept results were validated every 5 epochs, to save time."""
+    for name in list_experiments():
+        for row, cells in cells_of(find_experiment(name), "icews14", 1):
+            if row.recipe in ("published-code", "bique"):
+                assert cells[0].recipe.training.validate_every == 5
+
+
+def test_a_derived_set_takes_the_recipes_of_its_origin() -> None:
+    derived, origin = (
+        cells_of(find_experiment("unseen"), data, 1)[0][1][0]
+        for data in ("icews14-unseen", "icews14")
+    )
+    assert derived.recipe == origin.recipe
+    assert derived.key != origin.key
+
+
+def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
+    ranges = cells_of(find_experiment("search-range"), "congress", 1, quick=True)
+    assert [cells[0].recipe.settings.search_range for _, cells in ranges] == [
+        15, 50, 100, 200, 300, None
+    ]  # fmt: skip
+    sizes = cells_of(find_experiment("efficiency"), "congress", 1, quick=True)
+    assert [cells[0].recipe.settings.dim for _, cells in sizes] == [16, 24, 32, 48]
+    for name in list_experiments():
+        for _, cells in cells_of(find_experiment(name), "congress", 1, quick=True):
+            for one in cells:
+                training = one.recipe.training
+                assert one.recipe.model in ("seen", "decayed-copy") or training.epochs == 1
+                assert getattr(one.recipe.settings, "dim", 8) <= 48
+    assert QUICK["window"](0) == 0, "a window of 0, no limit, stays 0"
+    assert len(open_data("congress").train) < 2000
+
+
+def test_an_experiment_without_the_data_asked_for_says_so() -> None:
+    lines: list[str] = []
+    assert choose_data(find_experiment("unseen"), ["icews05-15"], log=lines.append) == []
+    assert lines == ["unseen: left out, it has no data set icews05-15"]
+
+
+def test_large_sets_are_downloaded_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    experiment = find_experiment("main")
+    monkeypatch.setattr(cells_module, "find_local", lambda name: None)
+    assert choose_data(experiment, log=lines.append) == ["icews14", "icews05-15"]
+    assert "gdelt is large and not here yet" in lines[0]
+    assert choose_data(experiment, ["gdelt"]) == ["gdelt"]
+    monkeypatch.setattr(cells_module, "find_local", lambda name: Path(name))
+    assert choose_data(experiment) == ["icews14", "icews05-15", "gdelt"]
+
+
+def test_derived_sets_are_made_of_their_origin() -> None:
+    assert open_data("congress-irregular").name == "congress-irregular"
+    assert len(open_data("congress-unseen").test) < len(open_data("congress").train)

@@ -1,0 +1,105 @@
+"""Result files: whole, readable, and of what they say."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from small_results import WORLD, cell, result_of
+from targcn.errors import InputError
+from targcn.experiments.results import Result, read_results
+from targcn.models.floors import DecayedCopySettings
+from targcn.training.fit import fit
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_result_is_the_same_after_it_was_written_and_read(tmp_path: Path) -> None:
+    written = result_of(cell("targcn", 1), 0.4)
+    written.write(tmp_path)
+    (read,) = read_results(tmp_path).values()
+    assert read.to_json() == written.to_json()
+    assert read.figures == written.figures
+
+
+def test_a_result_from_before_a_default_changed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = result_of(cell("decayed-copy"), 0.4).to_json() | {"settings": {"scale": 30.0}}
+    Result.from_json(content).write(tmp_path)
+    monkeypatch.setattr(DecayedCopySettings.__init__, "__defaults__", (7.0, 1e-3, 10.0))
+    with pytest.raises(InputError, match=r"it was run with scale 30.0, which is 7.0 now\); remove"):
+        read_results(tmp_path)
+
+
+@pytest.mark.skipif(not (ROOT / "results").exists(), reason="no results are kept here")
+def test_kept_results_are_whole_and_of_what_they_say() -> None:
+    results = read_results(ROOT / "results")
+    assert len(results) == len(list((ROOT / "results").glob("*/*.json"))) >= 125
+    for result in results.values():
+        assert result.cell.path(ROOT / "results").exists()
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    result_of(cell("seen"), 0.4).write(tmp_path)
+    path = cell("seen").path(tmp_path)
+    whole = json.loads(path.read_text())
+    lacking = {name: value for name, value in whole.items() if name != "device"}
+    for damage in (
+        "{",
+        "{}",
+        json.dumps(whole | {"figures": []}),
+        json.dumps(whole | {"figures": whole["figures"][1:]}),
+        json.dumps(lacking),
+        json.dumps(whole).replace('"mrr"', '"rrm"'),
+        json.dumps(whole).replace('"seen"', '"unseen"'),
+    ):
+        path.write_text(damage)
+        with pytest.raises(InputError, match=rf"{path.name} is not the result .*; remove"):
+            read_results(tmp_path)
+
+
+def test_a_folder_of_runs_is_not_taken_for_results(tmp_path: Path) -> None:
+    fit(WORLD, "seen", out=tmp_path / "runs" / "seen", device="cpu")
+    with pytest.raises(InputError, match=r"runs holds runs, not results .*; 'targcn compare'"):
+        read_results(tmp_path / "runs")
+
+
+# --- the script that brings old files up to date --------------------------------------------
+
+
+migrate = runpy.run_path(str(ROOT / "scripts" / "migrate_results.py"))["migrate"]
+
+
+def in_first_format(result: Result) -> dict[str, Any]:
+    """How such a result was written by the first version."""
+    content = json.loads(json.dumps(result.to_json()))
+    recipe = content["cell"].pop("recipe")
+    settings = {**vars(result.cell.recipe.settings)}
+    settings["size"] = settings.pop("dim")
+    # The defaults were others, and settings were not converted.
+    content["cell"] |= {"run": recipe, "settings": {"size": settings["size"], "decay": 3}}
+    content["settings"] = settings
+    content["training"] = {**vars(result.cell.recipe.training)}
+    content["figures"] = {
+        f"{one['split']}, context {one['context']}": one["metrics"] for one in content["figures"]
+    }
+    return content
+
+
+def test_results_of_the_first_version_can_be_brought_up_to_date(tmp_path: Path) -> None:
+    wanted = result_of(cell("targcn", decay=3), 0.4)
+    old = tmp_path / "congress" / "targcn-default-seed0-0123456789.json"
+    old.parent.mkdir()
+    old.write_text(json.dumps(in_first_format(wanted)))
+    with pytest.raises(InputError, match="is not the result of a cell"):
+        read_results(tmp_path)
+    assert migrate(tmp_path) == 1
+    assert not old.exists()
+    (found,) = read_results(tmp_path).values()
+    assert found.cell.key == wanted.cell.key
+    assert found.figures == wanted.figures
+    assert found.settings["dim"] == 8
+    assert migrate(tmp_path) == 0

@@ -1,0 +1,132 @@
+"""Delimited text, its harmless oddities and its faults."""
+
+import gzip
+
+import polars as pl
+import pytest
+
+from small_tables import CSV, FRAME, ROWS, as_bytes, complaint, read_table, write_file
+
+GOOD = {
+    "x.csv": CSV.encode(),
+    "x.CSV": CSV.encode(),
+    "x.tsv": FRAME.write_csv(separator="\t").encode(),
+    "x.tab": FRAME.write_csv(separator="\t").encode(),
+    "x.txt": FRAME.write_csv(separator="|").encode(),
+    "semicolons.csv": FRAME.write_csv(separator=";").encode(),
+    "headless.txt": FRAME.write_csv(separator="\t", include_header=False).encode(),
+    "headless.csv": FRAME.write_csv(include_header=False).encode(),
+    "x.csv.gz": gzip.compress(CSV.encode()),
+    "x.tsv.gz": gzip.compress(FRAME.write_csv(separator="\t").encode()),
+    "x.csv.zst": as_bytes(FRAME.write_csv, compression="zstd"),
+    "x.tsv.zst": as_bytes(FRAME.write_csv, compression="zstd", separator="\t"),
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_every_form_gives_the_same_rows(tmp_path, name):
+    assert read_table(write_file(tmp_path, name, GOOD[name])).rows() == ROWS
+
+
+@pytest.mark.parametrize("fifth", ["0", "", "note"])
+def test_a_fifth_column_without_header_is_ignored(tmp_path, fifth):
+    lines = "".join("\t".join((*row, fifth)) + "\n" for row in ROWS)
+    assert read_table(write_file(tmp_path, "x.txt", lines)).rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("what", "content"),
+    [
+        ("byte order mark", "\ufeff" + CSV),
+        ("byte order mark without header", "\ufeff" + CSV.partition("\n")[2]),
+        ("Windows line ends", CSV.replace("\n", "\r\n")),
+        ("no last line end", CSV.rstrip("\n")),
+        ("blank lines", "\n  \n" + CSV.replace("\n", "\n\n")),
+        ("blanks around cells", CSV.replace("Ann", "  Ann ").replace("2014-01-02", " 2014-01-02 ")),
+        ("quotes everywhere", FRAME.write_csv(quote_style="always")),
+    ],
+)
+def test_harmless_oddities_of_csv(tmp_path, what, content):
+    assert read_table(write_file(tmp_path, "x.csv", content)).rows() == ROWS, what
+
+
+@pytest.mark.parametrize("name", ['a "b" c', '"', "a\tb", "a\nb", "a,b", "a\x00b", "😀", "NULL"])
+@pytest.mark.parametrize("separator", [",", "\t"])
+def test_any_name_can_be_quoted(tmp_path, name, separator):
+    frame = FRAME.with_columns(subject=pl.lit(name))
+    path = write_file(tmp_path, "x.csv", frame.write_csv(separator=separator))
+    assert read_table(path)["subject"].to_list() == [name] * 3
+
+
+def test_a_quotation_mark_inside_a_name_needs_no_quotes(tmp_path):
+    path = write_file(tmp_path, "x.tsv", 'Dwayne "Rock" J\tis\tan 6" actor, 7" tall\t1999\n')
+    assert read_table(path).row(0)[:3] == (
+        'Dwayne "Rock" J',
+        "is",
+        'an 6" actor, 7" tall',
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (CSV.encode("latin-1"), 3),
+        (CSV.replace("time", "année\x85").encode("latin-1"), 1),
+        (CSV.encode("utf-16"), 1),
+    ],
+)
+def test_text_that_is_not_utf8(tmp_path, content, line):
+    assert complaint(write_file(tmp_path, "bad.csv", content)) == (
+        f"bad.csv is not UTF-8 text (line {line}); save it as UTF-8"
+    )
+
+
+def test_compressed_text_that_is_not_utf8(tmp_path):
+    path = write_file(tmp_path, "bad.csv.gz", gzip.compress(CSV.encode("latin-1")))
+    assert "bad.csv.gz is not UTF-8 text" in complaint(path)
+
+
+def test_too_many_cells(tmp_path):
+    path = write_file(tmp_path, "bad.csv", "\n" + CSV + "Ann,visits,Chad, the state,2014-01-01\n")
+    assert complaint(path) == (
+        "bad.csv: line 6 has 5 cells separated by ',', the first line 4; quote cells that hold a "
+        "separator"
+    )
+
+
+def test_too_many_cells_and_one_very_long(tmp_path):
+    path = write_file(tmp_path, "bad.csv", CSV + "A" * 200_000 + ",b,c,d,e\n")
+    assert "more cells separated by ','" in complaint(path)
+
+
+def test_too_many_cells_in_a_compressed_file(tmp_path):
+    path = write_file(tmp_path, "bad.csv.gz", gzip.compress((CSV + "a,b,c,d,e\n").encode()))
+    assert "more cells separated by ','" in complaint(path)
+
+
+@pytest.mark.parametrize("cell", ['"Ann', 'Ann "the', '"Ann" the'])
+def test_a_quotation_mark_never_closed(tmp_path, cell):
+    path = write_file(tmp_path, "bad.csv", CSV + f"{cell},visits,Bob,2014-01-01\n" + CSV)
+    assert "bad.csv: a quotation mark is opened and never closed" in complaint(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bad.csv", b""),
+        ("bad.csv", b"\n\n  \n"),
+        ("bad.tsv", b"\xef\xbb\xbf"),
+        ("bad.csv.gz", gzip.compress(b"", mtime=0)),
+        ("bad.csv.gz", b""),
+    ],
+)
+def test_an_empty_file(tmp_path, name, content):
+    assert f"{name} is empty" in complaint(write_file(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.csv.zst"])
+def test_a_truncated_archive(tmp_path, name):
+    path = write_file(tmp_path, name, GOOD[name][:-15])
+    sentence = complaint(path)
+    assert name in sentence
+    assert "cannot" in sentence

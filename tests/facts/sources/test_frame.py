@@ -1,0 +1,59 @@
+"""Frames of polars and pandas."""
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from small_tables import FRAME, HEADER, ROWS, complaint, read_table
+
+
+@pytest.mark.parametrize("source", [FRAME, FRAME.lazy(), pd.DataFrame(ROWS, columns=HEADER)])
+def test_frames_give_the_same_rows(source):
+    assert read_table(source).rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("times", "dtype"),
+    [
+        (pd.to_datetime(["2014-01-01"] * 3), pl.Datetime("us")),
+        (pd.to_datetime(["2014-01-01"] * 3).astype("datetime64[s]"), pl.Datetime("us")),
+        (pd.to_datetime(["2014-01-01"] * 3).tz_localize("Asia/Tokyo"), pl.Datetime("us")),
+        ([2014, 2015, 2016], pl.Int64),
+        ([2014.0, 2015.0, 2016.0], pl.Float64),
+        (pd.Series([1, 2, 3], dtype="Int64"), pl.Int64),
+        (pd.Categorical(["2014", "2015", "2016"]), pl.String),
+    ],
+)
+def test_times_of_a_pandas_frame(times, dtype):
+    frame = pd.DataFrame(ROWS, columns=HEADER).assign(time=times)
+    assert read_table(frame)["time"].dtype == dtype
+
+
+def test_a_zone_of_a_pandas_frame_is_converted():
+    times = pd.to_datetime(["2014-01-01T09:00"] * 3).tz_localize("Asia/Tokyo")
+    frame = pd.DataFrame(ROWS, columns=HEADER).assign(time=times)
+    assert str(read_table(frame)["time"][0]) == "2014-01-01 00:00:00"
+
+
+def test_a_pandas_frame_may_hold_anything_in_other_columns():
+    frame = pd.DataFrame(ROWS, columns=HEADER).assign(extra=[object(), [1], {}])
+    assert read_table(frame).rows() == ROWS
+
+
+def test_a_pandas_frame_with_a_column_twice():
+    frame = pd.DataFrame(ROWS, columns=HEADER)
+    assert "2 columns could hold the subject" in complaint(pd.concat([frame, frame], axis=1))
+
+
+@pytest.mark.parametrize("hole", [None, float("nan"), pd.NA])
+def test_a_hole_in_a_pandas_frame(hole):
+    frame = pd.DataFrame(ROWS, columns=HEADER).assign(subject=["Ann", hole, "Zoë"])
+    assert "the subject is empty in row 2" in complaint(frame)
+
+
+@pytest.mark.parametrize(
+    "times", [pd.to_datetime(["2014", None, "2015"]), [1, float("nan"), 2], ["2014", None, "2015"]]
+)
+def test_a_hole_among_the_times_of_a_pandas_frame(times):
+    frame = pd.DataFrame(ROWS, columns=HEADER).assign(time=times)
+    assert "the time is empty in row 2" in complaint(frame)

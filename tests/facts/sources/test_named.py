@@ -1,0 +1,118 @@
+"""Data sets known by name."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from small_tables import (
+    ENTITIES,
+    PARTS,
+    RELATIONS,
+    as_ids,
+    columns,
+    complaint,
+    named,
+    write_listing,
+    write_splits,
+)
+from targcn.facts.catalog import CATALOG
+from targcn.facts.dataset import SPLITS
+from targcn.facts.open import open_dataset
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources import named as named_source
+
+DATA = Path(os.environ.get("TARGCN_DATA") or Path(__file__).parents[4] / "shared" / "data")
+needs_data = pytest.mark.skipif(
+    not (DATA / "icews14" / "train.txt").exists(), reason="the benchmark files are not here"
+)
+
+
+def test_a_wrong_set_under_a_published_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("TARGCN_DATA", str(tmp_path))
+    write_splits(tmp_path / "icews14", PARTS)
+    sentence = complaint("icews14")
+    assert (
+        f"{tmp_path / 'icews14'} is not icews14: it has (30, 5, 5) facts of 4 entities" in sentence
+    )
+    assert "(72826, 8941, 8963) of 7128" in sentence
+
+
+@pytest.fixture
+def small_gdelt(monkeypatch, tmp_path):
+    """GDELT's place in the catalogue, with the counts of a generated set."""
+    small = replace(CATALOG["gdelt"], num_facts=(30, 5, 5), num_entities=4)
+    monkeypatch.setattr(named_source, "CATALOG", {**CATALOG, "gdelt": small})
+    monkeypatch.setenv("TARGCN_DATA", str(tmp_path))
+    days = {f"2014-01-{day:02}": f"2015-04-{day:02}" for day in range(1, 31)}
+    return [[(*row[:3], days[row[3]]) for row in rows] for rows in PARTS]
+
+
+def test_gdelt_as_names_and_dates(tmp_path, small_gdelt):
+    write_splits(tmp_path / "gdelt", small_gdelt)
+    dataset = open_dataset("gdelt")
+    assert list(named(dataset).values()) == small_gdelt
+    assert (dataset.timeline.unit, dataset.timeline.first) == ("day", "2015-04-01")
+
+
+@pytest.mark.parametrize("listing", [True, False])
+def test_gdelt_as_ids(tmp_path, small_gdelt, listing):
+    by_name = open_dataset(write_splits(tmp_path / "names", small_gdelt))
+    write_splits(tmp_path / "gdelt", [as_ids(rows, ENTITIES, RELATIONS) for rows in PARTS])
+    if listing:
+        write_listing(tmp_path / "gdelt")
+    dataset = open_dataset("gdelt")
+    assert columns(dataset) == columns(by_name)
+    assert dataset.timeline.first == "2015-04-01"
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "last"), [("icews14", "2014-12-31"), ("icews05-15", "2015-12-31")]
+)
+def test_a_published_set(monkeypatch, name, last):
+    monkeypatch.setenv("TARGCN_DATA", str(DATA))
+    dataset, published = open_dataset(name), CATALOG[name]
+    assert tuple(len(dataset.splits[split]) for split in SPLITS) == published.num_facts
+    assert len(dataset.entities) == published.num_entities
+    assert len(dataset.relations) == published.num_relations
+    assert len(dataset.timeline.ticks) == published.num_times
+    assert (dataset.timeline.unit, dataset.timeline.first, dataset.timeline.last) == (
+        "day",
+        published.origin,
+        last,
+    )
+
+
+@needs_data
+def test_a_published_set_as_ids_and_as_names_is_the_same(monkeypatch, tmp_path):
+    monkeypatch.setenv("TARGCN_DATA", str(DATA))
+    by_id = open_dataset("icews14")
+    (tmp_path / "icews14").mkdir()
+    for split, facts in by_id.splits.items():
+        dates = np.datetime64("2014-01-01") + facts.times
+        entities, relations = np.array(by_id.entities.names), np.array(by_id.relations.names)
+        pl.DataFrame(
+            [entities[facts.subjects], relations[facts.relations], entities[facts.objects], dates]
+        ).write_csv(tmp_path / "icews14" / f"{split}.txt", separator="\t", include_header=False)
+    monkeypatch.setenv("TARGCN_DATA", str(tmp_path))
+    by_name = open_dataset("icews14")
+    for split in SPLITS:
+        assert np.array_equal(by_id.splits[split].columns, by_name.splits[split].columns)
+    assert (by_id.entities, by_id.relations) == (by_name.entities, by_name.relations)
+
+
+def test_a_named_set_has_its_own_origin():
+    options = ReadOptions(origin="2014-01-01")
+    assert complaint("icews14", options) == (
+        "icews14 is counted from 2014-01-01; leave out --origin"
+    )
+
+
+def test_a_named_set_may_be_a_prepared_folder(tmp_path, small_gdelt):
+    open_dataset(write_splits(tmp_path / "source", small_gdelt)).save(tmp_path / "gdelt")
+    dataset = open_dataset("gdelt")
+    assert (dataset.name, list(named(dataset).values())) == ("gdelt", small_gdelt)

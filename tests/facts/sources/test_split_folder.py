@@ -1,0 +1,213 @@
+"""Folders with a table for each split, with and without listed ids."""
+
+import random
+
+import polars as pl
+import pytest
+
+from small_tables import (
+    ENTITIES,
+    FACTS,
+    PARTS,
+    RELATIONS,
+    as_frame,
+    as_ids,
+    columns,
+    complaint,
+    named,
+    write_listing,
+    write_splits,
+)
+from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS
+from targcn.facts.open import open_dataset
+from targcn.facts.read_options import ReadOptions
+
+
+@pytest.mark.parametrize("ending", ["txt", "tsv", "csv", "csv.gz"])
+def test_a_folder_of_names_and_dates(tmp_path, ending):
+    options = {"compression": "gzip"} if ending.endswith("gz") else {}
+    folder = write_splits(tmp_path / "set", PARTS, ending, **options)
+    dataset = open_dataset(folder)
+    assert list(named(dataset).values()) == list(PARTS)
+    assert (dataset.name, dataset.entities.names) == ("set", ENTITIES)
+
+
+def test_a_folder_of_parquet(tmp_path):
+    for name, rows in zip(("train", "valid", "test"), PARTS, strict=True):
+        as_frame(rows).write_parquet(tmp_path / f"{name}.parquet")
+    assert list(named(open_dataset(tmp_path)).values()) == list(PARTS)
+
+
+@pytest.mark.parametrize("valid", ["val", "validation", "dev", "Valid"])
+def test_other_names_of_the_valid_file(tmp_path, valid):
+    folder = write_splits(tmp_path / "set", PARTS)
+    (folder / "valid.txt").rename(folder / f"{valid}.txt")
+    assert len(open_dataset(folder).valid) == 5
+
+
+def test_a_folder_with_header(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS, "csv", separator=",", include_header=True)
+    assert list(named(open_dataset(folder)).values()) == list(PARTS)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_ids_with_listing_and_names_give_the_same(tmp_path, seed):
+    entities = random.Random(seed).sample(ENTITIES, 4)
+    relations = random.Random(seed).sample(RELATIONS, 2)
+    parts = [as_ids(rows, entities, relations) for rows in PARTS]
+    by_id = write_splits(tmp_path / "ids", parts)
+    write_listing(by_id, entities, relations)
+    by_name = write_splits(tmp_path / "names", PARTS)
+    first = open_dataset(by_id, ReadOptions(origin="2014-01-01"))
+    second = open_dataset(by_name)
+    assert columns(first) == columns(second)
+    assert first.entities == second.entities
+    assert first.relations == second.relations
+    assert first.timeline.first == second.timeline.first
+
+
+def test_names_with_listing_give_the_same(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    bare = columns(open_dataset(folder))
+    write_listing(folder)
+    assert columns(open_dataset(folder)) == bare
+
+
+def test_names_that_are_listed_but_unused_keep_their_place(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    write_listing(folder, ["Aaron", *ENTITIES])
+    assert open_dataset(folder).entities.names == ["Aaron", *ENTITIES]
+
+
+def test_ids_without_listing_are_names_in_order_of_value(tmp_path):
+    parts = [[(10, 0, 9, 0), (9, 1, 2, 1)], [(2, 0, 9, 3)], [(2, 1, 10, 7)]]
+    dataset = open_dataset(write_splits(tmp_path / "set", parts))
+    assert dataset.entities.names == ["2", "9", "10"]
+    assert (dataset.timeline.unit, dataset.timeline.ticks.tolist()) == ("step", [0, 1, 3, 7])
+
+
+def test_a_fifth_column_in_a_folder(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    for name in SPLITS:
+        path = folder / f"{name}.txt"
+        path.write_text(path.read_text().replace("\n", "\t0\n"))
+    assert list(named(open_dataset(folder)).values()) == list(PARTS)
+
+
+@pytest.mark.parametrize("line", ["4\n", "\n", "\ufeff"])
+def test_harmless_first_lines_of_a_listing(tmp_path, line):
+    folder = write_splits(tmp_path / "set", PARTS)
+    write_listing(folder)
+    path = folder / "entity2id.txt"
+    path.write_text(line + path.read_text(), encoding="utf-8")
+    assert open_dataset(folder).entities.names == ENTITIES
+
+
+def test_a_listed_name_may_hold_a_rare_line_end(tmp_path):
+    rows = [("a\u2028b", "meets", "c\x85d", "2014")] * 3
+    folder = write_splits(tmp_path / "set", [rows] * 3)
+    write_listing(folder, ["a\u2028b", "c\x85d"], ["meets"])
+    assert open_dataset(folder).entities.names == ["a\u2028b", "c\x85d"]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_folder_without_one_of_its_files(tmp_path, split):
+    folder = write_splits(tmp_path / "set", PARTS)
+    (folder / f"{split}.txt").unlink()
+    assert f"{folder} has no file for the {split} split" in complaint(folder)
+
+
+def test_a_folder_with_two_files_for_a_split(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    (folder / "test.csv").write_text("")
+    assert "has 2 files for the test split" in complaint(folder)
+
+
+def test_a_folder_named_like_a_file(tmp_path):
+    (tmp_path / "x.csv").mkdir()
+    assert "x.csv has no file for the train split" in complaint(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("place", "role", "bad"),
+    [(0, "subject", 4), (0, "subject", -1), (1, "relation", 2), (2, "object", 99)],
+)
+def test_an_id_out_of_range(tmp_path, place, role, bad):
+    parts = [as_ids(rows, ENTITIES, RELATIONS) for rows in PARTS]
+    row = list(parts[2][1])
+    row[place] = bad
+    parts[2][1] = tuple(row)
+    folder = write_splits(tmp_path / "set", parts)
+    write_listing(folder)
+    last = 1 if role == "relation" else 3
+    assert complaint(folder) == (
+        f"test.txt, row 2: {role} id {bad} is out of range; the listing has ids 0 to {last}"
+    )
+
+
+def test_a_name_that_is_not_listed(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    write_listing(folder, [*ENTITIES[1:], "Anne"])
+    assert complaint(folder) == "entity 'Ann' is not in this graph; did you mean 'Anne'?"
+
+
+@pytest.mark.parametrize(
+    ("listing", "expected"),
+    [
+        ("", "entity2id.txt lists no names"),
+        ("Ann 0\n", "entity2id.txt, line 1: expected a name, a tab and an id"),
+        ("Ann\t0\nBob\tone\n", "entity2id.txt, line 2: expected a name, a tab and an id"),
+        ("Ann\t0\nBob\t²\n", "entity2id.txt, line 2: expected a name, a tab and an id"),
+        ("Ann\t" + "9" * 5000, "entity2id.txt, line 1: expected a name, a tab and an id"),
+        ("Ann\t0\nBob\t-1\n", "entity2id.txt, line 2: expected a name, a tab and an id"),
+        ("Ann\t0\nBob\t0\n", "entity2id.txt, line 2: id 0 is already taken"),
+        ("Ann\t0\nBob\t2\n", "entity2id.txt: the ids do not run from 0 to 1"),
+        ("Ann\t0\nBob\t1\nAnn\t2\n", "entity2id.txt: the name 'Ann' has two ids"),
+    ],
+)
+def test_a_bad_listing(tmp_path, listing, expected):
+    folder = write_splits(tmp_path / "set", [as_ids(rows, ENTITIES, RELATIONS) for rows in PARTS])
+    write_listing(folder)
+    (folder / "entity2id.txt").write_text(listing, encoding="utf-8")
+    assert expected in complaint(folder)
+
+
+def test_a_listing_that_is_not_utf8(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    (folder / "entity2id.txt").write_bytes("Zoë\t0\n".encode("latin-1"))
+    assert "entity2id.txt" in complaint(folder)
+
+
+def test_a_bad_date_is_found_in_its_own_file(tmp_path):
+    rows = [*PARTS[2], ("Ann", "meets", "Bob", "2014-02-30")]
+    folder = write_splits(tmp_path / "set", [*PARTS[:2], rows])
+    assert complaint(folder).startswith(
+        "test.txt: times that are not in the calendar: row 6 ('2014-02-30')"
+    )
+
+
+def test_files_with_different_forms_of_time(tmp_path):
+    rows = [("Ann", "meets", "Bob", "17")]
+    sentence = complaint(write_splits(tmp_path / "set", [*PARTS[:2], rows]))
+    assert "train.txt, valid.txt, test.txt: times of different forms: a whole number" in sentence
+
+
+def test_files_with_different_types_of_time(tmp_path):
+    for name, rows in zip(SPLITS, PARTS, strict=True):
+        as_frame(rows).write_parquet(tmp_path / f"{name}.parquet")
+    as_frame(PARTS[2]).with_columns(time=pl.lit(17)).write_parquet(tmp_path / "test.parquet")
+    assert "the times are of different types: String in train.parquet" in complaint(tmp_path)
+
+
+def test_an_empty_file_in_a_folder(tmp_path):
+    folder = write_splits(tmp_path / "set", PARTS)
+    (folder / "valid.txt").write_text("")
+    assert "valid.txt is empty" in complaint(folder)
+
+
+@pytest.mark.parametrize("options", [ReadOptions(split="time"), ReadOptions(split_seed=1)])
+def test_a_folder_of_splits_is_not_split_in_another_way(tmp_path, options):
+    folder = write_splits(tmp_path / "set", [FACTS[:30], FACTS[30:35], FACTS[35:]])
+    with pytest.raises(InputError, match="set comes with splits of its own; leave out --split"):
+        open_dataset(folder, options)

@@ -1,0 +1,130 @@
+"""Columns found by their names, and cells that are empty or hold no names."""
+
+from datetime import timedelta
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from small_tables import CSV, FRAME, HEADER, ROWS, as_bytes, complaint, read_table, write_file
+from targcn.facts.read_options import ReadOptions
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "head,rel,tail,date",
+        "Source,Predicate,Target,Timestamp",
+        "SRC, Edge ,DST,When",
+        "s,p,o,t",
+        "from,relationship,to,year",
+        "actor1,Event Text,actor2,event-date",
+    ],
+)
+def test_columns_are_found_by_their_usual_names(tmp_path, header):
+    path = write_file(tmp_path, "x.csv", CSV.replace("subject,relation,object,time", header))
+    assert read_table(path).rows() == ROWS
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_columns_may_be_given(tmp_path, ending):
+    frame = FRAME.rename({"subject": "wer", "time": "wann"}).with_columns(date=pl.lit("x"))
+    content = {
+        "csv": frame.write_csv().encode(),
+        "jsonl": frame.write_ndjson().encode(),
+        "parquet": as_bytes(frame.write_parquet),
+    }[ending]
+    path = write_file(tmp_path, f"x.{ending}", content)
+    assert read_table(path, ReadOptions(subject="wer", time="wann")).rows() == ROWS
+
+
+def test_a_column_given_to_one_role_is_not_found_for_another():
+    frame = FRAME.rename({"object": "to", "relation": "object"})
+    assert read_table(frame, ReadOptions(relation="object")).rows() == ROWS
+
+
+def test_other_columns_and_their_order_do_not_matter():
+    frame = FRAME.select("time", pl.lit([1]).alias("extra"), "object", "relation", "subject")
+    assert read_table(frame).rows() == ROWS
+
+
+def test_numbers_may_be_names():
+    frame = pl.DataFrame({"s": [1, 2], "r": [True, False], "o": [2.5, 3.0], "t": [1, 2]})
+    assert read_table(frame).row(0) == ("1", "true", "2.5", 1)
+
+
+def test_categories_are_names_and_times():
+    frame = FRAME.cast(pl.Categorical)
+    assert read_table(frame).rows() == ROWS
+
+
+@pytest.mark.parametrize("role", HEADER)
+def test_a_missing_column(tmp_path, role):
+    path = write_file(tmp_path, "bad.csv", CSV.replace(role, "other", 1))
+    sentence = complaint(path)
+    assert f"bad.csv: no column for the {role} among" in sentence
+    assert sentence.endswith(f"choose one with --{role} if this is a data set")
+
+
+def test_a_given_column_that_is_missing():
+    assert complaint(FRAME, ReadOptions(time="jour")).startswith(
+        "the frame: no column 'jour' among"
+    )
+
+
+def test_ambiguous_columns():
+    frame = FRAME.with_columns(year=pl.lit(2014))
+    assert complaint(frame) == (
+        "the frame: 2 columns could hold the time: 'time', 'year'; rename all but one, or choose "
+        "one with --time if this is a data set"
+    )
+
+
+@pytest.mark.parametrize("name", ["bad.csv", "bad.parquet", "bad.jsonl"])
+def test_a_table_without_any_usual_name(tmp_path, name):
+    content = {
+        "bad.csv": b"a,b\n1,2\n",
+        "bad.jsonl": b'{"a": 1}\n',
+        "bad.parquet": as_bytes(pl.DataFrame({"a": [1]}).write_parquet),
+    }[name]
+    sentence = complaint(write_file(tmp_path, name, content))
+    assert f"{name}: no column for the subject among 'a'" in sentence
+
+
+@pytest.mark.parametrize("content", [CSV.split("\n")[0], CSV.split("\n")[0] + "\n\n"])
+def test_a_header_only(tmp_path, content):
+    path = write_file(tmp_path, "bad.csv", content)
+    assert complaint(path) == "bad.csv has columns but no facts"
+
+
+def test_an_empty_frame():
+    assert complaint(FRAME.head(0)) == "the frame has columns but no facts"
+
+
+@pytest.mark.parametrize("hole", ["", "   ", '""'])
+@pytest.mark.parametrize("role", HEADER)
+def test_an_empty_cell(tmp_path, role, hole):
+    cells = dict(zip(HEADER, ROWS[0], strict=True)) | {role: hole}
+    path = write_file(tmp_path, "bad.csv", CSV + ",".join(cells.values()) + "\n")
+    assert complaint(path) == (
+        f"bad.csv: the {role} is empty in row 4; fill it in or remove the rows"
+    )
+
+
+def test_only_the_first_empty_cells_are_listed():
+    frame = pl.concat([FRAME, FRAME.with_columns(object=None), FRAME.with_columns(object=None)])
+    assert "the object is empty in row 4, row 5, row 6 and 3 more" in complaint(frame)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(["Ann"], "List"), ({"x": "Ann"}, "Struct"), (b"Ann", "Binary"), (timedelta(1), "Duration")],
+)
+def test_names_that_are_no_text(value, kind):
+    frame = FRAME.with_columns(subject=pl.Series([value] * 3))
+    assert f"the subject column holds {kind}" in complaint(frame)
+
+
+def test_names_that_are_python_objects():
+    frame = pd.DataFrame(ROWS, columns=HEADER).assign(object=[object(), object(), object()])
+    assert "the object column holds Object, not names" in complaint(frame)

@@ -1,0 +1,53 @@
+"""Tables of questions, and the files that answers are written to."""
+
+import polars as pl
+import pytest
+
+from small_tables import FRAME, as_bytes, write_file
+from targcn.errors import InputError
+from targcn.facts.question_tables import read_questions, require_ending, write_frame
+
+QUESTIONS = "subject,relation,object,time\nAnn,visits,?,2014-01-01\n,meets,Bob,2014-01-02\n"
+ROWS = [("Ann", "visits", "?", "2014-01-01"), (None, "meets", "Bob", "2014-01-02")]
+
+
+def test_one_entity_of_a_question_is_open(tmp_path):
+    assert read_questions(write_file(tmp_path, "x.csv", QUESTIONS)).rows() == ROWS
+
+
+def test_times_of_questions_are_text(tmp_path):
+    content = as_bytes(FRAME.with_columns(time=pl.lit(2014)).write_parquet)
+    assert read_questions(write_file(tmp_path, "x.parquet", content))["time"][0] == "2014"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("x.csv", QUESTIONS.replace("visits", ""), "the relation is empty in row 1; fill it in"),
+        ("x.csv", QUESTIONS.replace("2014-01-02", ""), "the time is empty in row 2; fill it in"),
+        ("x.csv", QUESTIONS.split("\n")[0], "x.csv has columns but no facts"),
+        ("x.csv", "", "x.csv is empty"),
+        ("x.xlsx", QUESTIONS, "x.xlsx cannot be read; give"),
+    ],
+)
+def test_questions_that_cannot_be_read(tmp_path, name, content, expected):
+    with pytest.raises(InputError, match=expected):
+        read_questions(write_file(tmp_path, name, content))
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "."])
+def test_questions_that_are_not_there(tmp_path, name):
+    with pytest.raises(InputError, match="there is no file"):
+        read_questions(tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", ["csv", "CSV", "jsonl", "parquet"])
+def test_a_frame_is_written_as_its_ending_says(tmp_path, ending):
+    path = tmp_path / f"x.{ending}"
+    write_frame(FRAME, path)
+    assert read_questions(path).equals(FRAME)
+
+
+def test_an_ending_that_cannot_be_written(tmp_path):
+    with pytest.raises(InputError, match=r"x.txt should end in .csv, .jsonl or .parquet"):
+        require_ending(tmp_path / "x.txt")

@@ -1,0 +1,74 @@
+"""Tables split at random or by time, and repetitions in published splits."""
+
+from itertools import chain
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from small_tables import FACTS, PARTS, as_frame, columns, complaint, named, write_splits
+from targcn.facts.dataset import SPLITS
+from targcn.facts.open import open_dataset
+from targcn.facts.read_options import ReadOptions
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(["random", "time"]))
+def test_the_order_of_the_rows_changes_nothing(shuffler, split):
+    rows = list(FACTS)
+    shuffler.shuffle(rows)
+    options = ReadOptions(split=split)
+    assert columns(open_dataset(as_frame(rows), options)) == columns(
+        open_dataset(as_frame(FACTS), options)
+    )
+
+
+@pytest.mark.parametrize("split", ["random", "time"])
+@pytest.mark.parametrize(("number", "sizes"), [(40, [32, 4, 4]), (39, [33, 3, 3]), (3, [1, 1, 1])])
+def test_a_table_is_split_80_10_10(split, number, sizes):
+    frame = pl.DataFrame({"s": range(number), "r": 0, "o": 1, "t": range(number)})
+    dataset = open_dataset(frame, ReadOptions(split=split))
+    assert [len(dataset.splits[name]) for name in SPLITS] == sizes
+
+
+def test_the_seed_decides_the_random_split():
+    frame = as_frame(FACTS)
+    first, again, other = (
+        columns(open_dataset(frame, ReadOptions(split_seed=seed))) for seed in (7, 7, 8)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_no_fact_stands_in_two_parts():
+    parts = named(open_dataset(as_frame(FACTS)))
+    assert len(set(chain(*parts.values()))) == len(FACTS)
+
+
+def test_a_split_by_time_shares_no_moment():
+    dataset = open_dataset(as_frame(FACTS), ReadOptions(split="time"))
+    assert dataset.train.times.max() < dataset.valid.times.min()
+    assert dataset.valid.times.max() < dataset.test.times.min()
+    assert "split by time" in dataset.notes[-1]
+
+
+def test_too_few_moments_to_split_by_time():
+    rows = [(f"{name}", "r", "o", "2014") for name in range(20)]
+    assert "too few distinct times" in complaint(as_frame(rows), ReadOptions(split="time"))
+
+
+def test_duplicates_and_overlaps_of_a_folder_are_kept_and_noted(tmp_path):
+    parts = (PARTS[0] + PARTS[0][:2], PARTS[1] + PARTS[0][:1], PARTS[2] + PARTS[1][:3])
+    dataset = open_dataset(write_splits(tmp_path / "set", parts))
+    assert list(named(dataset).values()) == list(parts)
+    assert dataset.notes == (
+        "2 facts are repeated within train; kept as published",
+        "1 facts of valid are also in an earlier split, which leaks their answers into training; "
+        "kept as published",
+        "3 facts of test are also in an earlier split, which leaks their answers into training; "
+        "kept as published",
+    )
+
+
+def test_a_clean_folder_needs_no_note(tmp_path):
+    assert open_dataset(write_splits(tmp_path / "set", PARTS)).notes == ()

@@ -1,0 +1,357 @@
+"""What a query gets to see: sampled as often as it should be, and never the fact it asks for."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle import (
+    Fact,
+    Neighbor,
+    World,
+    checked,
+    facts_around,
+    inclusion_probabilities,
+    with_reciprocals,
+    worlds,
+    worlds_with_queries,
+)
+from targcn.errors import InputError
+from targcn.graph.neighbors import HiddenFacts, Neighborhood, Sampling, sample_neighbors
+from targcn.graph.temporal_graph import TemporalGraph
+
+COPIES = 6000
+
+
+def rows_of(found: Neighborhood) -> list[list[Neighbor]]:
+    """The filled places of every row, in the order of arrival."""
+    columns = zip(
+        found.entities.tolist(),
+        found.relations.tolist(),
+        found.deltas.tolist(),
+        found.filled.tolist(),
+        strict=True,
+    )
+    return [
+        [fact[:3] for fact in zip(*row, strict=True) if fact[3]]
+        for row in columns
+    ]  # fmt: skip
+
+
+def sample(
+    graph: TemporalGraph,
+    places: list[tuple[int, int]],
+    how: Sampling,
+    seed: int = 0,
+    hidden: list[Fact] | None = None,
+) -> list[list[Neighbor]]:
+    entities, times = torch.tensor(places, dtype=torch.long).reshape(-1, 2).T
+    to_hide = None if hidden is None else HiddenFacts(*torch.tensor(hidden).T)
+    return rows_of(sample_neighbors(graph, entities, times, how, seed, to_hide))
+
+
+def stars(ticks: list[int]) -> TemporalGraph:
+    """Many copies of one star: its centre 0 has a fact with each of 1, 2, … at these ticks."""
+    size = len(ticks) + 1
+    facts = [
+        (copy * size + leaf, 0, copy * size, tick)
+        for copy in range(COPIES)
+        for leaf, tick in enumerate(ticks, start=1)
+    ]
+    return World(COPIES * size, 1, facts).graph
+
+
+def frequencies(ticks: list[int], time: int, how: Sampling, hide: int | None = None) -> list[float]:
+    """How often each leaf of a star is seen from its centre; the leaf `hide` is not to be."""
+    size = len(ticks) + 1
+    centres = [copy * size for copy in range(COPIES)]
+    hidden = None
+    if hide is not None:
+        hidden = [(centre + hide + 1, 0, centre, ticks[hide]) for centre in centres]
+    rows = sample(stars(ticks), [(centre, time) for centre in centres], how, 1, hidden)
+    assert all(len(row) <= how.neighbors for row in rows)
+    counts = [0] * len(ticks)
+    for row, centre in zip(rows, centres, strict=True):
+        for entity, _, _ in row:
+            counts[entity - centre - 1] += 1
+    return [count / COPIES for count in counts]
+
+
+def assert_close(found: list[float], exact: list[float]) -> None:
+    for one, other in zip(found, exact, strict=True):
+        error = math.sqrt(max(other * (1 - other), 1 / COPIES) / COPIES)
+        assert abs(one - other) < 4 * error, (found, exact)
+
+
+# --- how often ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("window", [0, 1024])
+@pytest.mark.parametrize(
+    ("ticks", "time", "neighbors", "decay", "floor"),
+    [
+        ([0, 1, 2, 3, 4, 5], 0, 2, 1.0, 0.0),  # the paper's weights
+        ([0, 1, 2, 3, 4, 5], 3, 3, 2.0, 1e-9),  # the published code's
+        ([0, 0, 1, 1, 7, 7, 20, 40], 4, 4, 2.0, 0.05),  # a floor that counts
+        ([0, 2, 2, 3, 9], 7, 2, 5.0, 0.0),
+        ([0, 1, 2, 3], 10**9, 2, 1.0, 0.0),  # far from all: the differences still count
+        ([0, 1, 2, 3], -(10**9), 2, 1.0, 0.0),
+        ([0, 1, 2, 3], 10**9, 2, 1.0, 1e-9),  # the floor makes them all alike
+    ],
+)
+def test_facts_are_sampled_by_weight_without_replacement(
+    ticks: list[int], time: int, neighbors: int, decay: float, floor: float, window: int
+) -> None:
+    how = Sampling(neighbors, decay=decay, weight_floor=floor, window=window)
+    nearest = 0 if floor else min(abs(tick - time) for tick in ticks)
+    weights = [math.exp((nearest - abs(tick - time)) / decay) + floor for tick in ticks]
+    exact = inclusion_probabilities(weights, neighbors)
+    assert_close(frequencies(ticks, time, how), exact)
+
+
+def test_random_samples_all_alike() -> None:
+    ticks = [0, 0, 1, 5, 9, 30, 31, 99]
+    found = frequencies(ticks, 0, Sampling(3, "random"))
+    assert_close(found, [3 / 8] * 8)
+
+
+@pytest.mark.parametrize("strategy", ["near", "random"])
+def test_hiding_a_fact_is_sampling_from_the_others(strategy: str) -> None:
+    ticks, time = [3, 3, 4, 5, 1, 8], 3
+    how = Sampling(2, strategy, decay=2.0)
+    weights = [math.exp(-abs(tick - time) / 2) if strategy == "near" else 1.0 for tick in ticks]
+    exact = inclusion_probabilities(weights[1:], 2)
+    assert_close(frequencies(ticks, time, how, hide=0), [0.0, *exact])
+
+
+def test_pairs_come_together_as_often_as_they_should() -> None:
+    # Two of four alike: each of the six pairs in a sixth of the samples.
+    rows = sample(stars([0, 0, 0, 0]), [(5 * copy, 0) for copy in range(COPIES)], Sampling(2))
+    counts: dict[tuple[int, ...], int] = {}
+    for row in rows:
+        pair = tuple(sorted(entity % 5 for entity, _, _ in row))
+        counts[pair] = counts.get(pair, 0) + 1
+    assert len(counts) == 6
+    assert_close([count / COPIES for count in counts.values()], [1 / 6] * 6)
+
+
+# --- what may be seen -----------------------------------------------------------------------
+
+
+@checked
+@given(worlds_with_queries(), st.integers(1, 4), st.sampled_from(["near", "random"]))
+def test_a_sample_is_some_of_the_facts_and_as_many_as_can_be(
+    drawn: tuple[World, list[tuple[int, int, int]]], neighbors: int, strategy: str
+) -> None:
+    world, queries = drawn
+    places = [(s, t) for s, _, t in queries]
+    rows = sample(world.graph, places, Sampling(neighbors, strategy, window=0))
+    for row, (entity, time) in zip(rows, places, strict=True):
+        there = facts_around(world.facts, world.num_relations, entity, time)
+        assert len(row) == min(neighbors, len(there))
+        for fact in row:
+            there.remove(fact)  # fails if it was sampled more often than it is there
+
+
+@checked
+@given(worlds_with_queries(), st.none() | st.integers(0, 8))
+def test_whole_is_every_fact_in_range(
+    drawn: tuple[World, list[tuple[int, int, int]]], search_range: int | None
+) -> None:
+    world, queries = drawn
+    places = [(s, t) for s, _, t in queries]
+    rows = sample(world.graph, places, Sampling(1, "whole", search_range=search_range))
+    for row, (entity, time) in zip(rows, places, strict=True):
+        there = facts_around(world.facts, world.num_relations, entity, time)
+        most = math.inf if search_range is None else search_range
+        assert sorted(row) == [fact for fact in there if abs(fact[2]) <= most]
+
+
+@pytest.mark.parametrize("strategy", ["near", "random", "whole"])
+def test_nothing_is_seen_beyond_the_search_range(strategy: str) -> None:
+    world = World(2, 1, [(1, 0, 0, tick) for tick in range(20)])
+    how = Sampling(15, strategy, search_range=3)
+    (row,) = sample(world.graph, [(0, 10)], how)
+    assert sorted(delta for _, _, delta in row) == [-3, -2, -1, 0, 1, 2, 3]
+    assert sample(world.graph, [(0, 23), (0, -4)], how) == [[], []]
+
+
+@pytest.mark.parametrize("strategy", ["near", "random", "whole"])
+@pytest.mark.parametrize("window", [0, 4])
+def test_an_entity_without_facts_sees_nothing(strategy: str, window: int) -> None:
+    facts = [(1, 0, 0, tick) for tick in range(5)]
+    rows = sample(World(3, 1, facts).graph, [(2, 1), (0, 1)], Sampling(3, strategy, window=window))
+    assert rows[0] == []
+    assert rows[1] != []
+
+
+def test_an_empty_graph_and_an_empty_batch() -> None:
+    for strategy in ("near", "random", "whole"):
+        how = Sampling(3, strategy)
+        assert sample(World(2, 1, []).graph, [(0, 0), (1, 5)], how) == [[], []]
+        assert sample(World(2, 1, [(0, 0, 1, 0)]).graph, [], how) == []
+        assert sample(World(2, 1, []).graph, [], how) == []
+
+
+# --- the window -----------------------------------------------------------------------------
+
+
+@checked
+@given(worlds_with_queries(), st.integers(1, 4), st.integers(0, 5))
+def test_a_window_over_all_facts_changes_nothing(
+    drawn: tuple[World, list[tuple[int, int, int]]], neighbors: int, seed: int
+) -> None:
+    world, queries = drawn
+    # Another entity's facts keep the graph larger than the window, so that it is really used.
+    world = replace(
+        world,
+        num_entities=world.num_entities + 1,
+        facts=[*world.facts, *[(world.num_entities, 0, world.num_entities, 0)] * 40],
+    )
+    places = [(s, t) for s, _, t in queries]
+    how = Sampling(neighbors, decay=3.0, window=0)
+    exact = sample(world.graph, places, how, seed)
+    # At most 15 facts, each at most twice at one entity; half a window on either side.
+    assert sample(world.graph, places, replace(how, window=60), seed) == exact
+
+
+@pytest.mark.parametrize("time", [-5, 0, 1, 17, 30, 38, 39, 40, 1000])
+def test_a_window_holds_the_nearest_facts(time: int) -> None:
+    # One fact a day, so places in the order of time are days; the others belong to entity 1.
+    world = World(3, 1, [(1, 0, 0, tick) for tick in range(40)])
+    (row,) = sample(world.graph, [(0, time)], Sampling(10, decay=1e6, window=11))
+    from_end = min(max(time - 5, 0), 40 - 11)
+    allowed = {tick - time for tick in range(from_end, from_end + 11)}
+    assert len(row) == 10
+    assert {delta for _, _, delta in row} < allowed
+
+
+@pytest.mark.parametrize(("day", "time"), [(9, 9), (0, 0), (0, -7), (19, 19), (19, 30)])
+def test_a_window_holds_the_whole_of_a_busy_day(day: int, time: int) -> None:
+    facts = [(1, 0, 0, tick) for tick in range(20)] + [(2, 0, 0, day)] * 19
+    (row,) = sample(World(3, 1, facts).graph, [(0, time)], Sampling(20, decay=0.01, window=21))
+    assert len(row) == 20
+    assert {delta for _, _, delta in row} == {day - time}
+
+
+def test_the_window_lies_within_the_entitys_own_facts() -> None:
+    facts = [(s, 0, o, t) for s in (3,) for o in (0, 1, 2) for t in range(10)]
+    for time in (-3, 0, 9, 50):
+        (row,) = sample(World(4, 1, facts).graph, [(1, time)], Sampling(7, window=8))
+        assert len(row) == 7
+        assert {(entity, relation) for entity, relation, _ in row} == {(3, 0)}
+
+
+# --- the hidden fact ------------------------------------------------------------------------
+
+
+def ends(fact: Fact, num_relations: int) -> list[tuple[int, Neighbor]]:
+    """Where a fact can be seen from, and as what."""
+    s, r, o, t = fact
+    return [(o, (s, r, t)), (s, (o, (r + num_relations) % (2 * num_relations), t))]
+
+
+@checked
+@given(worlds(min_facts=1), st.data())
+def test_a_hidden_fact_is_never_seen_and_every_other_is(world: World, data: st.DataObject) -> None:
+    """Hide facts as queries of either direction, see from anywhere at any time."""
+    everything = with_reciprocals(world.facts, world.num_relations)
+    hidden = data.draw(st.lists(st.sampled_from(everything), min_size=1, max_size=4))
+    either_end = st.sampled_from([0, 2])
+    places = [
+        (fact[data.draw(either_end)], data.draw(st.just(fact[3]) | st.integers(0, 6)))
+        for fact in hidden
+    ]
+    for strategy in ("near", "random", "whole"):
+        how = Sampling(50, strategy, window=0)
+        rows = sample(world.graph, places, how, 0, hidden)
+        for row, fact, (entity, time) in zip(rows, hidden, places, strict=True):
+            own = [(e, r, t - time) for at, (e, r, t) in ends(fact, world.num_relations)
+                   if at == entity]  # fmt: skip
+            there = facts_around(world.facts, world.num_relations, entity, time)
+            assert sorted(row) == [seen for seen in there if seen not in own]
+
+
+@checked
+@given(worlds(min_facts=1), st.data(), st.integers(1, 3), st.sampled_from([0, 5]))
+def test_hiding_keeps_the_order_of_the_other_facts(
+    world: World, data: st.DataObject, neighbors: int, window: int
+) -> None:
+    world = replace(world, facts=list(dict.fromkeys(world.facts)))  # copies leave gaps
+    s, r, o, t = data.draw(st.sampled_from(with_reciprocals(world.facts, world.num_relations)))
+    how = Sampling(neighbors, decay=2.0, window=window)
+    (order,) = sample(world.graph, [(s, t)], replace(how, neighbors=60, window=0), 3)
+    own = [(e, r, at - t) for end, (e, r, at) in ends((s, r, o, t), world.num_relations)
+           if end == s]  # fmt: skip
+    (row,) = sample(world.graph, [(s, t)], how, 3, [(s, r, o, t)])
+    if window == 0:
+        assert row == [fact for fact in order if fact not in own][:neighbors]
+    assert not set(row) & set(own)
+
+
+def test_other_facts_of_the_same_day_may_be_seen() -> None:
+    facts = [(1, 0, 0, 5), (1, 1, 0, 5), (2, 0, 0, 5), (1, 0, 0, 6)]
+    (row,) = sample(World(3, 2, facts).graph, [(0, 5)], Sampling(9), hidden=[(0, 2, 1, 5)])
+    assert sorted(row) == [(1, 0, 1), (1, 1, 0), (2, 0, 0)]
+
+
+# --- seeds ----------------------------------------------------------------------------------
+
+BUSY = World(6, 2, [(n % 6, n % 2, n * n % 5, n % 17) for n in range(120)])
+PLACES = [(entity, time) for entity in range(6) for time in (-1, 0, 8, 16, 30)]
+
+
+@pytest.mark.parametrize("strategy", ["near", "random", "whole"])
+@pytest.mark.parametrize("window", [0, 16])
+def test_a_row_does_not_depend_on_its_batch(strategy: str, window: int) -> None:
+    how = Sampling(4, strategy, decay=5.0, window=window)
+    together = sample(BUSY.graph, PLACES, how, seed=9)
+    alone = [row for place in PLACES for row in sample(BUSY.graph, [place], how, seed=9)]
+    assert together == alone
+    assert sample(BUSY.graph, PLACES[::-1], how, seed=9) == together[::-1]
+
+
+def test_rows_beyond_what_memory_holds_are_sampled_in_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    how = Sampling(4, decay=5.0, window=16)
+    at_once = sample(BUSY.graph, PLACES, how)
+    monkeypatch.setattr("targcn.graph.neighbors.MOST_CANDIDATES_AT_ONCE", 48)
+    assert sample(BUSY.graph, PLACES, how) == at_once
+
+
+def test_the_same_seed_samples_the_same_and_another_does_not() -> None:
+    how = Sampling(4, decay=50.0)
+    one, again, other = (sample(BUSY.graph, PLACES, how, seed) for seed in (1, 1, 2))
+    assert one == again
+    assert sum(sorted(a) != sorted(b) for a, b in zip(one, other, strict=True)) > 15
+
+
+def test_the_same_entity_at_another_time_samples_anew() -> None:
+    graph = World(2, 1, [(1, 0, 0, 0)] * 3 + [(1, 0, 0, tick) for tick in range(30)]).graph
+    rows = sample(graph, [(0, time) for time in range(10, 20)], Sampling(5, "random"))
+    seen = {tuple(sorted(delta + time for _, _, delta in row)) for time, row in enumerate(rows, 10)}
+    assert len(seen) > 5
+
+
+# --- settings -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"neighbors": 0}, "neighbors is 0; at least 1"),
+        ({"decay": 0.0}, "decay is 0.0; a number above 0"),
+        ({"decay": math.nan}, "decay is nan"),
+        ({"weight_floor": -1e-9}, "weight_floor is -1e-09; it cannot be negative"),
+        ({"search_range": -1}, "search_range is -1; it cannot be negative"),
+        ({"neighbors": 10, "window": 10}, r"window is 10; more than neighbors \(10\), or 0"),
+        ({"window": -1}, "window is -1"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Sampling(**settings)

@@ -1,0 +1,155 @@
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle import World, checked, facts_of, with_reciprocals, worlds
+from targcn.facts.dataset import Facts
+from targcn.graph import temporal_graph
+from targcn.graph.temporal_graph import TemporalGraph
+
+
+def rows(graph: TemporalGraph) -> list[tuple[int, ...]]:
+    columns = (graph.subjects, graph.relations, graph.objects, graph.times)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@checked
+@given(worlds())
+def test_incoming_facts_of_each_entity_lie_together_by_time(world: World) -> None:
+    graph = world.graph
+    everything = with_reciprocals(world.facts, world.num_relations)
+    for entity in range(world.num_entities):
+        first, last = int(graph.offsets[entity]), int(graph.offsets[entity + 1])
+        incoming = sorted((t, r, s) for s, r, o, t in everything if o == entity)
+        assert rows(graph)[first:last] == [(s, r, entity, t) for t, r, s in incoming]
+
+
+@checked
+@given(worlds())
+def test_every_fact_and_its_reciprocal_stand_in_it_once(world: World) -> None:
+    assert sorted(rows(world.graph)) == sorted(with_reciprocals(world.facts, world.num_relations))
+    assert len(world.graph) == 2 * len(world.facts)
+
+
+@checked
+@given(worlds(), st.randoms(use_true_random=False))
+def test_order_of_the_facts_changes_nothing(world: World, random: object) -> None:
+    shuffled = list(world.facts)
+    random.shuffle(shuffled)
+    graph = TemporalGraph.of(facts_of(shuffled), world.num_entities, world.num_relations)
+    assert rows(graph) == rows(world.graph)
+
+
+@checked
+@given(worlds(min_facts=1))
+def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
+    graph = world.graph
+    everything = with_reciprocals(world.facts, world.num_relations)
+    for _, _, entity, moment in everything:
+        earlier = sum(o == entity and t < moment for _, _, o, t in everything)
+        found = torch.searchsorted(graph.keys, entity * graph.span + moment)
+        assert found == graph.offsets[entity] + earlier
+
+
+@checked
+@given(worlds(), st.integers(1, 20))
+def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
+    whole = world.graph
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(temporal_graph, "ROWS_SORTED_AT_ONCE", at_once)
+        pieces = TemporalGraph.of(facts_of(world.facts), world.num_entities, world.num_relations)
+    for name in ("subjects", "relations", "times", "keys", "offsets"):
+        assert torch.equal(getattr(whole, name), getattr(pieces, name)), name
+    assert whole.span == pieces.span
+
+
+# --- by time --------------------------------------------------------------------------------
+
+
+@checked
+@given(worlds())
+def test_the_facts_of_each_time_are_found(world: World) -> None:
+    graph, by_time = world.graph, world.graph.by_time
+    everything = with_reciprocals(world.facts, world.num_relations)
+    assert by_time.times.tolist() == sorted({t for _, _, _, t in everything})
+    assert by_time.offsets[0] == 0
+    assert by_time.offsets[-1] == len(by_time.positions) == len(graph)
+    for number, time in enumerate(by_time.times.tolist()):
+        positions = by_time.positions[by_time.offsets[number] : by_time.offsets[number + 1]]
+        found = [rows(graph)[position] for position in positions.tolist()]
+        assert sorted(found) == sorted(fact for fact in everything if fact[3] == time)
+        # As in the graph: by object, then relation, then subject.
+        assert found == sorted(found, key=lambda fact: (fact[2], fact[1], fact[0]))
+
+
+@checked
+@given(worlds(), st.lists(st.tuples(*[st.integers(-2, 8) | st.integers(-500, 500)] * 2)))
+def test_the_facts_between_two_times_are_found(world: World, spans: list[tuple[int, int]]) -> None:
+    """Spans within, around, before and after the timeline, and those that end before they begin."""
+    graph, by_time = world.graph, world.graph.by_time
+    everything = with_reciprocals(world.facts, world.num_relations)
+    first, last = torch.tensor(spans, dtype=torch.long).reshape(-1, 2).T
+    parts = zip(spans, *(ends.tolist() for ends in by_time.ranges(first, last)), strict=True)
+    for (begin, end), start, stop in parts:
+        assert start <= stop
+        found = [rows(graph)[position] for position in by_time.positions[start:stop].tolist()]
+        assert sorted(found) == sorted(fact for fact in everything if begin <= fact[3] <= end)
+
+
+def test_it_is_made_once_for_each_graph() -> None:
+    graph = World(2, 1, [(0, 0, 1, 3)]).graph
+    assert graph.by_time is graph.by_time
+    assert graph.to("cpu").by_time is not graph.by_time
+
+
+# --- the rest -------------------------------------------------------------------------------
+
+
+def test_frozen() -> None:
+    graph = World(2, 1, [(0, 0, 1, 0)]).graph
+    with pytest.raises(FrozenInstanceError):
+        graph.times = graph.times + 1  # type: ignore[misc]
+
+
+def test_shares_no_memory_with_the_facts() -> None:
+    columns = np.array([[0], [0], [1], [5]], dtype=np.int32)
+    graph = TemporalGraph.of(Facts(columns), 2, 1)
+    columns[:] = 9
+    assert rows(graph) == [(1, 1, 0, 5), (0, 0, 1, 5)]
+
+
+def test_no_facts() -> None:
+    graph = World(3, 2, []).graph
+    assert len(graph) == 0
+    assert graph.offsets.tolist() == [0, 0, 0, 0]
+
+
+def test_times_wider_than_32_bits_stay_in_order() -> None:
+    ticks = [2**40, 0, 2**31]
+    graph = TemporalGraph.of(facts_of([(0, 0, 1, tick) for tick in ticks]), 2, 1)
+    assert rows(graph) == [
+        *((1, 1, 0, tick) for tick in sorted(ticks)),
+        *((0, 0, 1, tick) for tick in sorted(ticks)),
+    ]
+
+
+def test_at_most_48_bytes_a_fact() -> None:
+    random = np.random.default_rng(0)
+    facts = Facts.of(*(random.integers(0, most, 10_000) for most in (500, 20, 500, 365)))
+    graph = TemporalGraph.of(facts, 500, 20)
+    columns = (value for value in vars(graph).values() if isinstance(value, torch.Tensor))
+    assert graph.num_bytes == sum(column.untyped_storage().nbytes() for column in columns)
+    assert graph.num_bytes / len(facts) <= 48
+
+
+def test_to_a_device_keeps_every_column() -> None:
+    graph = World(3, 2, [(0, 0, 1, 0), (2, 1, 0, 4)]).graph
+    moved = graph.to("cpu")
+    assert rows(moved) == rows(graph)
+    assert torch.equal(moved.offsets, graph.offsets)
+    assert (moved.num_entities, moved.num_relations) == (3, 2)
+    assert moved.device == torch.device("cpu")

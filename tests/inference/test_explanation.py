@@ -1,0 +1,219 @@
+"""Leave-one-out by the library against leaving a fact out of the data by hand."""
+
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from targcn import Dataset, InputError, Run, explain, fit, open_dataset, predict
+from targcn.facts.dataset import Facts
+from targcn.inference.explanation import Explanation, Reason, in_words, name_reasons, plot
+from targcn.models.base import Reasons
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    import polars as pl
+
+    rows = [
+        (f"person {i % 9}", ("meets", "calls")[i % 2], f"person {i * 5 % 9}", 2000 + i * 7 % 11)
+        for i in range(120)
+    ]
+    return open_dataset(
+        pl.DataFrame(rows, schema=["subject", "relation", "object", "year"], orient="row")
+    )
+
+
+@pytest.fixture(scope="module")
+def run(small: Dataset) -> Run:
+    return fit(small, "targcn", dim=8, epochs=2, batch_size=32, neighbors=50, window=0)
+
+
+def without(run: Run, *fact: str) -> Run:
+    """The run with this fact taken out of its train split."""
+    data = run.dataset
+    subject, relation, object, time = fact
+    ids = [
+        data.entities.id_of(subject),
+        data.relations.id_of(relation),
+        data.entities.id_of(object),
+        data.timeline.tick(time),
+    ]
+    kept = (ids != data.train.columns.T).any(1)
+    assert kept.sum() == len(data.train) - 1
+    splits = dict(data.splits) | {"train": data.train.where(kept)}
+    return replace(run, dataset=replace(data, splits=splits))
+
+
+def chance(run: Run, answer: str, time: int = 2005) -> float:
+    answers = predict(run, "person 1", "meets", None, time, top=99, context="train")
+    return float(answers.filter(answers["answer"] == answer)["probability"].item())
+
+
+def test_probability_is_the_one_that_predict_gives(run: Run) -> None:
+    found = explain(run, "person 1", "meets", "person 2", 2005, context="train")
+    assert found.probability == pytest.approx(chance(run, "person 2"), abs=1e-6)
+
+
+def test_effects_equal_removing_the_fact_from_the_data(run: Run) -> None:
+    found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=99)
+    assert found.num_facts == len(found.reasons) > 5
+    assert found.probability is not None
+    for reason in found.reasons[:4]:
+        fact = (reason.subject, reason.relation, reason.object, reason.time)
+        expected = found.probability - chance(without(run, *fact), "person 2")
+        assert reason.effect == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_the_explained_fact_is_hidden(run: Run, small: Dataset, asked: Any) -> None:
+    facts = [small.named("train", number) for number in range(len(small.train))]
+    fact = next(fact for fact in facts if fact[:3] == ("person 1", "meets", "person 5"))
+    hidden = explain(run, *fact, context="train", asked=asked, top=99)
+    removed = explain(without(run, *fact), *fact, context="train", asked=asked, top=99)
+    assert hidden.fact_was_hidden
+    assert not removed.fact_was_hidden
+    assert hidden == replace(
+        removed,
+        fact_was_hidden=True,
+        score=pytest.approx(removed.score, abs=1e-5),
+        probability=pytest.approx(removed.probability, abs=1e-6),
+        reasons=hidden.reasons,
+    )
+    assert {name_of(one) for one in hidden.reasons} == {name_of(one) for one in removed.reasons}
+    assert fact not in {name_of(one) for one in hidden.reasons}
+    assert in_words(hidden)[1] == "The fact itself is in the context and was hidden."
+    assert "hidden" not in " ".join(in_words(removed))
+
+
+def name_of(reason: Reason) -> tuple[str, str, str, str]:
+    return reason.subject, reason.relation, reason.object, reason.time
+
+
+def test_strongest_first_and_dates_fit_the_distance(run: Run) -> None:
+    found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=5)
+    sizes = [abs(reason.effect) for reason in found.reasons]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(int(reason.time) == 2005 + reason.delta for reason in found.reasons)
+
+
+def test_reasons_against_an_answer_count_as_much(small: Dataset) -> None:
+    rows = torch.arange(3)
+    effects = torch.tensor([0.1, -0.5, 0.3])
+    reasons = Reasons(rows, torch.zeros_like(rows), rows, rows, effects, torch.zeros(9))
+    named = name_reasons(reasons, small, tick=1, top=2)
+    assert [reason.effect for reason in named] == pytest.approx([-0.5, 0.3])
+    assert [reason.delta for reason in named] == [0, 1]
+
+
+def test_the_other_side_asks_from_the_object(run: Run) -> None:
+    found = explain(
+        run, "person 1", "meets", "person 2", 2005, context="train", asked="subject", top=99
+    )
+    assert all("person 2" in (reason.subject, reason.object) for reason in found.reasons)
+
+
+def test_two_steps_can_be_explained(small: Dataset) -> None:
+    run = fit(small, "targcn", dim=4, steps=2, epochs=1, neighbors=5, window=0)
+    found = explain(run, "person 1", "meets", "person 2", 2005)
+    assert len(found.reasons) == found.num_facts == 5
+
+
+def test_a_subject_without_facts_has_no_reasons(small: Dataset, run: Run) -> None:
+    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
+    empty = replace(run, dataset=replace(small, splits=nothing))
+    found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
+    assert found.num_facts == 0
+    assert found.reasons == ()
+    assert in_words(found)[1:] == [
+        "Nothing in the context speaks for any answer; this one rests on the learned weights alone."
+    ]
+
+
+def test_sentences_say_what_when_and_how_much(run: Run) -> None:
+    lines = in_words(explain(run, "person 1", "meets", "person 2", 2005, top=2))
+    assert lines[0].startswith("person 1 — meets — person 2, 2005: probability 0.")
+    assert lines[1][0] in "+-"
+    assert any(word in lines[1] for word in ("before", "after", "at that time"))
+
+
+def explanation(name: str = "a", **changes: Any) -> Explanation:
+    found = Explanation(
+        subject=name,
+        relation=name,
+        object=name,
+        time=name,
+        asked="object",
+        context="train",
+        unit="year",
+        score=-1.5,
+        probability=0.5,
+        rank=3.0,
+        fact_was_hidden=False,
+        num_facts=1,
+        reasons=(Reason(name, name, name, "2004", -1, 0.1),),
+    )
+    return replace(found, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({}, "probability 0.500, rank 3 (time-aware filter, mean rank on ties), from 1 fact of"),
+        ({"rank": 1234567.5, "num_facts": 2}, "rank 1,234,567.5 (time-aware filter"),
+        ({"num_facts": 2}, "from 2 facts of the context train"),
+        ({"probability": None}, "a: score -1.5, rank 3"),
+    ],
+)
+def test_the_first_sentence_names_every_figure(changes: dict[str, Any], sentence: str) -> None:
+    assert sentence in in_words(explanation(**changes))[0]
+
+
+def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "reasons.png"
+    plot(explain(run, "person 1", "meets", "person 2", 2005), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"reasons\.txt should end in \.png, \.svg or \.pdf"):
+        plot(explain(run, "person 1", "meets", "person 2", 2005), tmp_path / "reasons.txt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_are_plotted_as_they_are(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot(explanation(r"$\foo$ corp"), tmp_path / "e.svg")
+    assert (tmp_path / "e.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"top": 0}, "top is 0; ask for at least 1 fact"),
+        ({"top": -1}, "top is -1; ask for at least 1 fact"),
+        ({"asked": "Subject"}, "asked 'Subject' is unknown; choose one of object, subject"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    run: Run, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        explain(run, "person 1", "meets", "person 2", 2005, **options)
+
+
+def test_scores_that_are_not_numbers_are_refused(run: Run) -> None:
+    broken = replace(run, model=deepcopy(run.model))
+    torch.nn.init.constant_(broken.model.relations, float("nan"))
+    with pytest.raises(InputError, match="scores that are not numbers"):
+        explain(broken, "person 1", "meets", "person 2", 2005)
+
+
+def test_explaining_leaves_the_weights_alone(run: Run) -> None:
+    before = {name: value.clone() for name, value in run.model.state_dict().items()}
+    explain(run, "person 1", "meets", "person 2", 2005)
+    assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())

@@ -1,0 +1,303 @@
+import gc
+import math
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from oracle import World, checked
+from targcn.errors import InputError
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.inference import predictor as predictor_module
+from targcn.inference.predictor import Predictor, explain, predict, predict_many
+from targcn.inference.questions import Question
+from targcn.models.base import Model, ModelSettings, Reasons
+from targcn.runs.run import Run
+from targcn.runs.store import save_run
+from targcn.training.fit import fit
+
+TRAIN = [(0, 0, 1, 0), (0, 0, 2, 4), (3, 0, 1, 4)]
+# Entity 4 has no fact in any context.
+WORLD = World(5, 2, [*TRAIN, (0, 0, 3, 4), (0, 0, 4, 9)], cuts=(3, 4))
+QUESTION = ("e0", "r0", None, "1970-01-05")
+
+
+class Scripted(Model):
+    """Gives these scores to every query, and this fact as the reason for every answer."""
+
+    reads_context = True
+
+    def __init__(self, *scores: float, fact: oracle.Fact = (0, 0, 1, 0)) -> None:
+        super().__init__(ModelSettings(), WORLD.dataset)
+        self.scores, self.fact = torch.tensor([scores]), fact
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> torch.Tensor:
+        return self.scores.repeat(len(queries), 1)
+
+    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
+        fact = (torch.tensor([number]) for number in self.fact)
+        return Reasons(*fact, torch.tensor([0.5]), self.scores)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return fit(WORLD.dataset, "decayed-copy", scale=2)
+
+
+@pytest.fixture(scope="module")
+def learned() -> Run:
+    return fit(WORLD.dataset, "distmult", dim=4, epochs=2, device="cpu")
+
+
+def scripted(run: Run, *scores: float, **options: Any) -> Run:
+    return replace(run, model=Scripted(*scores, **options))
+
+
+def scores(query: oracle.Query, facts: list[oracle.Fact]) -> dict[str, float]:
+    found = oracle.decayed_copy(facts, 5, 2, query, scale=2)
+    return {f"e{entity}": score for entity, score in enumerate(found)}
+
+
+def answers(run: Run, *query: Any, **options: Any) -> dict[str, float]:
+    frame = predict(run, *query, **options)
+    assert frame.columns == ["rank", "tied", "answer", "score", "probability", "known"]
+    assert frame["score"].is_sorted(descending=True)
+    return dict(zip(frame["answer"], frame["score"], strict=True))
+
+
+def test_an_open_object(run: Run) -> None:
+    found = answers(run, "e0", "r0", None, "1970-01-05")
+    assert found == pytest.approx(scores((0, 0, 4), WORLD.facts[:4]))
+
+
+def test_an_open_subject_asks_the_reciprocal_relation(run: Run) -> None:
+    found = answers(run, None, "r0", "e1", "1970-01-05")
+    assert found == pytest.approx(scores((1, 2, 4), WORLD.facts[:4]))
+    assert next(iter(found)) == "e3"
+
+
+def test_the_context_is_what_was_asked_for(run: Run) -> None:
+    found = answers(run, "e0", "r0", None, "1970-01-05", context="train")
+    assert found == pytest.approx(scores((0, 0, 4), TRAIN))
+
+
+@pytest.mark.parametrize(
+    ("time", "tick"), [("1970-01-03", 2), ("1969-12-01", -31), (date(1971, 1, 1), 365)]
+)
+def test_times_never_seen(run: Run, time: str | date, tick: int) -> None:
+    found = answers(run, "e0", "r0", None, time)
+    assert found == pytest.approx(scores((0, 0, tick), WORLD.facts[:4]))
+
+
+def test_what_is_known_of_each_answer(run: Run) -> None:
+    frame = predict(run, *QUESTION)
+    # Every split counts: 2 stands in train, 3 in valid, 4 (at another time) in test.
+    assert dict(zip(frame["answer"], frame["known"], strict=True)) == {
+        "e0": "no",
+        "e1": "at another time",
+        "e2": "then",
+        "e3": "then",
+        "e4": "at another time",
+    }
+
+
+def test_known_subjects_of_an_object(run: Run) -> None:
+    frame = predict(run, None, "r0", "e1", "1970-01-01", top=5)
+    assert frame.filter(frame["known"] == "then")["answer"].to_list() == ["e0"]
+    assert frame.filter(frame["known"] == "at another time")["answer"].to_list() == ["e3"]
+
+
+def test_top_bounds_the_answers(run: Run) -> None:
+    assert list(answers(run, *QUESTION, top=2)) == list(answers(run, *QUESTION))[:2]
+    assert len(answers(run, *QUESTION, top=99)) == 5
+
+
+@pytest.mark.parametrize("top", [1, 2, 5])
+def test_the_probability_is_the_softmax_over_all_entities(learned: Run, top: int) -> None:
+    context = TemporalGraph.of_context(WORLD.dataset, "train+valid")
+    with torch.inference_mode():
+        row = learned.model(oracle.queries_of([(0, 0, 4)]), context)[0].tolist()
+    total = sum(math.exp(score) for score in row)
+    best = sorted((math.exp(score) / total for score in row), reverse=True)[:top]
+    found = predict(learned, *QUESTION, top=top)["probability"].to_list()
+    assert found == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "has_probability"),
+    [
+        ("atise", {"loss": "softmax", "dim": 4, "epochs": 1}, True),
+        ("atise", {"loss": "self-adversarial", "dim": 4, "epochs": 1}, False),
+        ("decayed-copy", {}, False),
+    ],
+)
+def test_only_scores_trained_with_cross_entropy_have_a_probability(
+    model: str, settings: dict[str, Any], has_probability: bool
+) -> None:
+    run = fit(WORLD.dataset, model, device="cpu", **settings)
+    found = predict(run, *QUESTION)["probability"]
+    assert found.null_count() == (0 if has_probability else 5)
+    assert found.dtype == pl.Float64
+
+
+def test_answers_that_rest_on_nothing_are_tied(run: Run) -> None:
+    frame = predict(run, "e4", "r0", None, "1970-01-05", top=3)
+    assert frame["rank"].to_list() == [1, 1, 1]
+    assert frame["tied"].to_list() == [5, 5, 5]
+
+
+@checked
+@given(
+    st.lists(st.sampled_from([-math.inf, -0.0, 0.0, 1.0, 2.0]), min_size=5, max_size=5),
+    st.integers(1, 6),
+)
+def test_ties_are_counted_among_all_entities(row: list[float], top: int) -> None:
+    frame = predict(scripted(fit(WORLD.dataset, "seen"), *row), *QUESTION, top=top)
+    for rank, tied, answer in frame.select("rank", "tied", "answer").iter_rows():
+        own = row[int(answer[1:])]
+        assert rank == 1 + sum(score > own for score in row)
+        assert tied == sum(score == own for score in row)
+
+
+@pytest.mark.parametrize("top", [0, -1])
+def test_no_answers_cannot_be_asked_for(run: Run, top: int) -> None:
+    with pytest.raises(InputError, match=f"top is {top}; ask for at least 1 answer"):
+        predict(run, *QUESTION, top=top)
+
+
+def test_no_questions_are_refused(run: Run) -> None:
+    with pytest.raises(InputError, match="there are no questions to answer"):
+        predict_many(run, [])
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda run: predict(run, *QUESTION), lambda run: explain(run, "e0", "r0", "e1", "1970")]
+)
+def test_scores_that_are_not_numbers_are_refused(run: Run, ask: Callable[[Run], object]) -> None:
+    with pytest.raises(InputError, match="scores that are not numbers"):
+        ask(scripted(run, 0, 1, 2, 3, math.nan))
+
+
+def test_how_many_are_asked_at_once_does_not_matter(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
+    together = predict_many(run, questions)
+    assert together["question"].to_list() == [number for number in range(3) for _ in range(5)]
+    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
+    done = []
+    alone = predict_many(run, questions, progress=lambda *counts: done.append(counts))
+    assert alone.equals(together)
+    assert done == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_run_its_folder_and_its_predictor_answer_alike(learned: Run, tmp_path: Path) -> None:
+    save_run(learned, tmp_path / "run")
+    folder = tmp_path / "run"
+    expected = predict(learned, *QUESTION, context="train")
+    for one in (folder, str(folder), Predictor(learned, "train"), Predictor(folder, "train")):
+        assert predict(one, *QUESTION, context="train").equals(expected)
+        found = predict_many(one, [Question(*QUESTION)], context="train")
+        assert found.drop("question").equals(expected)
+    assert predict(Predictor(learned, "train"), *QUESTION).equals(expected)
+    with pytest.raises(InputError, match="has the context train, not train\\+valid"):
+        predict(Predictor(learned, "train"), *QUESTION, context="train+valid")
+
+
+def test_a_predictor_builds_its_context_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    predictor = Predictor(run)
+    monkeypatch.delattr(TemporalGraph, "of")
+    assert predictor.predict(*QUESTION).equals(predictor.predict(*QUESTION))
+
+
+def test_the_model_of_the_run_stays_as_it_is(learned: Run) -> None:
+    model = learned.model.train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    predict(learned, *QUESTION)
+    predictor = Predictor(learned, device=torch.device("meta"))
+    assert {weight.device.type for weight in predictor.model.parameters()} == {"meta"}
+    assert (model.training, predictor.model.training) == (True, False)
+    assert {weight.device.type for weight in model.parameters()} == {"cpu"}
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_a_model_left_on_another_device_is_fetched() -> None:
+    run = fit(WORLD.dataset, "decayed-copy", scale=2)
+    # Nothing can be fetched from torch's meta device, so this says that it was tried.
+    run.model.register_buffer("weight", torch.ones(1, device="meta"), persistent=False)
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+        predict(run, *QUESTION)
+
+
+def test_nothing_keeps_a_run_that_was_asked() -> None:
+    run = fit(WORLD.dataset, "decayed-copy", scale=2)
+    predict(run, *QUESTION)
+    predictor = Predictor(run)
+    predictor.predict(*QUESTION)
+    kept = [weakref.ref(one) for one in (run, run.model, predictor, predictor.model)]
+    del run, predictor
+    gc.collect()
+    assert [one() for one in kept] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("row", "rank"),
+    [
+        # Of the entities above and level with 1, 2 and 3 are known answers at that time.
+        ([5.0, 3.0, 9.0, 3.0, 3.0], 2.5),
+        ([0.0, 3.0, 9.0, 9.0, 0.0], 1.0),
+        ([0.0, 0.0, 0.0, 0.0, 0.0], 2.0),
+    ],
+)
+def test_an_explained_answer_has_its_time_aware_rank(
+    run: Run, row: list[float], rank: float
+) -> None:
+    assert oracle.rank(row, 1, {2, 3}, "mean") == rank
+    found = explain(scripted(run, *row), "e0", "r0", "e1", "1970-01-05")
+    assert (found.rank, found.filter, found.ties) == (rank, "time-aware", "mean")
+    assert (found.score, found.probability) == (row[1], None)
+    # Three days later none of them is known.
+    later = explain(scripted(run, *row), "e0", "r0", "e1", "1970-01-08")
+    assert later.rank == oracle.rank(row, 1, set(), "mean")
+
+
+@pytest.mark.parametrize(
+    ("fact", "context", "is_hidden"),
+    [
+        (("e0", "r0", "e2", "1970-01-05"), "train", True),
+        (("e0", "r0", "e3", "1970-01-05"), "train", False),
+        (("e0", "r0", "e3", "1970-01-05"), "train+valid", True),
+        (("e0", "r1", "e2", "1970-01-05"), "train", False),
+        (("e0", "r0", "e2", "1970-01-06"), "train", False),
+        (("e0", "r0", "e2", "1969-12-31"), "train", False),
+        (("e2", "r0", "e0", "1970-01-05"), "train", False),
+    ],
+)
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_whether_the_context_holds_the_explained_fact(
+    run: Run, fact: Any, context: Any, is_hidden: bool, asked: Any
+) -> None:
+    found = explain(scripted(run, 0, 1, 2, 3, 4), *fact, context=context, asked=asked)
+    assert found.fact_was_hidden == is_hidden
+
+
+def test_reasons_are_in_words(run: Run) -> None:
+    found = explain(scripted(run, 0, 1, 2, 3, 4, fact=(2, 1, 0, 3)), "e0", "r0", "e1", "1970-01-05")
+    [reason] = found.reasons
+    assert (reason.subject, reason.relation, reason.object) == ("e2", "r1", "e0")
+    assert (reason.time, reason.delta, reason.effect) == ("1970-01-04", -1, 0.5)
+
+
+def test_a_rule_that_uses_no_single_facts_is_not_explained(run: Run) -> None:
+    with pytest.raises(InputError, match="explain a run of targcn"):
+        explain(run, "e0", "r0", "e1", "1970-01-05")

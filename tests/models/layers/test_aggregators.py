@@ -1,0 +1,112 @@
+"""Both aggregators against equations 1 and 2, taken neighbour by neighbour."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
+
+DIM = 4
+NUM_SUBJECTS = 6
+
+
+def example(num_places: int, own_vectors: bool, num_entities: int = 9) -> Neighbors:
+    """Subjects with 0, 1, 2, … neighbours, empty places between them."""
+    generator = torch.Generator().manual_seed(num_places)
+
+    def some(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    def rows(below: int, num_columns: int) -> Tensor:
+        return torch.randint(below, (NUM_SUBJECTS, num_columns), generator=generator)
+
+    order = torch.rand(NUM_SUBJECTS, num_places, generator=generator).argsort(1)
+    return Neighbors(
+        subjects=rows(num_entities, 1)[:, 0],
+        entities=rows(num_entities, num_places),
+        relations=rows(5, num_places),
+        codes=rows(7, num_places + 1),
+        filled=order < torch.arange(NUM_SUBJECTS)[:, None],
+        entity_table=some(num_entities, DIM).requires_grad_(),
+        relation_table=some(5, DIM).requires_grad_(),
+        code_table=some(7, DIM).requires_grad_(),
+        vectors=some(NUM_SUBJECTS, num_places, DIM).requires_grad_() if own_vectors else None,
+    )
+
+
+def by_hand(step: Aggregator, near: Neighbors, activate: Callable[[Tensor], Tensor]) -> Tensor:
+    found = []
+    for row in range(NUM_SUBJECTS):
+        own = near.entity_table[near.subjects[row]]
+        messages = []
+        for place in near.filled[row].nonzero().flatten().tolist():
+            h_e = near.entity_table[near.entities[row, place]]
+            if near.vectors is not None:
+                h_e = near.vectors[row, place]
+            phi = near.code_table[near.codes[row, place]]
+            h_et = activate(step.f.weight @ torch.cat([h_e, phi]) + step.f.bias)  # equation 1
+            h_r = near.relation_table[near.relations[row, place]]
+            messages.append(step.W.weight @ torch.cat([h_et, h_r]) + step.W.bias)
+        if messages:
+            mean = sum(messages) / len(messages)  # equation 2
+            found.append(mean + own if step.own_vector else mean)
+        else:
+            now = near.code_table[near.codes[row, -1]]
+            found.append(step.f.weight @ torch.cat([own, now]) + step.f.bias)
+    return torch.stack(found)
+
+
+def gradients(step: Aggregator, near: Neighbors, value: Tensor) -> list[Tensor]:
+    tables = [near.entity_table, near.relation_table, near.code_table]
+    inputs = [*tables, *([] if near.vectors is None else [near.vectors]), *step.parameters()]
+    return list(torch.autograd.grad(value.sin().sum(), inputs))
+
+
+@pytest.mark.parametrize("own_vectors", [False, True])
+@pytest.mark.parametrize("own_vector", [False, True])
+@pytest.mark.parametrize("num_entities", [9, 300])
+@pytest.mark.parametrize("kind", ["plain", "activated", "fused"])
+def test_an_aggregator_follows_the_equations(
+    kind: str, own_vector: bool, own_vectors: bool, num_entities: int
+) -> None:
+    step: Aggregator = FusedAggregator(DIM, own_vector)
+    if kind != "fused":
+        step = PlainAggregator(DIM, own_vector, torch.tanh if kind == "activated" else None)
+    step, near = step.double(), example(5, own_vectors, num_entities)
+    found, table = step(near)
+    expected = by_hand(step, near, torch.tanh if kind == "activated" else lambda vector: vector)
+    torch.testing.assert_close(found, expected)
+    assert torch.equal(table, near.entity_table)
+    # The table is used once more, as it is for the candidates.
+    torch.testing.assert_close(
+        gradients(step, near, found @ table.T),
+        gradients(step, near, expected @ near.entity_table.T),
+    )
+
+
+@pytest.mark.parametrize("own_vectors", [False, True])
+@pytest.mark.parametrize("own_vector", [False, True])
+def test_the_plain_and_the_fused_aggregator_are_equal(own_vector: bool, own_vectors: bool) -> None:
+    fused, plain = FusedAggregator(DIM, own_vector).double(), PlainAggregator(DIM, own_vector)
+    plain.double().load_state_dict(fused.state_dict())
+    for num_places in (0, 1, 5):
+        near = example(num_places, own_vectors)
+        torch.testing.assert_close(fused(near)[0], plain(near)[0])
+
+
+def test_without_neighbours_every_subject_stands_in_for_itself() -> None:
+    near = example(3, own_vectors=False)
+    near = replace(near, filled=torch.zeros_like(near.filled))
+    for step in (FusedAggregator(DIM, True).double(), PlainAggregator(DIM, True).double()):
+        own, now = near.entity_table[near.subjects], near.code_table[near.codes[:, -1]]
+        torch.testing.assert_close(step(near)[0], step.encode(own, now))
+
+
+def test_f_of_many_entities_at_one_time_is_f_of_each() -> None:
+    step, near = FusedAggregator(DIM).double(), example(1, own_vectors=False)
+    at_once = step.encode_entities(near.entity_table) + step.encode_time(near.code_table[2])
+    codes = near.code_table[2].expand_as(near.entity_table)
+    torch.testing.assert_close(at_once, step.encode(near.entity_table, codes))

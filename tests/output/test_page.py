@@ -1,0 +1,38 @@
+"""A page says the same in Markdown and in HTML."""
+
+from pathlib import Path
+
+from targcn.output.page import Command, Heading, Items, Picture, page_to_html, page_to_markdown
+from targcn.output.tables import Table
+
+
+def test_a_page_in_markdown_and_in_html(tmp_path: Path) -> None:
+    (tmp_path / "a.svg").write_text('<?xml?><svg><g id="x"/><use href="#x"/></svg>')
+    table = Table.of_text(("run",), (("one",),), "A table")
+    blocks = [
+        "1 < 2",
+        Heading("First", "first"),
+        Command("run it"),
+        Items(("one", "two")),
+        Picture("a.svg", "a picture"),
+        table,
+    ]
+    assert page_to_markdown("Title", blocks) == (
+        "# Title\n\n1 \\< 2\n\n## First\n\n```\n$ run it\n```\n\n- one\n- two\n\n"
+        "![a picture](a.svg)\n\nA table:\n\n| run |\n|---|\n| one |\n"
+    )
+    page = page_to_html("Title", blocks, tmp_path)
+    for part in (
+        "<h1>Title</h1>\n<p>1 &lt; 2</p>\n<nav>",
+        '<li><a href="#first">First</a></li>',
+        '<h2 id="first">First</h2>',
+        "<pre><code>run it</code></pre>",
+        "<ul><li>one</li><li>two</li></ul>",
+        '<figure><svg><g id="a-x"/><use href="#a-x"/></svg><figcaption>a picture</figcaption>',
+        "<caption>A table</caption>",
+    ):
+        assert part in page
+
+
+def test_a_page_needs_no_heading(tmp_path: Path) -> None:
+    assert "<nav>" not in page_to_html("Title", ["words"], tmp_path)

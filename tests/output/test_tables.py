@@ -1,0 +1,56 @@
+"""A table has the same rows on a terminal, in Markdown, HTML, CSV and JSON."""
+
+import csv
+import io
+import json
+
+from targcn.output.tables import Column, Table, to_csv, to_html, to_json, to_markdown
+
+TABLE = Table(
+    (
+        Column("run", "run"),
+        Column("mrr", "MRR\nraw", ".3f"),
+        Column("seconds", "seconds", ",.0f", blank="–"),
+        Column("best", "best"),
+        Column("seed", "seed", shown=False),
+    ),
+    (
+        {"run": "a|b <i>", "mrr": 0.63649, "seconds": 1234.5, "best": True, "seed": 7},
+        {"run": "second", "mrr": 0.5, "best": False},
+    ),
+    "a_title",
+    ("see [1]",),
+)
+
+
+def test_people_see_formatted_values_of_the_columns_that_are_shown() -> None:
+    assert TABLE.labels == ["run", "MRR\nraw", "seconds", "best"]
+    assert TABLE.cells() == [["a|b <i>", "0.636", "1,234", "yes"], ["second", "0.500", "–", "no"]]
+
+
+def test_programs_get_the_values_of_all_columns() -> None:
+    records = [
+        {"run": "a|b <i>", "mrr": 0.63649, "seconds": 1234.5, "best": True, "seed": 7},
+        {"run": "second", "mrr": 0.5, "seconds": None, "best": False, "seed": None},
+    ]
+    assert json.loads(to_json(TABLE)) == records
+    rows = list(csv.DictReader(io.StringIO(to_csv(TABLE))))
+    assert [row["mrr"] for row in rows] == ["0.63649", "0.5"]
+    assert [row["seed"] for row in rows] == ["7", ""]
+    assert rows[0].keys() == records[0].keys()
+
+
+def test_markdown_has_a_title_and_notes_and_nothing_breaks_it() -> None:
+    assert to_markdown(TABLE) == (
+        "a\\_title:\n\n| run | MRR, raw | seconds | best |\n|---|---|---|---|\n"
+        "| a\\|b \\<i> | 0.636 | 1,234 | yes |\n| second | 0.500 | – | no |\n\n- see \\[1\\]"
+    )
+    odd = Table.of_text(("run",), (("x|y *z* <i> `c`",),))
+    assert to_markdown(odd) == "| run |\n|---|\n| x\\|y \\*z\\* \\<i> \\`c\\` |"
+
+
+def test_html_is_escaped() -> None:
+    page = to_html(TABLE)
+    assert "<caption>a_title</caption>" in page
+    assert "<td>a|b &lt;i&gt;</td><td>0.636</td>" in page
+    assert "<li>see [1]</li>" in page

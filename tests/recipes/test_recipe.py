@@ -1,0 +1,156 @@
+"""The recipes that ship, and how they are found and changed."""
+
+from pathlib import Path
+
+import pytest
+
+from targcn.config import build
+from targcn.errors import InputError
+from targcn.models.registry import MODELS, find_model
+from targcn.recipes.recipe import (
+    FOLDER,
+    RecipeFile,
+    change,
+    find_recipe,
+    list_recipes,
+    make_recipe,
+    read_recipe_file,
+)
+from targcn.recipes.training_settings import TrainingSettings
+
+FILES = sorted(FOLDER.glob("*/*.toml"))
+PUBLISHED = ("icews14", "icews05-15", "gdelt")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_recipe_holds_valid_settings(path: Path) -> None:
+    assert path.parent.name in MODELS
+    file = read_recipe_file(path)
+    build(find_model(path.parent.name).Settings, file.settings, path.parent.name)
+    build(TrainingSettings, file.training, "training")
+    assert file.about
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_settings_of_any_data_are_the_models_defaults(model: str) -> None:
+    """Defaults stand in one place: the recipe for any data says nothing about the model."""
+    path = FOLDER / model / "default.toml"
+    if path.exists():
+        assert read_recipe_file(path).settings == {}
+    assert find_recipe(model).settings == find_model(model).Settings()
+
+
+def test_the_published_recipes_are_there() -> None:
+    recipes = list_recipes("targcn")
+    for dataset in PUBLISHED:
+        assert ("paper", dataset) in recipes
+        assert ("published-code", dataset) in recipes
+        code, paper = (
+            find_recipe("targcn", name, dataset).settings for name in ("published-code", "paper")
+        )
+        assert (code.own_fact, code.decay) == ("kept", 2.0)
+        assert (paper.own_fact, paper.decay) == ("hidden", 1.0)
+        for settings in (code, paper):
+            assert (settings.neighbors, settings.own_vector, settings.dropout) == (100, False, 0)
+    assert ("default", "") in recipes
+
+
+@pytest.mark.parametrize("dataset", PUBLISHED)
+def test_the_published_code_validates_every_epoch(dataset: str) -> None:
+    assert find_recipe("targcn", "published-code", dataset).training.validate_every == 1
+
+
+def test_a_data_set_may_have_a_file_of_its_own() -> None:
+    own, any_other = (find_recipe("targcn", "default", name) for name in ("icews14", "another"))
+    assert (own.settings.dim, any_other.settings.dim) == (500, 200)
+    assert own.about != any_other.about
+    assert own.name == any_other.name == "default"
+    assert find_recipe("targcn", "default", "icews14-unseen") == own
+
+
+def test_a_model_without_recipes_has_its_defaults() -> None:
+    recipe = find_recipe("seen", "default", "icews14")
+    assert recipe == make_recipe("seen", "default", {}, {})
+    assert recipe.settings == find_model("seen").Settings()
+    assert recipe.training == TrainingSettings()
+
+
+# --- changes --------------------------------------------------------------------------------
+
+
+def test_a_change_belongs_to_the_model_or_to_the_training() -> None:
+    changes = {"neighbors": "7", "learning-rate": "0.5", "own_vector": False}
+    changed, usual = find_recipe("targcn", changes=changes), find_recipe("targcn")
+    assert (changed.settings.neighbors, changed.settings.own_vector) == (7, False)
+    assert changed.training.learning_rate == 0.5
+    assert changed.settings.dim == usual.settings.dim
+    assert changed.training.epochs == usual.training.epochs
+    assert change(usual, changes) == changed
+    assert change(changed, {}) == changed
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"neighbours": 3}, "targcn.neighbours is unknown; did you mean 'neighbors'?"),
+        ({"dim": "many"}, "targcn.dim is 'many'; a whole number was expected"),
+        ({"epochs": 0}, "epochs is 0; at least 1 was expected"),
+        ({"schedule": "linear"}, "training.schedule is 'linear'; choose one of constant, cosine"),
+    ],
+)
+def test_a_change_is_checked(changes: dict[str, object], message: str) -> None:
+    for act in (
+        lambda: find_recipe("targcn", changes=changes),
+        lambda: change(find_recipe("targcn"), changes),
+    ):
+        with pytest.raises(InputError) as refused:
+            act()
+        assert message in str(refused.value)
+
+
+# --- what is not there or damaged -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset", "message"),
+    [
+        ("papre", "icews14", "targcn has no recipe 'papre' for icews14; did you mean 'paper'?"),
+        ("paper", "congress", "targcn has no recipe 'paper' for congress"),
+        ("zzzzzz", "congress", "targcn has no recipe 'zzzzzz' for congress; known are default"),
+    ],
+)
+def test_an_unknown_recipe_is_refused(name: str, dataset: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        find_recipe("targcn", name, dataset)
+    assert message in str(refused.value)
+
+
+def test_a_recipe_of_an_unknown_model_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no model 'tragcn'; did you mean 'targcn'"):
+        find_recipe("tragcn")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("abuot = 'x'", "mine.toml.abuot is unknown; did you mean 'about'?"),
+        ("settings = 3", "mine.toml.settings is 3; a table was expected"),
+        ("about = ", "cannot read the recipe"),
+    ],
+)
+def test_a_damaged_recipe_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_recipe_file(path)
+    assert message in str(refused.value)
+
+
+def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read the recipe"):
+        read_recipe_file(tmp_path / "none.toml")
+
+
+def test_an_empty_recipe_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").touch()
+    assert read_recipe_file(tmp_path / "mine.toml") == RecipeFile()

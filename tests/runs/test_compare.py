@@ -1,0 +1,198 @@
+"""A comparison has the figures of evaluate and the intervals of a literal bootstrap."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import oracle
+from oracle import World
+from small_runs import FACTS, WORLD, world_runs
+from targcn.errors import InputError
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.report import Setting
+from targcn.facts.dataset import Dataset, Facts
+from targcn.runs import compare as compare_module
+from targcn.runs.compare import Comparison, EvaluatedRun, compare, resampled_means
+from targcn.runs.evaluate import evaluate
+from targcn.runs.run import Run
+from targcn.training.fit import fit
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compare(world_runs(), device="cpu")
+
+
+def test_figures_are_those_of_evaluate(found: Comparison) -> None:
+    expected = {name: evaluate(run, device="cpu") for name, run in world_runs().items()}
+    assert {run.name: run.report for run in found.runs} == expected
+
+
+@pytest.mark.parametrize("which", FILTERS)
+def test_the_chosen_filter_orders_and_subtracts(which: Any) -> None:
+    found = compare(world_runs(), filter=which, device="cpu")
+    figures = [run.report.metrics[which]["both"]["mrr"] for run in found.ranked]
+    assert figures == sorted(figures, reverse=True)
+    assert found.reference is found.ranked[0]
+    for run in found.ranked:
+        assert found.differences[run.name].mrr == pytest.approx(run.mrr(which) - figures[0])
+
+
+def test_every_choice_of_evaluate_is_passed_on() -> None:
+    found = compare(world_runs(), split="valid", context="train", ties="pessimistic", device="cpu")
+    run = world_runs()["seen"]
+    expected = evaluate(run, split="valid", context="train", ties="pessimistic", device="cpu")
+    assert found.runs[-1].report == expected
+
+
+def test_progress_counts_the_queries_of_all_runs() -> None:
+    steps: list[tuple[int, int]] = []
+    compare(world_runs(), device="cpu", progress=lambda *step: steps.append(step))
+    assert steps == [(80, 320), (160, 320), (240, 320), (320, 320)]
+
+
+# --- how certain a difference is -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("most_resampled", [1, 100, 10**6])
+def test_interval_equals_a_literal_bootstrap(
+    monkeypatch: pytest.MonkeyPatch, most_resampled: int
+) -> None:
+    monkeypatch.setattr(compare_module, "MOST_RESAMPLED", most_resampled)
+    found = compare(world_runs(), to="seen", resamples=150, seed=4, device="cpu")
+    positions = np.random.default_rng(4).integers(40, size=(150, 40)).tolist()
+    own = found.reference.ranks["time-aware"].tolist()
+    for run in found.runs:
+        differences = oracle.resampled_differences(run.ranks["time-aware"].tolist(), own, positions)
+        low, high = np.quantile(differences, [0.025, 0.975])
+        difference = found.differences[run.name]
+        assert (difference.low, difference.high) == pytest.approx((low, high), abs=1e-12)
+        assert difference.zero_inside == (run.name == "seen" or low <= 0 <= high)
+
+
+def test_interval_of_many_facts_is_the_normal_one() -> None:
+    values = np.random.default_rng(1).exponential(size=(2, 3000))
+    means = resampled_means(values, 4000, seed=0)
+    reach = 1.96 * values.std(axis=1) / 3000**0.5
+    for bound, tail in ((-reach, 0.025), (reach, 0.975)):
+        found = np.quantile(means, tail, axis=1) - values.mean(axis=1)
+        assert found == pytest.approx(bound, rel=0.08)
+
+
+def test_a_run_and_its_twin_differ_by_nothing() -> None:
+    runs = {"one": fit(WORLD.dataset, "seen"), "two": fit(WORLD.dataset, "seen")}
+    twins = compare(runs, device="cpu").differences
+    for twin in twins.values():
+        assert (twin.mrr, twin.low, twin.high, twin.zero_inside) == (0, 0, 0, True)
+
+
+def test_resamples_are_paired_and_a_function_of_the_seed() -> None:
+    values = np.random.default_rng(1).normal(size=50)
+    both = resampled_means(np.stack([values, values + 0.5]), 200, seed=0)
+    assert both[1] - both[0] == pytest.approx(np.full(200, 0.5))
+    again, other = (resampled_means(values[None], 200, seed=seed)[0] for seed in (0, 1))
+    assert again == pytest.approx(both[0])
+    assert other != pytest.approx(both[0])
+
+
+def test_two_queries_of_a_fact_are_resampled_together() -> None:
+    # Where one query of each fact is as much better as the other is worse, no resample differs.
+    two_runs = compare(world_runs(), device="cpu").runs[:2]
+    ranks = torch.tensor([1.0, 2.0]).repeat_interleave(40), torch.tensor([2.0, 1.0])
+    mirrored = (ranks[0], ranks[1].repeat_interleave(40))
+    runs = [
+        replace(run, ranks=dict.fromkeys(FILTERS, of))
+        for run, of in zip(two_runs, mirrored, strict=True)
+    ]
+    for difference in Comparison(tuple(runs)).differences.values():
+        assert (difference.low, difference.high) == (0, 0)
+
+
+# --- what is refused -----------------------------------------------------------------------
+
+
+def evaluated(
+    run: Run, split: Any = "test", context: Any = "train", ties: Any = "mean"
+) -> EvaluatedRun:
+    evaluator = Evaluator(run.dataset, Setting(split, context, ties), torch.device("cpu"))
+    ranks = evaluator.ranks(run.model)
+    report = evaluator.summarize(ranks, run.recipe.model)
+    name = f"{split} {context} {ties}"
+    return EvaluatedRun(name, run.dataset, report, ranks, 0, 1.0, "cpu", None)
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"context": "train+valid"}, "with context train, .* with context train\\+valid; evaluate"),
+        ({"split": "valid"}, "with split test, .* with split valid; evaluate"),
+        ({"ties": "optimistic"}, "with ties mean, .* with ties optimistic; evaluate"),
+    ],
+)
+def test_reports_that_were_not_of_one_setting_are_refused(
+    other: dict[str, str], sentence: str
+) -> None:
+    run = world_runs()["seen"]
+    with pytest.raises(InputError, match=sentence):
+        Comparison((evaluated(run), evaluated(run, **other)))
+
+
+def with_split(dataset: Dataset, split: str, change: Callable[[Any], Any]) -> Dataset:
+    splits: Any = dict(dataset.splits)
+    splits[split] = Facts.of(*change(splits[split].columns))
+    return replace(dataset, splits=splits)
+
+
+def test_runs_of_different_data_are_refused_by_content() -> None:
+    dataset = WORLD.dataset
+    moved = World(9, 2, FACTS, cuts=(101, 120)).dataset
+    for other, what in (
+        (World(10, 2, FACTS, cuts=(100, 120)).dataset, "entities"),
+        (World(9, 3, FACTS, cuts=(100, 120)).dataset, "relations"),
+        (replace(dataset, timeline=replace(dataset.timeline, start=1)), "times"),
+        (with_split(dataset, "test", lambda columns: columns[:, :-1]), "test facts"),
+        (moved, "train facts"),
+    ):
+        sentence = f"one and two have different data: their {what} differ"
+        with pytest.raises(InputError, match=sentence):
+            compare({"one": fit(dataset, "seen"), "two": fit(other, "seen")}, device="cpu")
+    one, two = evaluated(fit(dataset, "seen")), evaluated(fit(moved, "seen"))
+    with pytest.raises(InputError, match="different data: their train facts differ"):
+        Comparison((one, replace(two, name="two")))
+
+
+def test_another_name_and_another_order_are_the_same_data() -> None:
+    other = replace(WORLD.dataset, name="other")
+    for split in ("train", "test"):
+        other = with_split(other, split, lambda columns: columns[:, ::-1])
+    found = compare({"one": fit(WORLD.dataset, "seen"), "two": fit(other, "seen")}, device="cpu")
+    assert found.differences["two"].low == found.differences["two"].high == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"filter": "timeaware"}, "filter 'timeaware' is unknown; choose one of raw, static"),
+        ({"to": "sean"}, "sean is not one of the runs compared; choose one of copy-0.5"),
+        ({"resamples": 10}, "resamples is 10; a 95 % interval needs at least 100"),
+        ({"seed": -1}, "seed is -1; 0 or more"),
+        ({"split": "tset"}, "split 'tset' is unknown"),
+        ({"ties": "random"}, "ties 'random' is unknown"),
+        ({"context": "test"}, "context 'test' is unknown"),
+    ],
+)
+def test_choices_that_are_not_there(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        compare(world_runs(), device="cpu", **options)
+
+
+def test_one_run_is_no_comparison(found: Comparison) -> None:
+    with pytest.raises(InputError, match="takes two runs or more"):
+        compare({"seen": world_runs()["seen"]})
+    with pytest.raises(InputError, match="have the same name"):
+        Comparison((found.runs[0], found.runs[0]))

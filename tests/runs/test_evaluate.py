@@ -1,0 +1,70 @@
+"""Evaluating a run: the split, the context and the ties that were asked for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fake_model import WORLD, FakeModel, fake_run, few_values, report_of, row_alike
+from oracle import World
+from targcn.errors import InputError
+from targcn.evaluation import ranking
+from targcn.evaluation.ranking import TIES
+from targcn.facts.dataset import Context
+from targcn.runs.evaluate import evaluate
+from targcn.runs.store import save_run
+from targcn.training.fit import fit
+
+
+@pytest.mark.parametrize(
+    ("context", "facts"), [("train", WORLD.train), ("train+valid", WORLD.train + WORLD.valid)]
+)
+def test_a_model_sees_the_facts_of_the_context_alone(context: Context, facts: list[Any]) -> None:
+    model = FakeModel(few_values)
+    report = evaluate(fake_run(WORLD.dataset, model), context=context, device="cpu")
+    assert report.setting.context == context
+    (seen,) = model.contexts
+    expected = World(4, 1, facts).graph
+    for column in ("subjects", "relations", "objects", "times", "offsets"):
+        assert torch.equal(getattr(seen, column), getattr(expected, column))
+
+
+def test_the_split_asked_for_is_evaluated() -> None:
+    report = report_of(WORLD, few_values, split="valid", context="train")
+    assert (report.setting.split, report.num_queries) == ("valid", 2)
+
+
+def test_ties_asked_for_are_used() -> None:
+    ranks = [report_of(WORLD, row_alike(*[1.0] * 4), ties=ties) for ties in TIES]
+    assert [report.metrics["raw"]["both"]["mean_rank"] for report in ranks] == [1, 2.5, 4]
+    assert [report.setting.ties for report in ranks] == list(TIES)
+
+
+def test_progress_ends_at_the_number_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "rows_at_once", lambda width, device: 3)
+    steps: list[tuple[int, int]] = []
+    report_of(WORLD, few_values, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"split": "train"}, "world has no facts in its train split; nothing to"),
+        ({"split": "tset"}, "split 'tset' is unknown; choose one of train, valid, test"),
+        ({"ties": "random"}, "ties 'random' is unknown; choose one of optimistic, mean, pessi"),
+        ({"context": "test"}, "context 'test' is unknown; choose 'train' or 'train\\+valid'"),
+        ({"device": "tpu9"}, "device 'tpu9' is not to be had here"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(options: dict[str, str], message: str) -> None:
+    run = fake_run(World(2, 1, [(0, 0, 1, 0)]).dataset, FakeModel(few_values))
+    with pytest.raises(InputError, match=message):
+        evaluate(run, **options)  # type: ignore[arg-type]
+
+
+def test_a_folder_is_evaluated_like_its_run(tmp_path: Path) -> None:
+    run = fit(WORLD.dataset, "seen")
+    save_run(run, tmp_path / "run")
+    assert evaluate(tmp_path / "run", device="cpu") == evaluate(run, device="cpu")

@@ -1,0 +1,248 @@
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oracle import World
+from targcn.errors import InputError
+from targcn.runs.evaluate import evaluate
+from targcn.runs.run import Run
+from targcn.runs.store import is_unfinished, load_run, read_state, save_run, write_state
+from targcn.training.fit import fit, resume
+from targcn.training.loop import Trainer
+
+FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
+
+
+@pytest.fixture
+def run() -> Run:
+    return fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "decayed-copy", seed=3, scale=2)
+
+
+@pytest.fixture
+def folder(run: Run, tmp_path: Path) -> Path:
+    save_run(run, tmp_path / "run", [evaluate(run)])
+    return tmp_path / "run"
+
+
+def test_a_loaded_run_gives_the_same_report(run: Run, folder: Path) -> None:
+    loaded = load_run(folder)
+    for split in ("valid", "test"):
+        found, expected = (
+            evaluate(one, split=split, context="train").to_json(by_relation=True)
+            for one in (loaded, run)
+        )
+        assert found == expected
+    assert (loaded.recipe.model, loaded.seed) == ("decayed-copy", 3)
+    assert loaded.recipe.settings == run.recipe.settings
+
+
+def test_a_moved_run_still_loads(run: Run, folder: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere" / "renamed"
+    moved.parent.mkdir()
+    shutil.move(folder, moved)
+    assert evaluate(load_run(moved)).to_json() == evaluate(run).to_json()
+
+
+def test_metrics_are_kept(run: Run, folder: Path) -> None:
+    kept = json.loads((folder / "metrics.json").read_text())
+    assert kept["reports"] == [json.loads(json.dumps(evaluate(run).to_json()))]
+
+
+def test_the_card_tells_filter_context_and_figures(run: Run, folder: Path) -> None:
+    card = (folder / "README.md").read_text()
+    assert card.startswith("# decayed-copy on world\n")
+    assert "seed 3" in card
+    assert "scale 2.0" in card
+    assert "20 / 5 / 5 facts" in card
+    assert "Figures: test split, context train+valid, mean rank on ties, 10 queries" in card
+    for which, sides in evaluate(run).metrics.items():
+        assert f"| {which} | {sides['both']['mrr']:.3f} |" in card
+
+
+def test_the_folder_holds_no_pickle(folder: Path) -> None:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".json", ".md", ".npy"}
+    for path in files:
+        if path.suffix == ".npy":
+            assert np.load(path, allow_pickle=False).dtype.kind == "i"
+        else:
+            path.read_text(encoding="utf-8")
+
+
+def test_what_exists_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("dear")
+    with pytest.raises(InputError, match="mine already exists"):
+        save_run(run, tmp_path / "mine")
+    assert os.listdir(tmp_path) == ["mine"]
+    assert os.listdir(tmp_path / "mine") == ["notes.txt"]
+
+
+def test_a_failed_write_leaves_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="no space left on the disk"):
+        save_run(run, tmp_path / "run")
+    assert os.listdir(tmp_path) == []
+
+
+def edit(folder: Path, **changes: Any) -> None:
+    manifest = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(manifest | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 99}, "is a run of format 99, this version reads 2; train it again"),
+        ({"model": "decayed-cpy"}, "no model 'decayed-cpy'; did you mean 'decayed-copy'?"),
+        ({"model": ["seen"]}, "there is no model"),
+        ({"settings": {"scal": 2}}, "decayed-copy.scal is unknown; did you mean 'scale'?"),
+        ({"settings": {"scale": "long"}}, "decayed-copy.scale is 'long'; a number was expected"),
+        ({"settings": {"scale": 0}}, "decayed-copy.scale is 0.0; a number above 0"),
+        ({"settings": 7}, "run.json is damaged"),
+        ({"settings": "scale"}, "run.json is damaged"),
+        ({"seed": None}, "run.json is damaged"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_refused(
+    folder: Path, changes: dict[str, Any], message: str
+) -> None:
+    edit(folder, **changes)
+    with pytest.raises(InputError, match=message):
+        load_run(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe\x00", b'"run"'])
+def test_a_damaged_manifest_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "run.json").write_bytes(content)
+    with pytest.raises(InputError, match=r"run\.json is damaged .*; train the run again"):
+        load_run(folder)
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(InputError, match=r"is not a run: it has no run\.json"):
+            load_run(path)
+
+
+@pytest.mark.parametrize("lost", ["dataset.json", "entities.json", "times.npy", "test.npy"])
+def test_a_run_without_its_data_is_refused(folder: Path, lost: str) -> None:
+    (folder / "data" / lost).unlink()
+    with pytest.raises(InputError, match=f"{lost} is damaged or half-written"):
+        load_run(folder)
+    shutil.rmtree(folder / "data")
+    with pytest.raises(InputError, match="damaged or half-written"):
+        load_run(folder)
+
+
+# --- runs that learn -----------------------------------------------------------------------
+
+LEARNED: dict[str, Any] = {"dim": 4, "epochs": 1, "batch_size": 16, "device": "cpu"}
+
+
+@pytest.fixture
+def learned(tmp_path: Path) -> Path:
+    fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "distmult", out=tmp_path / "run", **LEARNED)
+    return tmp_path / "run"
+
+
+def set_trained(folder: Path, trained: Any) -> None:
+    content = json.loads((folder / "metrics.json").read_text())
+    (folder / "metrics.json").write_text(json.dumps(content | {"trained": trained}))
+
+
+def test_a_run_is_unfinished_until_its_training_says_otherwise(learned: Path) -> None:
+    assert not is_unfinished(learned)
+    trained = json.loads((learned / "metrics.json").read_text())["trained"]
+    set_trained(learned, trained | {"finished": False})
+    assert is_unfinished(learned)
+    # A run that says nothing can be gone on with if a state was saved.
+    set_trained(learned, {})
+    assert is_unfinished(learned)
+    (learned / "state.safetensors").unlink()
+    assert not is_unfinished(learned)
+
+
+def test_a_rule_is_never_unfinished(run: Run, tmp_path: Path) -> None:
+    save_run(run, tmp_path / "run")
+    assert not is_unfinished(tmp_path / "run")
+
+
+def test_a_run_killed_in_its_first_second_is_unfinished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(_: Trainer) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "train", die)
+    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
+    with pytest.raises(KeyboardInterrupt):
+        fit(dataset, "distmult", out=tmp_path / "run", **LEARNED)
+    assert is_unfinished(tmp_path / "run")
+
+
+def test_a_run_that_is_saved_again_was_trained_as_before(learned: Path, tmp_path: Path) -> None:
+    save_run(load_run(learned), tmp_path / "again")
+    assert not is_unfinished(tmp_path / "again")
+    assert load_run(tmp_path / "again").trained == load_run(learned).trained
+    assert "Trained 1 epochs" in (tmp_path / "again" / "README.md").read_text()
+
+
+def test_a_run_that_is_kept_only_after_its_training_is_finished(tmp_path: Path) -> None:
+    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
+    save_run(fit(dataset, "distmult", **LEARNED), tmp_path / "run")
+    assert not is_unfinished(tmp_path / "run")
+
+
+def test_a_damaged_record_is_refused(learned: Path) -> None:
+    for damage in ({"epochs": "many"}, [1], "long"):
+        set_trained(learned, damage)
+        for read in (load_run, is_unfinished):
+            with pytest.raises(
+                InputError, match=r"metrics\.json is damaged .*; train the run again"
+            ):
+                read(learned)
+
+
+def test_a_state_of_another_model_is_refused(learned: Path) -> None:
+    tensors, position = read_state(learned)
+    name = next(name for name in tensors if name.startswith("model/"))
+    for other in ({name: tensors[name][:, 1:]}, {"model/more": tensors[name].clone()}):
+        write_state(learned, tensors | other, position)
+        set_trained(learned, {})
+        with pytest.raises(InputError, match=r"state\.safetensors does not fit its run: model/"):
+            resume(learned, device="cpu")
+
+
+@pytest.mark.parametrize("position", [None, 7, "here"])
+def test_a_state_that_stands_nowhere_is_refused(learned: Path, position: Any) -> None:
+    tensors, _ = read_state(learned)
+    write_state(learned, tensors, position)
+    with pytest.raises(InputError, match=r"state\.safetensors does not say where it stands"):
+        read_state(learned)
+
+
+def test_a_state_that_is_cut_off_while_it_is_written_does_not_replace_the_last_one(
+    learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tensors, position = read_state(learned)
+
+    def cut_off(tensors: Any, path: Path, metadata: Any = None) -> None:
+        Path(path).write_bytes(b"half of")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", cut_off)
+    with pytest.raises(InputError, match="no space left on the disk"):
+        write_state(learned, tensors, {"epoch": 99})
+    monkeypatch.undo()
+    assert read_state(learned)[1] == position

@@ -1,0 +1,53 @@
+"""From a data set to a run: what cannot be trained is refused, and nothing is left behind."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oracle import World
+from small_training import FACTS, SMALL, train
+from targcn.errors import InputError
+from targcn.training.fit import fit
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs is 0; at least 1"),
+        ({"batch_size": 0}, "batch_size is 0; at least 1"),
+        ({"validate_every": 0}, "validate_every is 0; at least 1"),
+        ({"learning_rate": 0}, "learning_rate is 0.0; it must be above 0"),
+        ({"learning_rate": "fast"}, "training.learning_rate is 'fast'; a number"),
+        ({"optimizer": "sgd"}, "training.optimizer is 'sgd'; choose one of adam, adagrad"),
+        ({"select_by": "best"}, "training.select_by is 'best'; choose one of"),
+        ({"neigbors": 3}, "targcn.neigbors is unknown; did you mean 'neighbors'"),
+        ({"decoder": "bique", "dim": 20}, "16 or 24 would do"),
+        ({"recipe": "papre"}, "has no recipe 'papre' for world"),
+    ],
+)
+def test_bad_settings_leave_nothing_behind(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        train(tmp_path / "run", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_too_large_for_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_large(*arguments: Any) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr("targcn.training.fit.create", too_large)
+    with pytest.raises(InputError, match="targcn with these settings needs more memory"):
+        train(tmp_path / "run")
+
+
+def test_there_must_be_facts_to_learn_from(tmp_path: Path) -> None:
+    for facts in (FACTS, []):
+        data = World(30, 3, facts, cuts=(0, 0)).dataset
+        with pytest.raises(InputError, match="no facts in its train split; nothing to learn"):
+            fit(data, out=tmp_path / "run", **SMALL)
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,125 @@
+"""A step in parts, compiled or not: the same gradients; and never half an update twice."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from small_training import (
+    DATA,
+    needs_a_compiler,
+    same_weights,
+    take_the_compiler_away,
+    trace_of,
+    train,
+)
+from targcn.models.targcn import TARGCN
+from targcn.training.fit import fit
+from targcn.training.loop import Trainer
+
+
+@needs_a_compiler
+def test_compiled_steps_are_the_same_steps() -> None:
+    options = {"dim": 4, "epochs": 1, "batch_size": 270, "device": "cpu"}
+    plain = fit(DATA, "boxte", **options)
+    compiled = fit(DATA, "boxte", compile=True, **options)
+    for name, weights in plain.model.state_dict().items():
+        torch.testing.assert_close(compiled.model.state_dict()[name], weights)
+    assert compiled.validation == plain.validation
+
+
+def test_steps_that_cannot_be_compiled_say_so_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = take_the_compiler_away(monkeypatch)
+    with pytest.warns(RuntimeWarning, match="going on uncompiled: no C compiler$"):
+        run = train(compile=True)
+    assert len(tried) == 1
+    assert same_weights(run, train())
+
+
+def test_the_smaller_last_batch_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = set()
+
+    def compile(function: Any, **options: Any) -> Any:
+        def call(queries: Any, answers: Any, sample: Any) -> Any:
+            sizes.add(len(answers))
+            return function(queries, answers, sample)
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compile)
+    assert 2 * len(DATA.train) % 64
+    train(compile=True, batch_size=64)
+    assert sizes == {64}
+
+
+# --- out of memory --------------------------------------------------------------------------
+
+
+def limit_rows(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    loss = TARGCN.loss
+
+    def limited(self: TARGCN, queries: Any, *rest: Any) -> Any:
+        if len(queries) > most:
+            raise torch.OutOfMemoryError("no more")
+        return loss(self, queries, *rest)
+
+    monkeypatch.setattr(TARGCN, "loss", limited)
+
+
+def test_out_of_memory_a_step_is_taken_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit_rows(monkeypatch, most=20)
+    train(tmp_path / "run")
+    said = [line for line in trace_of(tmp_path / "run") if "out_of_memory" in line]
+    assert said == [
+        {"epoch": 0, "out_of_memory": True, "parts_per_step": 2},
+        {"epoch": 0, "out_of_memory": True, "parts_per_step": 4},
+    ]
+
+
+@pytest.mark.parametrize("rows", [64, 61, 3])
+def test_parts_have_the_gradient_of_the_whole(rows: int) -> None:
+    found = []
+    for parts in (1, 2, 4):
+        trainer = Trainer(train(epochs=1, dropout=0.5), None, torch.device("cpu"))
+        trainer.model.train()
+        trainer.gradient_step.num_parts = parts
+        batch = next(trainer.batches.of_epoch(3))[:rows]
+        loss = trainer.gradient_step.compute_gradients(batch)
+        found.append([loss, *(weight.grad for weight in trainer.model.parameters())])
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_query_that_does_not_fit_alone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit_rows(monkeypatch, most=0)
+    with pytest.raises(torch.OutOfMemoryError):
+        train()
+
+
+def test_another_error_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(TARGCN, "loss", broken)
+    with pytest.raises(RuntimeError, match="something else"):
+        train()
+
+
+def test_an_update_that_ran_out_of_memory_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By then some weights may have changed: a second try would count the gradients twice."""
+    updates: list[int] = []
+    step = torch.optim.Adam.step
+
+    def fail(optimizer: torch.optim.Adam, closure: Any = None) -> Any:
+        updates.append(1)
+        step(optimizer, closure)
+        raise torch.OutOfMemoryError("no more")
+
+    monkeypatch.setattr(torch.optim.Adam, "step", fail)
+    with pytest.raises(torch.OutOfMemoryError):
+        train(epochs=1)
+    assert len(updates) == 1

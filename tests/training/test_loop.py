@@ -1,0 +1,429 @@
+"""The loop: it learns, the same for the same seed, and nothing is lost when it is stopped."""
+
+import errno
+import fcntl
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from oracle import World
+from small_training import (
+    FACTS,
+    SMALL,
+    same_weights,
+    stop_at,
+    trace_of,
+    train,
+)
+from targcn.errors import InputError
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.metrics import METRICS
+from targcn.evaluation.report import Report
+from targcn.files import sole_writer
+from targcn.models.targcn import TARGCN
+from targcn.runs.evaluate import evaluate
+from targcn.runs.run import Run
+from targcn.runs.store import load_run, read_state
+from targcn.training import loop, progress
+from targcn.training.fit import fit, resume
+from targcn.training.progress import TrainingProgress
+from targcn.training.signals import TrainingStopped
+
+# --- learning -------------------------------------------------------------------------------
+
+
+def test_the_loss_falls_and_the_answers_are_found(tmp_path: Path) -> None:
+    run = train(tmp_path / "run", epochs=20, validate_every=5, learning_rate=0.03)
+    losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]
+    assert len(losses) == 20
+    assert losses[-1] < 0.5 * losses[0]
+    # Chance is about .13 among 30 entities.
+    assert evaluate(run, device="cpu").metrics["time-aware"]["both"]["mrr"] > 0.9
+
+
+def test_a_seed_gives_the_same_run_and_another_a_different_one() -> None:
+    one, again, other = train(seed=3), train(seed=3), train(seed=4)
+    assert same_weights(one, again)
+    assert not same_weights(one, other)
+
+
+def test_nobody_elses_random_numbers_are_disturbed(tmp_path: Path) -> None:
+    before = torch.get_rng_state()
+    train(tmp_path / "run", epochs=1)
+    load_run(tmp_path / "run")
+    resume(tmp_path / "run", device="cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_every_query_is_asked_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+    loss = TARGCN.loss
+
+    def noting(self: TARGCN, queries: Any, answers: Any, *rest: Any) -> Any:
+        columns = (queries.subjects, queries.relations, answers, queries.times)
+        asked.extend(zip(*(column.tolist() for column in columns), strict=True))
+        return loss(self, queries, answers, *rest)
+
+    monkeypatch.setattr(TARGCN, "loss", noting)
+    train(epochs=2)
+    train_facts = FACTS[:270]
+    both = [*train_facts, *((o, r + 3, s, t) for s, r, o, t in train_facts)]
+    assert sorted(asked[:540]) == sorted(asked[540:]) == sorted(both)
+    assert asked[:540] != asked[540:]
+
+
+def script_validations(monkeypatch: pytest.MonkeyPatch, *mrrs: tuple[float, float]) -> None:
+    """Let every validation find the next of these MRRs: under the time-aware and another filter."""
+    left = iter(mrrs)
+
+    def evaluate(evaluator: Evaluator, model: Any, name: str) -> Report:
+        time_aware, other = next(left)
+        mrrs = {which: time_aware if which == "time-aware" else other for which in FILTERS}
+        metrics: Any = {
+            which: {"both": {metric.key: mrr for metric in METRICS}} for which, mrr in mrrs.items()
+        }
+        return Report("world", name, evaluator.setting, 90, metrics, {}, {})
+
+    monkeypatch.setattr(Evaluator, "evaluate", evaluate)
+
+
+@pytest.mark.parametrize(("select_by", "best_epoch"), [("time-aware", 2), ("static", 3)])
+def test_the_weights_of_the_best_validation_are_kept(
+    select_by: str, best_epoch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = train(epochs=best_epoch, schedule="constant", validate_every=best_epoch)
+    script_validations(monkeypatch, (0.2, 0.1), (0.4, 0.2), (0.3, 0.5), (0.1, 0.4))
+    options = {"schedule": "constant", "validate_every": 1, "select_by": select_by}
+    run = train(tmp_path / "run", epochs=4, **options)
+    assert same_weights(run, expected)
+    assert same_weights(load_run(tmp_path / "run"), expected)
+    assert run.trained is not None
+    assert (run.trained.best_epoch, run.trained.epochs) == (best_epoch, 4)
+    kept = json.loads((tmp_path / "run" / "metrics.json").read_text())
+    assert kept["trained"]["best_epoch"] == best_epoch
+    assert run.validation is not None
+    assert kept["reports"][0]["metrics"] == run.validation.metrics
+    best = {"time-aware": 0.4, "static": 0.5}[select_by]
+    assert run.validation.metrics[select_by]["both"]["mrr"] == best  # type: ignore[index]
+
+
+def test_the_report_kept_is_that_of_the_weights_kept(tmp_path: Path) -> None:
+    run = train(tmp_path / "run")
+    assert run.validation == evaluate(run, split="valid", context="train", device="cpu")
+
+
+def test_the_schedule_spans_the_whole_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates: list[float] = []
+    monkeypatch.setattr(loop, "set_learning_rate", lambda optimizer, rate: rates.append(rate))
+    train(epochs=4, schedule="cosine", learning_rate=0.2)
+    assert rates == [0.1 * (1 + math.cos(math.pi * step / 36)) for step in range(36)]
+
+
+def test_training_stops_when_patience_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script_validations(monkeypatch, (0.1, 0), (0.3, 0), (0.3, 0.5), (0.2, 0.5), (0.3, 0.9))
+    train(tmp_path / "run", epochs=20, validate_every=2, patience=2)
+    trained = json.loads((tmp_path / "run" / "metrics.json").read_text())["trained"]
+    assert (trained["best_epoch"], trained["epochs"]) == (4, 8)
+    assert same_weights(resume(tmp_path / "run", device="cpu"), load_run(tmp_path / "run"))
+    assert trace_of(tmp_path / "run")[-1]["epoch"] == 8
+
+
+def test_the_trace_has_a_line_per_epoch_and_per_validation(tmp_path: Path) -> None:
+    train(tmp_path / "run")
+    text = (tmp_path / "run" / "trace.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert text.endswith("\n")
+    assert [(line["epoch"], "valid" in line) for line in lines] == [
+        (1, False), (2, False), (2, True), (3, False), (4, False), (4, True),
+    ]  # fmt: skip
+    for line in lines:
+        if "valid" in line:
+            assert line["context"] == "train"
+            assert list(line["valid"]) == ["raw", "static", "time-aware"]
+        else:
+            assert line.keys() == {"epoch", "loss", "seconds", "queries_per_second"}
+
+
+def test_without_a_valid_split_the_last_weights_are_kept(tmp_path: Path) -> None:
+    data = World(30, 3, FACTS, cuts=(315, 315)).dataset
+    run = fit(data, out=tmp_path / "run", **SMALL)
+    state, _ = read_state(tmp_path / "run")
+    assert torch.equal(run.model.entities, state["model/entities"])
+
+
+# --- stopping and going on ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path]:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return train(folder), folder
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGINT, signal.SIGTERM, None])
+@pytest.mark.parametrize("moment", [(0, 1), (1, 4), (2, 0), (2, 8), (3, 7)])
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(
+    moment: tuple[int, int],
+    with_signal: signal.Signals | None,
+    whole: tuple[Run, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
+    folder = tmp_path / "run"
+    expected = RuntimeError if with_signal is None else TrainingStopped
+    with pytest.raises(expected):
+        train(folder, progress=stop_at(moment, with_signal))
+    if with_signal is not None:
+        _, position = read_state(folder)
+        assert (position["epoch"], position["step"]) == (moment[0], moment[1] + 1)
+    resumed = resume(folder, device="cpu")
+    assert same_weights(resumed, whole[0])
+    assert same_weights(load_run(folder), whole[0])
+    assert trace_of(folder) == trace_of(whole[1])
+    state, whole_state = read_state(folder)[0], read_state(whole[1])[0]
+    assert all(torch.equal(state[name], whole_state[name]) for name in whole_state)
+
+
+def test_a_run_that_is_being_trained_cannot_be_gone_on_with(
+    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes would write over each other's state and clear each other's drafts away."""
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
+    folder = tmp_path / "run"
+    asked = []
+
+    def ask_too(now: TrainingProgress) -> None:
+        if now.step == 5:
+            asked.append(now.epoch)
+            with pytest.raises(
+                InputError, match=re.escape(f"another process is writing into {folder};")
+            ):
+                resume(folder, device="cpu")
+            if asked == [0, 1]:
+                raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        train(folder, progress=ask_too)
+    # Begun anew, since nothing was saved yet.
+    assert same_weights(resume(folder, device="cpu", progress=ask_too), whole[0])
+    assert asked == [0, 1, 0, 1, 2, 3]
+
+
+def test_where_nothing_can_be_locked_training_goes_its_way(
+    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert same_weights(train(tmp_path / "run"), whole[0])
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole[0])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+def test_a_run_stopped_again_and_again_ends_the_same(
+    optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_SAVES", -1.0)
+    plain = train(optimizer=optimizer)
+    folder = tmp_path / "run"
+    with pytest.raises(RuntimeError):
+        train(folder, optimizer=optimizer, progress=stop_at((0, 3), None))
+    for moment in ((0, 6), (1, 1), (2, 2), (3, 8)):
+        with pytest.raises(TrainingStopped):
+            resume(folder, device="cpu", progress=stop_at(moment, signal.SIGINT))
+    assert same_weights(resume(folder, device="cpu"), plain)
+
+
+def test_a_finished_run_resumed_stays_as_it_is(whole: tuple[Run, Path], tmp_path: Path) -> None:
+    """Its times are those of its training, on the device of its training."""
+    folder = shutil.copytree(whole[1], tmp_path / "run")
+    # A state is large; one who needs the place may remove it.
+    for state in (True, False):
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        # There is nothing to write, so nobody is in the way.
+        with sole_writer(folder):
+            resumed = resume(folder, device="cpu")
+        assert same_weights(resumed, whole[0])
+        assert resumed.validation == whole[0].validation
+        assert {path: path.read_bytes() for path in before} == before
+        (folder / "state.safetensors").unlink(missing_ok=not state)
+
+
+def test_a_run_killed_before_it_was_first_saved_begins_again(
+    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best weights so far are there by then, and are not to begin with."""
+
+    def die(*arguments: Any) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(loop, "write_state", die)
+    with pytest.raises(RuntimeError, match="killed"):
+        train(tmp_path / "run")
+    monkeypatch.undo()
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["trained"]["epochs"] == 2
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole[0])
+    assert trace_of(tmp_path / "run") == trace_of(whole[1])
+
+
+def test_an_epoch_in_two_sittings_is_timed_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
+    with pytest.raises(TrainingStopped):
+        train(tmp_path / "run", epochs=1, progress=stop_at((0, 7), signal.SIGINT))
+    _, position = read_state(tmp_path / "run")
+    resume(tmp_path / "run", device="cpu")
+    [epoch, _] = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
+    assert epoch["seconds"] > position["epoch_seconds"] > 0
+    assert epoch["queries_per_second"] == pytest.approx(540 / epoch["seconds"])
+
+
+def test_what_is_no_line_of_the_trace_is_forgotten(whole: tuple[Run, Path], tmp_path: Path) -> None:
+    with pytest.raises(TrainingStopped):
+        train(tmp_path / "run", progress=stop_at((1, 0), signal.SIGINT))
+    with (tmp_path / "run" / "trace.jsonl").open("a") as stream:
+        stream.write('garbage\n[]\n{"epoch": 1, "los')
+    resume(tmp_path / "run", device="cpu")
+    assert trace_of(tmp_path / "run") == trace_of(whole[1])
+
+
+def test_signals_are_given_back_after_training() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    train(epochs=1)
+    with pytest.raises(RuntimeError):
+        train(epochs=1, progress=stop_at((0, 0), None))
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_thread_can_train_too(whole: tuple[Run, Path]) -> None:
+    made: list[Run] = []
+    thread = threading.Thread(target=lambda: made.append(train()))
+    thread.start()
+    thread.join()
+    assert same_weights(made[0], whole[0])
+
+
+def test_a_second_signal_stops_at_once() -> None:
+    def signal_twice(now: TrainingProgress) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        train(progress=signal_twice)
+    assert stopped.type is KeyboardInterrupt
+
+
+def test_a_signal_during_the_last_validation_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train(epochs=2)
+    found, validations = Evaluator.evaluate, []
+
+    def validate(evaluator: Evaluator, *arguments: Any) -> Any:
+        validations.append(evaluator.setting.split)
+        if len(validations) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return found(evaluator, *arguments)
+
+    monkeypatch.setattr(Evaluator, "evaluate", validate)
+    with pytest.raises(TrainingStopped, match="after its last epoch"):
+        train(tmp_path / "run", epochs=2, validate_every=2)
+    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
+
+
+# --- processes ------------------------------------------------------------------------------
+
+
+# One process imports torch and forks the trainings that are killed: starting each would take
+# longer than killing it.
+KILLING = """
+import os, random, signal, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+import targcn.models.targcn, safetensors.torch, torch._dynamo
+from targcn.training import fit as fitting, loop as training
+from targcn.runs.store import load_run, read_state
+from small_training import DATA, SMALL
+
+training.SECONDS_BETWEEN_SAVES = 0.0
+folder, num_kills = Path(sys.argv[1]), int(sys.argv[2])
+
+def train():
+    if folder.exists():
+        fitting.resume(folder, device="cpu")
+    else:
+        fitting.fit(DATA, out=folder, **(SMALL | {"epochs": 4 * num_kills}))
+
+def check():
+    if folder.exists():
+        load_run(folder)
+        print("stands at", read_state(folder)[1])
+
+def child(job):
+    number = os.fork()
+    if number == 0:
+        code = 1
+        try:
+            job()
+            code = 0
+        except BaseException as error:
+            print("failed:", repr(error))
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return number
+
+random.seed(0)
+for _ in range(num_kills):
+    number = child(train)
+    time.sleep(random.uniform(0.05, 0.6))
+    os.kill(number, signal.SIGKILL)
+    _, status = os.waitpid(number, 0)
+    assert os.WIFSIGNALED(status) or status == 0, status
+    assert os.waitpid(child(check), 0)[1] == 0
+assert os.waitpid(child(train), 0)[1] == 0
+# What no kill disturbed, in a process like the others: same device, torch and number of threads.
+undisturbed = Path(sys.argv[1] + "-undisturbed")
+def train_undisturbed():
+    fitting.fit(DATA, out=undisturbed, **(SMALL | {"epochs": 4 * num_kills}))
+assert os.waitpid(child(train_undisturbed), 0)[1] == 0
+"""
+
+
+def test_a_killed_run_always_loads_and_goes_on(tmp_path: Path) -> None:
+    num_kills = int(os.environ.get("TARGCN_KILLS", "6"))
+    folder = tmp_path / "run"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            KILLING,
+            str(folder),
+            str(num_kills),
+            str(Path(__file__).parents[1]),
+        ],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=60 + 5 * num_kills,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "failed" not in done.stdout
+    assert "stands at {'epoch'" in done.stdout, "no kill came during the training"
+    assert same_weights(load_run(folder), load_run(tmp_path / "run-undisturbed"))
