@@ -123,3 +123,21 @@ def test_an_update_that_ran_out_of_memory_is_not_repeated(monkeypatch: pytest.Mo
     with pytest.raises(torch.OutOfMemoryError):
         train(epochs=1)
     assert len(updates) == 1
+
+
+def test_steps_have_their_precision_and_everything_else_keeps_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loss, inside = TARGCN.loss, set()
+
+    def note_precision(self: TARGCN, *arguments: Any) -> Any:
+        inside.add(torch.get_float32_matmul_precision())
+        return loss(self, *arguments)
+
+    monkeypatch.setattr(TARGCN, "loss", note_precision)
+    before = torch.get_float32_matmul_precision()
+    for precision in ("high", "highest"):
+        inside.clear()
+        train(epochs=1, matmul_precision=precision)
+        assert inside == {precision}
+        assert torch.get_float32_matmul_precision() == before

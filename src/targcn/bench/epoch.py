@@ -38,7 +38,8 @@ from targcn.models.targcn import TARGCN
 from targcn.runs.run import Run
 from targcn.training.batches import Batch, Batches
 from targcn.training.cuda_graph import CUDAGraphed
-from targcn.training.loop import Trainer, matmul_precision
+from targcn.training.gradient_step import matmul_precision
+from targcn.training.loop import Trainer
 
 TRAINING: Final = "training"
 PRODUCTS: Final = "scoring products and loss alone"

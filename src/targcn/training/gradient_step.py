@@ -1,6 +1,7 @@
 """One step of the optimiser on a batch, in several parts where memory is short."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -31,6 +32,7 @@ class GradientStep:
     ) -> None:
         self.optimizer, self.device, self.processes = optimizer, device, processes
         self.batch_size, self.report_retry = settings.batch_size, report_retry
+        self.matmul_precision = settings.matmul_precision
         # A batch is computed in this many parts: the same gradients in less memory.
         self.num_parts = 1
         self.loss = self.loss_of_last = distributed_loss(model, processes)
@@ -48,9 +50,10 @@ class GradientStep:
         """Take the step; the loss of the batch."""
         while True:
             try:
-                if self.replay is not None and self._is_whole(batch):
-                    return self.replay(batch)
-                return self._take(batch)
+                with matmul_precision(self.matmul_precision):
+                    if self.replay is not None and self._is_whole(batch):
+                        return self.replay(batch)
+                    return self._take(batch)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 # Nor can one of several processes repeat what the others have done.
                 repeatable = not self.is_updating and self.processes.size == 1
@@ -84,3 +87,14 @@ class GradientStep:
 
     def _is_whole(self, batch: Batch) -> bool:
         return len(batch) * self.processes.size == self.batch_size
+
+
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """Matrix products of this precision inside the block, and as before after it."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

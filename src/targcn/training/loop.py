@@ -6,8 +6,7 @@ had not been: on the same device, with the same torch and number of threads, to 
 """
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -96,39 +95,35 @@ class Trainer:
         self.trace.cut_after(position.epoch)
         with stop_on_signal(patient=self.processes.size > 1) as stop_requested:
             while position.epoch < settings.epochs and not self._is_out_of_patience():
-                epoch_started = time.monotonic() - position.epoch_seconds
-                loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
                 self.model.train()
                 self.model.start_epoch(position.epoch)
-                with matmul_precision(settings.matmul_precision):
-                    for batch in self.batches.of_epoch(position.epoch, position.step):
-                        step = position.epoch * num_steps + position.step
-                        rate = learning_rate(settings, step, settings.epochs * num_steps)
-                        set_learning_rate(self.optimizer, rate)
-                        loss_sum += self.gradient_step(batch)
-                        position.step += 1
-                        self.progress.steps_taken += 1
-                        stopping, saving = self._agree_to_stop_or_save(stop_requested.is_set())
-                        if stopping or saving:
-                            position.loss_sum = self.processes.mean(float(loss_sum))
-                            position.epoch_seconds = time.monotonic() - epoch_started
-                            self._save_state()
-                        if stopping:
-                            raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
-                        if self.progress.is_due:
-                            mean = float(loss_sum) / position.step
-                            self.progress.report(
-                                position.epoch, position.step, mean, self.validation
-                            )
+                epoch_started = time.monotonic() - position.epoch_seconds
+                loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.device)
+                for batch in self.batches.of_epoch(position.epoch, position.step):
+                    step = position.epoch * num_steps + position.step
+                    rate = learning_rate(settings, step, settings.epochs * num_steps)
+                    set_learning_rate(self.optimizer, rate)
+                    loss_sum += self.gradient_step(batch)
+                    position.step += 1
+                    self.progress.steps_taken += 1
+                    stopping, saving = self._agree_to_stop_or_save(stop_requested.is_set())
+                    if stopping or saving:
+                        position.loss_sum = self.processes.mean(float(loss_sum))
+                        position.epoch_seconds = time.monotonic() - epoch_started
+                        self._save_state()
+                    if stopping:
+                        raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
+                    if self.progress.is_due:
+                        self._report_progress(float(loss_sum) / position.step)
                 loss = self.processes.mean(float(loss_sum)) / num_steps
                 seconds = time.monotonic() - epoch_started
                 position.epoch, position.step = position.epoch + 1, 0
                 position.loss_sum = position.epoch_seconds = 0.0
-                rate = len(self.batches) / seconds
+                speed = len(self.batches) / seconds
                 self.trace.write(
-                    position.epoch, loss=loss, seconds=seconds, queries_per_second=rate
+                    position.epoch, loss=loss, seconds=seconds, queries_per_second=speed
                 )
-                self.progress.report(position.epoch, 0, loss, self.validation)
+                self._report_progress(loss)
                 is_last = position.epoch == settings.epochs
                 if is_last or position.epoch % settings.validate_every == 0:
                     self._validate()
@@ -164,7 +159,7 @@ class Trainer:
             self.best_validation = self.validation
             self._write_result(self._record(finished=False))
         self._save_state()
-        self.progress.report(position.epoch, position.step, None, self.validation)
+        self._report_progress(loss=None)
 
     def _is_out_of_patience(self) -> bool:
         waited = self.position.epoch - self.position.best_epoch
@@ -214,22 +209,14 @@ class Trainer:
             if self.folder is not None:
                 write_state(self.folder, tensors, asdict(self.position))
 
+    def _report_progress(self, loss: float | None) -> None:
+        self.progress.report(self.position.epoch, self.position.step, loss, self.validation)
+
     def _seconds(self) -> float:
         return self.seconds_before + time.monotonic() - self.started
 
     def _trace_retry(self, num_parts: int) -> None:
         self.trace.write(self.position.epoch, out_of_memory=True, parts_per_step=num_parts)
-
-
-@contextmanager
-def matmul_precision(name: str) -> Iterator[None]:
-    """Matrix products of this precision inside the block, and as before after it."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(name)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
