@@ -22,7 +22,7 @@ from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
-from targcn.evaluation.report import Report, Setting, context_before
+from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import load_run
@@ -153,8 +153,7 @@ def compare(
     _check_choices(list(sources), filter, to, resamples, seed)
     # All sources are checked before the first is evaluated.
     dataset = _common_dataset(sources)
-    setting = Setting(split, context or context_before(split), ties)
-    evaluator = Evaluator(dataset, setting, choose_device(device))
+    evaluator = Evaluator(dataset, Setting.of(split, context, ties), choose_device(device))
     evaluated = []
     for number, (name, source) in enumerate(sources.items()):
         run = source if isinstance(source, Run) else load_run(source)
