@@ -57,9 +57,12 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
         "seeds were run, a figure is their mean ± their sample standard deviation. The paper's "
         "figures are shown only next to those measured with the same filter."
     )
-    no_plots = _why_no_plots()
-    if no_plots:
-        yield f"There are no plots here: {no_plots}."
+    with_plots = True
+    try:
+        require_picture(Path("plot.svg"))
+    except InputError as error:
+        with_plots = False
+        yield f"There are no plots here: {error}."
     summary = mrr_table(find_experiment(MAIN), results)
     if summary.rows:
         yield Heading("At a glance", "at-a-glance")
@@ -75,7 +78,7 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
                 yield f"{experiment.about[0].upper()}{experiment.about[1:]}."
                 yield Command(f"targcn reproduce {name} {option}")
                 yield from tables_of(experiment, data, results)
-                if not no_plots:
+                if with_plots:
                     yield from _plots(experiment, data, lines, folder)
             elif not is_quick(data):
                 missing.append(f"{experiment.title}, {data}: not measured")
@@ -100,14 +103,6 @@ def _file_table(results: Results) -> Table:
     ]
     labels = ("file", "seed", "commit", "device", "seconds", *(f"MRR, {one}" for one in FILTERS))
     return Table.of_text(labels, sorted(rows), f"Every result file: {describe(SETTING)}")
-
-
-def _why_no_plots() -> str:
-    try:
-        require_picture(Path("plot.svg"))
-    except InputError as error:
-        return str(error)
-    return ""
 
 
 def _plots(

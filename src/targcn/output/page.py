@@ -47,8 +47,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG file in the folder of the page."""
-
+    # An SVG file in the folder of the page.
     file: str
     caption: str
 
