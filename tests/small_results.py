@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from oracle import World
+from small_runs import WORLD as SMALL_WORLD
 from targcn.evaluation.filters import FILTERS
 from targcn.experiments.cells import Cell, cells_of
 from targcn.experiments.results import Result
 from targcn.experiments.spec import SETTINGS, Experiment, Row, find_experiment
 
-FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
-WORLD = World(9, 2, FACTS, cuts=(100, 120)).dataset
+WORLD = SMALL_WORLD.dataset
 SMALL = {
     "tntcomplex": {"dim": 4, "epochs": 4, "batch_size": 80},
     "targcn": {"dim": 8, "neighbors": 5, "window": 16, "epochs": 4, "batch_size": 80},

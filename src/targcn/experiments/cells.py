@@ -24,10 +24,8 @@ from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
 
 # The seed of the derived data sets, which are not the paper's own.
 DERIVING_SEED: Final = 0
-
 # A larger data set is downloaded only if it is asked for by name.
 MOST_FACTS_UNASKED: Final = 1_000_000
-
 QUICK_DATA: Final = "congress"
 # Quick runs keep one fact in so many, in every split.
 QUICK_STRIDE: Final = 20

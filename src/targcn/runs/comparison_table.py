@@ -96,9 +96,9 @@ def write_comparison(comparison: Comparison, path: Path | str) -> None:
     """Write the table of a comparison in the format of its file name."""
     path = Path(path)
     require_ending(path)
-    text = WRITERS[path.suffix.lower()](comparison_table(comparison))
+    text = WRITERS[path.suffix.lower()](comparison_table(comparison)).rstrip("\n") + "\n"
     with atomic_file(path) as draft:
-        draft.write_text(text.rstrip("\n") + "\n", encoding="utf-8", newline="")
+        draft.write_text(text, encoding="utf-8", newline="")
 
 
 def plot_comparison(comparison: Comparison, path: Path | str) -> None:
