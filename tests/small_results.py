@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from oracle import World
+from small_runs import WORLD as SMALL_WORLD
 from targcn.evaluation.filters import FILTERS
 from targcn.experiments.cells import Cell, cells_of
 from targcn.experiments.results import Result
 from targcn.experiments.spec import SETTINGS, Experiment, Row, find_experiment
 
-FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
-WORLD = World(9, 2, FACTS, cuts=(100, 120)).dataset
+WORLD = SMALL_WORLD.dataset
 SMALL = {
     "tntcomplex": {"dim": 4, "epochs": 4, "batch_size": 80},
     "targcn": {"dim": 8, "neighbors": 5, "window": 16, "epochs": 4, "batch_size": 80},
@@ -24,8 +23,8 @@ ABOVE_RAW = {"raw": 0.0, "static": 0.2, "time-aware": 0.1}
 def cell(model: str = "tntcomplex", seed: int = 0, **changes: Any) -> Cell:
     """A cell of a small model."""
     row = Row("a row", model, changes=SMALL.get(model, {}) | changes)
-    experiment = Experiment("one", "", "", ("congress",), rows=(row,))
-    [(_, cells)] = cells_of(experiment, "congress", seed + 1)
+    experiment = Experiment("one", "", "", ("small",), rows=(row,))
+    [(_, cells)] = cells_of(experiment, "small", seed + 1)
     return cells[seed]
 
 
@@ -67,7 +66,7 @@ def results_of(
     """Results of an experiment: the name of a row -> the raw MRR of each seed."""
     return {
         cell.key: result_of(cell, mrr)
-        for row, cells in cells_of(experiment, data, 3, quick=data.startswith("congress"))
+        for row, cells in cells_of(experiment, data, 3)
         for cell, mrr in zip(cells, reached.get(row.name, []), strict=False)
     }
 

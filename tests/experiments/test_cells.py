@@ -99,14 +99,14 @@ def test_a_derived_set_takes_the_recipes_of_its_origin() -> None:
 
 
 def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
-    ranges = cells_of(find_experiment("search-range"), "congress", 1, quick=True)
+    ranges = cells_of(find_experiment("search-range"), "congress", 1)
     assert [cells[0].recipe.settings.search_range for _, cells in ranges] == [
         15, 50, 100, 200, 300, None
     ]  # fmt: skip
-    sizes = cells_of(find_experiment("efficiency"), "congress", 1, quick=True)
+    sizes = cells_of(find_experiment("efficiency"), "congress", 1)
     assert [cells[0].recipe.settings.dim for _, cells in sizes] == [16, 24, 32, 48]
     for name in list_experiments():
-        for _, cells in cells_of(find_experiment(name), "congress", 1, quick=True):
+        for _, cells in cells_of(find_experiment(name), "congress", 1):
             for one in cells:
                 training = one.recipe.training
                 assert one.recipe.model in ("seen", "decayed-copy") or training.epochs == 1

@@ -67,7 +67,7 @@ def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path, model: str
     [(key, result)] = read_results(tmp_path).items()
     assert key == result.cell.key == one.key
     settings = SMALL[model] | {"patience": one.recipe.training.patience}
-    run = fit(replace(WORLD, name="congress"), model, device="cpu", **settings)
+    run = fit(replace(WORLD, name="small"), model, device="cpu", **settings)
     for setting in SETTINGS:
         split, context = setting.split, setting.context
         report = evaluate(run, split=split, context=context, device="cpu")
@@ -79,7 +79,7 @@ def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path, model: str
     assert result.trained["queries_per_epoch"] == 200
     assert result.peak_megabytes is None
     assert result.device.startswith("cpu")
-    assert f"1 of 1: {model} (default) on congress, seed 0" in lines[0]
+    assert f"1 of 1: {model} (default) on small, seed 0" in lines[0]
     assert result.settings == asdict(run.recipe.settings)
     assert result.training == asdict(run.recipe.training)
     assert list((tmp_path / UNFINISHED).iterdir()) == []

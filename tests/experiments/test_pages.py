@@ -143,8 +143,8 @@ def test_plots_have_a_line_for_what_was_measured_and_for_each_of_the_papers_filt
 ) -> None:
     experiment = find_experiment("efficiency")
     results = results_of(experiment, {"TARGCN, dim 100": [0.3], "TARGCN, dim 300": [0.4]})
-    lines = tables.lines_of(experiment, "icews14", results, 1, quick=False)
-    plotted = pages._lines_over_parameters(lines)
+    lines = tables.lines_of(experiment, "icews14", results, 1)
+    plotted = list(pages._lines_over_parameters(lines))
     assert {line.name: (line.dashed, len(line.points)) for line in plotted} == {
         "TARGCN, measured, static filter": (False, 2),
         "TARGCN, paper, static filter": (True, 4),
@@ -153,8 +153,8 @@ def test_plots_have_a_line_for_what_was_measured_and_for_each_of_the_papers_filt
     }
     assert plotted[0].points == [(7.6e6, 0.5), (7.6e6, pytest.approx(0.6))]
     assert plotted[2].points[0] == (928675, 0.582)
-    lines = tables.lines_of(find_experiment("search-range"), "icews14", results, 1, quick=False)
-    plotted = pages._lines_over_places(lines)
+    lines = tables.lines_of(find_experiment("search-range"), "icews14", results, 1)
+    plotted = list(pages._lines_over_places(lines))
     assert [line.name for line in plotted[:2]] == [
         "MRR, measured, static filter",
         "MRR, paper, static filter",

@@ -91,7 +91,7 @@ def in_first_format(result: Result) -> dict[str, Any]:
 
 def test_results_of_the_first_version_can_be_brought_up_to_date(tmp_path: Path) -> None:
     wanted = result_of(cell("targcn", decay=3), 0.4)
-    old = tmp_path / "congress" / "targcn-default-seed0-0123456789.json"
+    old = tmp_path / "small" / "targcn-default-seed0-0123456789.json"
     old.parent.mkdir()
     old.write_text(json.dumps(in_first_format(wanted)))
     with pytest.raises(InputError, match="is not the result of a cell"):

@@ -108,7 +108,7 @@ def wanted_mrrs() -> list[Any]:
 def test_what_was_measured_reaches_what_was_published(
     name: str, row: str, data: str, which: Any, wanted: float, slack: float, kept_results: Any
 ) -> None:
-    lines = lines_of(find_experiment(name), data, kept_results, 3, quick=False)
+    lines = lines_of(find_experiment(name), data, kept_results, 3)
     (line,) = (line for line in lines if line.row.name == row)
     if not line.results:
         pytest.skip("no result is kept")

@@ -215,7 +215,7 @@ def test_figures_of_other_publications_are_notes_under_their_filter() -> None:
 def test_a_quick_run_is_called_one() -> None:
     experiment = experiment_of(LEARNED)
     results = results_of(experiment, {"DistMult": [0.4]}, "congress")
-    tables = tables_of(experiment, "congress", results, quick=True)
+    tables = tables_of(experiment, "congress", results)
     assert [table.cells()[0][1] for table in tables] == [".600", ".500", ".400"]
     assert all("a quick run, whose figures mean nothing" in table.title for table in tables)
     # The same cell is another one where it is meant in earnest.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from targcn.output.page import Command, Heading, Items, Picture, page_to_html, page_to_markdown
+from targcn.output.page import Command, Heading, Items, Picture, render_page
 from targcn.output.tables import Table
 
 
@@ -17,11 +17,11 @@ def test_a_page_in_markdown_and_in_html(tmp_path: Path) -> None:
         Picture("a.svg", "a picture"),
         table,
     ]
-    assert page_to_markdown("Title", blocks) == (
+    markdown, page = render_page("Title", blocks, tmp_path)
+    assert markdown == (
         "# Title\n\n1 \\< 2\n\n## First\n\n```\n$ run it\n```\n\n- one\n- two\n\n"
         "![a picture](a.svg)\n\nA table:\n\n| run |\n|---|\n| one |\n"
     )
-    page = page_to_html("Title", blocks, tmp_path)
     for part in (
         "<h1>Title</h1>\n<p>1 &lt; 2</p>\n<nav>",
         '<li><a href="#first">First</a></li>',
@@ -35,4 +35,5 @@ def test_a_page_in_markdown_and_in_html(tmp_path: Path) -> None:
 
 
 def test_a_page_needs_no_heading(tmp_path: Path) -> None:
-    assert "<nav>" not in page_to_html("Title", ["words"], tmp_path)
+    _, page = render_page("Title", ["words"], tmp_path)
+    assert "<nav>" not in page

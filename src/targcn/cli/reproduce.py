@@ -66,7 +66,7 @@ def run_experiments(
         The folder of results; default: results/, and results-quick/ for a quick run.
     """
     from targcn.errors import InputError
-    from targcn.experiments.cells import cells_of, choose_data, num_seeds_of
+    from targcn.experiments.cells import cells_of, choose_data
     from targcn.experiments.execute import CellError, run_cells
     from targcn.experiments.results import read_results
     from targcn.experiments.spec import find_experiment, list_experiments
@@ -94,8 +94,7 @@ def run_experiments(
     for experiment in chosen:
         for name in choose_data(experiment, data, quick, show):
             shown.append((experiment, name))
-            num_seeds = seeds or num_seeds_of(experiment, quick)
-            for _, of_row in cells_of(experiment, name, num_seeds, quick):
+            for _, of_row in cells_of(experiment, name, seeds):
                 cells += of_row
     num_before = len(read_results(folder))
     began = time.monotonic()
@@ -108,7 +107,7 @@ def run_experiments(
     seconds = time.monotonic() - began
     found = read_results(folder)
     for experiment, name in shown:
-        for table in tables_of(experiment, name, found, seeds, quick):
+        for table in tables_of(experiment, name, found, seeds):
             show("")
             show(table, folded=False)
     num_more = len(found) - num_before

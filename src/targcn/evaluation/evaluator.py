@@ -1,8 +1,4 @@
-"""The one evaluator of every model: scores, ranks, metrics.
-
-It takes a data set and a setting once and then evaluates any number of models, ranking under the
-raw, static and time-aware filters side by side. It knows nothing about the kind of model.
-"""
+"""The one evaluator of every model: it takes a data set and a setting once, then any models."""
 
 from collections.abc import Mapping
 
@@ -31,11 +27,9 @@ class Evaluator:
         device: torch.device,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        if setting.split not in SPLITS:
-            known = ", ".join(SPLITS)
-            raise InputError(f"split {setting.split!r} is unknown; choose one of {known}")
-        if setting.ties not in TIES:
-            raise InputError(f"ties {setting.ties!r} is unknown; choose one of {', '.join(TIES)}")
+        for what, choices in (("split", SPLITS), ("ties", TIES)):
+            if (value := getattr(setting, what)) not in choices:
+                raise InputError(f"{what} {value!r} is unknown; choose one of {', '.join(choices)}")
         self.dataset, self.setting, self.device = dataset, setting, device
         self.processes = processes
         self.facts = dataset.splits[setting.split]
@@ -56,16 +50,10 @@ class Evaluator:
 
     def ranks(self, model: Model, progress: Progress | None = None) -> dict[Filter, Tensor]:
         """The ranks under every filter: of each fact's object, then of each fact's subject."""
-        model = model.to(self.device)
+        model, ties = model.to(self.device), self.setting.ties
         with self.processes.barrier():
             mine = rank_targets(
-                model,
-                self.queries,
-                self.targets,
-                self.graph,
-                self.known,
-                self.setting.ties,
-                progress,
+                model, self.queries, self.targets, self.graph, self.known, ties, progress
             )
         return {
             which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
@@ -73,11 +61,10 @@ class Evaluator:
 
     def summarize(self, ranks: Mapping[Filter, Tensor], name: str) -> Report:
         """The report of these ranks."""
-        num_facts = len(self.facts)
-        sides: dict[Side, slice] = {
-            "both": slice(None),
-            "object": slice(0, num_facts),
-            "subject": slice(num_facts, None),
+        sides: dict[Side, slice] = {"both": slice(2), "object": slice(1), "subject": slice(1, 2)}
+        by_side = {
+            which: {side: ranks[which].view(2, -1)[rows] for side, rows in sides.items()}
+            for which in FILTERS
         }
         relations = torch.from_numpy(self.facts.relations.astype("int64")).repeat(2)
         order, counts = relations.argsort(stable=True), torch.bincount(relations).tolist()
@@ -88,15 +75,12 @@ class Evaluator:
             setting=self.setting,
             num_queries=self.num_queries,
             metrics={
-                which: {side: compute_metrics(ranks[which][rows]) for side, rows in sides.items()}
-                for which in FILTERS
+                which: {side: compute_metrics(found) for side, found in of_sides.items()}
+                for which, of_sides in by_side.items()
             },
             mrr_interval={
-                which: {
-                    side: mrr_interval(ranks[which][rows].view(2 if side == "both" else 1, -1))
-                    for side, rows in sides.items()
-                }
-                for which in FILTERS
+                which: {side: mrr_interval(found) for side, found in of_sides.items()}
+                for which, of_sides in by_side.items()
             },
             by_relation={
                 self.dataset.relations.names[relation]: {

@@ -4,13 +4,14 @@
 knows nothing. They are different tasks: figures under different filters never share a column.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import look_up, sort_rows
 from targcn.graph.temporal_graph import TemporalGraph
@@ -20,7 +21,7 @@ FILTERS: Final[tuple[Filter, ...]] = ("raw", "static", "time-aware")
 
 
 @dataclass(frozen=True, eq=False)
-class KnownAnswers:
+class KnownAnswers(Columns):
     """Every known answer once, sorted by the query it answers; a look-up is two searches."""
 
     keys: Tensor
@@ -32,23 +33,23 @@ class KnownAnswers:
     @classmethod
     def of(cls, graph: TemporalGraph, which: Filter) -> "KnownAnswers":
         """Index the true answers among these facts."""
-        end_of_time = 0
-        if which == "time-aware":
-            end_of_time = int(graph.times.max()) + 1 if len(graph) else 1
-            largest = graph.num_entities * 2 * graph.num_relations * end_of_time
-            if largest >= 2**63:
-                raise OverflowError(f"{largest} different queries do not fit a 64-bit key")
-        known = cls(graph.offsets[:0], graph.subjects[:0], graph.num_relations, end_of_time)
+        end_of_time = graph.span if which == "time-aware" else 0
+        num_entities, num_relations = graph.num_entities, graph.num_relations
+        largest = num_entities * 2 * num_relations * end_of_time
+        if largest >= 2**63:
+            raise OverflowError(f"{largest} different queries do not fit a 64-bit key")
+        known = cls(graph.offsets[:0], graph.subjects[:0], num_relations, end_of_time)
         if which == "raw":
             return known
-        sizes = [graph.num_entities, 2 * graph.num_relations, max(end_of_time, 1)]
         times = graph.times if end_of_time else torch.zeros_like(graph.times)
-        columns = [graph.subjects, graph.relations, times, graph.objects]
-        subjects, relations, times, answers = sort_rows(columns, [*sizes, graph.num_entities])
+        subjects, relations, times, answers = sort_rows(
+            [graph.subjects, graph.relations, times, graph.objects],
+            [num_entities, 2 * num_relations, max(end_of_time, 1), num_entities],
+        )
         keys = known._keys(Queries(subjects, relations, times))
         first = torch.ones_like(keys, dtype=torch.bool)
         first[1:] = (keys[1:] != keys[:-1]) | (answers[1:] != answers[:-1])
-        return cls(keys[first], answers[first], graph.num_relations, end_of_time)
+        return replace(known, keys=keys[first], answers=answers[first])
 
     def _keys(self, queries: Queries) -> Tensor:
         keys = queries.subjects.long() * (2 * self.num_relations) + queries.relations
@@ -62,11 +63,6 @@ class KnownAnswers:
         """The known answers of a batch: the row of the query each belongs to, and the entity."""
         rows, positions = look_up(self.keys, self._keys(queries))
         return rows, self.answers[positions].long()
-
-    def to(self, device: torch.device | str) -> "KnownAnswers":
-        return KnownAnswers(
-            self.keys.to(device), self.answers.to(device), self.num_relations, self.end_of_time
-        )
 
 
 def known_answers(dataset: Dataset, device: torch.device | str) -> dict[Filter, KnownAnswers]:

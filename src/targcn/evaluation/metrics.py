@@ -1,7 +1,6 @@
 """The metrics: each is the mean over all queries of a number made from the target's rank.
 
-This is the one table of metrics. Reports, run cards, comparisons and experiments show whatever
-stands here, in this order.
+Reports, run cards, comparisons and experiments show whatever stands here, in this order.
 """
 
 from collections.abc import Callable

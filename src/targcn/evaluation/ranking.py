@@ -1,8 +1,4 @@
-"""Ranks from scores: how many entities stand above the target, and how ties count.
-
-The target's score is gathered from the same row as its rivals' scores. Known answers are filtered
-by subtracting them from the counts.
-"""
+"""Ranks from scores: how many entities stand above the target, and how ties count."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
@@ -18,9 +14,9 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
 Ties = Literal["optimistic", "mean", "pessimistic"]
-TIES: Final[tuple[Ties, ...]] = ("optimistic", "mean", "pessimistic")
 # The share of its equals that a target is ranked behind.
 SHARE_OF_TIES: Final[Mapping[Ties, float]] = {"optimistic": 0.0, "mean": 0.5, "pessimistic": 1.0}
+TIES: Final = tuple(SHARE_OF_TIES)
 # A larger batch of scores is hardly faster and needs more memory; a CPU's should fit its cache.
 MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 
@@ -74,9 +70,9 @@ def ranks_of(
 ) -> dict[Filter, Tensor]:
     """Ranks from counts: for each row, the entities above its target and level with it.
 
-    The target's score is gathered from the same row as its rivals' scores. Subtracting the counts
-    of known answers is the same as removing those answers, and needs no mask.
+    Subtracting the counts of known answers is the same as removing them, and needs no mask.
     """
+    # Gathered from the same row as its rivals' scores.
     own = scores.gather(1, targets[:, None])
     above, level = _count_rivals(scores, own)
     ranks = {}

@@ -1,7 +1,7 @@
 """What an evaluation is of, and what it found."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from targcn.evaluation.filters import FILTERS, Filter
@@ -24,17 +24,17 @@ class Setting:
     context: Context
     ties: Ties = "mean"
 
+    @classmethod
+    def of(cls, split: Split, context: Context | None, ties: Ties) -> "Setting":
+        """A setting whose context, unless it is chosen, is the splits before this one.
+
+        >>> Setting.of("test", None, "mean").context, Setting.of("valid", None, "mean").context
+        ('train+valid', 'train')
+        """
+        return cls(split, context or ("train+valid" if split == "test" else "train"), ties)
+
     def __str__(self) -> str:
         return f"{self.split} split, context {self.context}, {self.ties} rank on ties"
-
-
-def context_before(split: Split) -> Context:
-    """The context of a split unless another is chosen: the splits before it, but always train.
-
-    >>> context_before("test"), context_before("valid")
-    ('train+valid', 'train')
-    """
-    return "train+valid" if split == "test" else "train"
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,7 @@ class Report:
         content = {
             "dataset": self.dataset,
             "model": self.model,
-            "split": self.setting.split,
-            "context": self.setting.context,
-            "ties": self.setting.ties,
+            **asdict(self.setting),
             "num_queries": self.num_queries,
             "metrics": self.metrics,
             "mrr_interval_95": self.mrr_interval,
@@ -68,40 +66,25 @@ class Report:
 def report_table(report: Report) -> Table:
     """The metrics under every filter, of both directions together and of each."""
     mrr, *others = (Column(metric.key, metric.label, metric.format) for metric in METRICS)
+    interval = Column("interval", "±95%", ".3f")
+    columns = (Column("filter", "filter"), Column("side", "side"), mrr, interval, *others)
     rows: list[dict[str, Value]] = []
     for which, sides in report.metrics.items():
         for side, metrics in sides.items():
             low, high = report.mrr_interval[which][side]
-            which_or_blank = which if side == "both" else ""
-            rows.append(
-                {"filter": which_or_blank, "side": side, "interval": (high - low) / 2, **metrics}
-            )
-    return Table(
-        (
-            Column("filter", "filter"),
-            Column("side", "side"),
-            mrr,
-            Column("interval", "±95%", ".3f"),
-            *others,
-        ),
-        tuple(rows),
-        f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}",
-    )
+            name = which if side == "both" else ""
+            rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
+    title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
+    return Table(columns, tuple(rows), title)
 
 
 def relation_table(report: Report) -> Table:
     """The MRR of every relation under every filter, the most frequent relation first."""
-    by_frequency = sorted(
-        report.by_relation.items(), key=lambda item: -item[1]["raw"]["num_queries"]
-    )
-    rows: list[dict[str, Value]] = [
-        {
-            "relation": relation,
-            "num_queries": filters["raw"]["num_queries"],
-            **{which: filters[which]["mrr"] for which in FILTERS},
-        }
-        for relation, filters in by_frequency
-    ]
+    num_queries = {name: found["raw"]["num_queries"] for name, found in report.by_relation.items()}
+    rows: list[dict[str, Value]] = []
+    for name in sorted(num_queries, key=lambda name: -num_queries[name]):
+        mrrs = {str(which): found["mrr"] for which, found in report.by_relation[name].items()}
+        rows.append({"relation": name, "num_queries": num_queries[name], **mrrs})
     columns = (
         Column("relation", "relation"),
         Column("num_queries", "queries", ",.0f"),

@@ -24,10 +24,8 @@ from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
 
 # The seed of the derived data sets, which are not the paper's own.
 DERIVING_SEED: Final = 0
-
 # A larger data set is downloaded only if it is asked for by name.
 MOST_FACTS_UNASKED: Final = 1_000_000
-
 QUICK_DATA: Final = "congress"
 # Quick runs keep one fact in so many, in every split.
 QUICK_STRIDE: Final = 20
@@ -53,11 +51,7 @@ class Cell:
     seed: int
 
     def to_json(self) -> dict[str, Any]:
-        """The cell as plain data.
-
-        Only settings that differ from the defaults are listed, so that a setting that is added
-        later leaves the key as it is.
-        """
+        """The cell as plain data; a setting added later, at its default, leaves it as it is."""
         return {
             "data": self.data,
             "model": self.recipe.model,
@@ -70,10 +64,8 @@ class Cell:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Cell":
         """The cell that `to_json` described."""
-        recipe = make_recipe(
-            content["model"], content["recipe"], content["settings"], content["training"]
-        )
-        return cls(content["data"], recipe, content["seed"])
+        parts = (content[name] for name in ("model", "recipe", "settings", "training"))
+        return cls(content["data"], make_recipe(*parts), content["seed"])
 
     @cached_property
     def key(self) -> str:
@@ -91,15 +83,12 @@ class Cell:
 
     def require_same_meaning(self, content: Mapping[str, Any]) -> None:
         """Refuse settings that were recorded before a default changed, with a ValueError."""
-        for group, now in (
-            ("settings", asdict(self.recipe.settings)),
-            ("training", asdict(self.recipe.training)),
-        ):
+        for group in ("settings", "training"):
+            present = asdict(getattr(self.recipe, group))
             for name, value in content[group].items():
-                if now.get(name) != value:
-                    raise ValueError(
-                        f"it was run with {name} {value}, which is {now.get(name)} now"
-                    )
+                now = present.get(name)
+                if now != value:
+                    raise ValueError(f"it was run with {name} {value}, which is {now} now")
 
 
 def _changed(settings: Any) -> dict[str, Any]:
@@ -108,28 +97,34 @@ def _changed(settings: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(settings).items() if value != defaults[name]}
 
 
-def num_seeds_of(experiment: Experiment, quick: bool) -> int:
+def is_quick(data: str) -> bool:
+    """Whether this is a data set of quick runs; no other run uses it."""
+    return data.startswith(QUICK_DATA)
+
+
+def num_seeds_of(experiment: Experiment, data: str) -> int:
     """The number of seeds of an experiment, unless another one is asked for."""
-    return 1 if quick else experiment.seeds
+    return 1 if is_quick(data) else experiment.seeds
 
 
 def cells_of(
-    experiment: Experiment, data: str, num_seeds: int, quick: bool = False
+    experiment: Experiment, data: str, num_seeds: int | None = None
 ) -> list[tuple[Row, list[Cell]]]:
     """The cells of every row that has a model, one for each seed."""
-    return [(row, _cells(row, data, num_seeds, quick)) for row in experiment.rows if row.model]
+    num_seeds = num_seeds or num_seeds_of(experiment, data)
+    return [(row, _cells(row, data, num_seeds)) for row in experiment.rows if row.model]
 
 
-def _cells(row: Row, data: str, num_seeds: int, quick: bool) -> list[Cell]:
+def _cells(row: Row, data: str, num_seeds: int) -> list[Cell]:
     # All recipes exist for ICEWS14; quick runs make them smaller.
-    recipe = find_recipe(row.model, row.recipe, "icews14" if quick else data, row.changes)
-    learns = issubclass(find_model(row.model), Learner)
-    if quick and learns:
+    recipe = find_recipe(row.model, row.recipe, "icews14" if is_quick(data) else data, row.changes)
+    if not issubclass(find_model(row.model), Learner):
+        return [Cell(data, recipe, 0)]
+    if is_quick(data):
         values = asdict(recipe.settings) | asdict(recipe.training)
-        recipe = change(
-            recipe, {name: QUICK[name](values[name]) for name in values if name in QUICK}
-        )
-    return [Cell(data, recipe, seed) for seed in range(num_seeds if learns else 1)]
+        smaller = {name: make(values[name]) for name, make in QUICK.items() if name in values}
+        recipe = change(recipe, smaller)
+    return [Cell(data, recipe, seed) for seed in range(num_seeds)]
 
 
 def choose_data(
@@ -167,19 +162,12 @@ def choose_data(
     return names
 
 
-def is_quick(data: str) -> bool:
-    """Whether only quick runs use this data set."""
-    return data.startswith(QUICK_DATA)
-
-
 def open_data(name: str) -> Dataset:
     """A data set by name, or one derived from it; of the data for quick runs only a part."""
     origin, kind = origin_of(name)
     dataset = open_dataset(origin)
     if is_quick(origin):
-        splits = {
-            split: facts.where(np.arange(0, len(facts), QUICK_STRIDE))
-            for split, facts in dataset.splits.items()
-        }
-        dataset = replace(dataset, splits=splits)
+        whole = dataset.splits.items()
+        part = {name: facts.where(np.arange(0, len(facts), QUICK_STRIDE)) for name, facts in whole}
+        dataset = replace(dataset, splits=part)
     return DERIVED[kind](dataset, seed=DERIVING_SEED) if kind else dataset

@@ -65,7 +65,8 @@ class Attempt:
     def note_jobs(self, jobs: int) -> int:
         """Record how many processes share the machine; gives the most there ever were."""
         path = self._file(".jobs")
-        most = max(jobs, _num_claims(self.results))
+        # Cells of this folder that are being run now, by any process.
+        most = max(jobs, sum(map(_is_held, (self.results / UNFINISHED).glob("*.claim"))))
         with suppress(FileNotFoundError, ValueError):
             most = max(most, int(path.read_text()))
         with atomic_file(path) as draft:
@@ -103,11 +104,6 @@ class Attempt:
 
     def _file(self, ending: str) -> Path:
         return self.results / UNFINISHED / f"{self.cell.key}{ending}"
-
-
-def _num_claims(results: Path) -> int:
-    """How many cells of a folder are being run now, by any process."""
-    return sum(map(_is_held, (results / UNFINISHED).glob("*.claim")))
 
 
 def _is_held(claim: Path) -> bool:

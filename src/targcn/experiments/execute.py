@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -26,21 +26,22 @@ from targcn import __version__
 from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
-from targcn.evaluation.filters import FILTERS
-from targcn.evaluation.report import Report, Setting
+from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell, open_data
 from targcn.experiments.claims import Attempt
 from targcn.experiments.results import Figures, Result, read_results
 from targcn.experiments.spec import SETTINGS
-from targcn.facts.dataset import Dataset
 from targcn.models.registry import find_model
 from targcn.runs.run import Run
 from targcn.runs.store import TRACE
 from targcn.training.fit import fit
 from targcn.training.progress import ProgressCallback
 
+# One for every setting; all cells of a data set share them.
 Evaluators = dict[Setting, Evaluator]
 Log = Callable[[str], None]
+STOPPED: Final = "stopped"
+ENDED_EARLY: Final = "a process ended early"
 
 
 class CellError(InputError):
@@ -59,13 +60,15 @@ def run_cells(
     distinct = list({cell.key: cell for cell in cells}.values())
     for cell in distinct:
         Attempt(cell, results).forget_failure()
-    ended_early = False
+    outcome = ""
     try:
         if jobs > 1:
             # Models that read the context leave room on a GPU and run well side by side; an
             # embedding model fills a GPU alone.
             distinct.sort(key=lambda cell: not find_model(cell.recipe.model).reads_context)
-            ended_early = _run_in_processes(distinct, results, device, jobs, log)
+            outcome = _run_in_processes(distinct, results, device, jobs, log)
+            if outcome == STOPPED:
+                raise KeyboardInterrupt
         else:
             _run_in_this_process(distinct, results, device, 1, progress, log)
     except KeyboardInterrupt:
@@ -73,7 +76,7 @@ def run_cells(
         raise
     failed = [cell.name for cell in distinct if Attempt(cell, results).has_failed]
     problems = [f"{', '.join(failed)} failed"] if failed else []
-    problems += ["a process ended early"] if ended_early else []
+    problems += [outcome] if outcome else []
     if problems:
         raise CellError(f"{' and '.join(problems)}; the same command tries again")
 
@@ -109,7 +112,8 @@ def _run_in_this_process(
             attempt.note_jobs(jobs)
             try:
                 if not evaluators or evaluators[SETTINGS[0]].dataset.name != cell.data:
-                    evaluators = make_evaluators(open_data(cell.data), where)
+                    dataset = open_data(cell.data)
+                    evaluators = {one: Evaluator(dataset, one, where) for one in SETTINGS}
                 result = run_cell(cell, evaluators, attempt.folder, progress)
             except (InputError, RuntimeError, MemoryError) as error:
                 reason = _reason_of_failure(error, jobs)
@@ -132,17 +136,13 @@ def _reason_of_failure(error: Exception, jobs: int) -> str:
     raise error
 
 
-def make_evaluators(dataset: Dataset, device: torch.device) -> Evaluators:
-    """The evaluators of all settings, which all cells of a data set share."""
-    return {setting: Evaluator(dataset, setting, device) for setting in SETTINGS}
-
-
 def run_cell(
     cell: Cell, evaluators: Evaluators, folder: Path, progress: ProgressCallback | None = None
 ) -> Result:
     """Train a cell in a run folder, or go on with it there, and evaluate it in every setting."""
     dataset, device = evaluators[SETTINGS[0]].dataset, evaluators[SETTINGS[0]].device
-    if device.type == "cuda":
+    on_gpu = device.type == "cuda"
+    if on_gpu:
         # The recorded step of the cell before is in a reference cycle and holds GPU memory.
         gc.collect()
         torch.cuda.reset_peak_memory_stats(device)
@@ -158,7 +158,6 @@ def run_cell(
         progress=progress,
         restarted=folder.exists(),
     )
-    on_gpu = device.type == "cuda"
     return Result(
         cell=cell,
         figures=_evaluate(run, evaluators),
@@ -186,45 +185,34 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
     for setting, evaluator in evaluators.items():
         if relevant(setting) not in reports:
             reports[relevant(setting)] = evaluator.evaluate(run.model, run.recipe.model)
-    return {setting: _figures(reports[relevant(setting)]) for setting in evaluators}
-
-
-def _figures(report: Report) -> Figures:
     return {
-        which: {key: round(value, 5) for key, value in report.metrics[which]["both"].items()}
-        for which in FILTERS
+        setting: {
+            which: {key: round(value, 5) for key, value in sides["both"].items()}
+            for which, sides in reports[relevant(setting)].metrics.items()
+        }
+        for setting in evaluators
     }
 
 
 def _run_in_processes(
     cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log
-) -> bool:
-    """Run cells in several processes; whether one of them ended early."""
-    if not torch.cuda.is_available():
-        # With a GPU this process would take some of its memory by checking.
-        choose_device(device)
-    stopped, ended_early = _start_workers(cells, results, device, jobs, log)
-    if stopped:
-        raise KeyboardInterrupt
-    return ended_early
+) -> str:
+    """Run cells in several processes; STOPPED, ENDED_EARLY or, if all went well, nothing.
 
-
-def _start_workers(
-    cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log
-) -> tuple[bool, bool]:
-    """Whether the workers were stopped, and whether one of them ended early.
-
-    Neither is raised as an exception here: its traceback would keep the queue alive until the
-    program exits, and the queue would be reported as leaked.
+    It is not raised as an exception: the traceback would keep the queue alive until the program
+    exits, and the queue would be reported as leaked.
     """
     from multiprocessing import get_context
     from queue import Empty
 
+    if not torch.cuda.is_available():
+        # With a GPU this process would take some of its memory by checking.
+        choose_device(device)
     spawn = get_context("spawn")
     messages, stop = spawn.Queue(), spawn.Event()
     arguments = (cells, results, device, jobs, messages, stop)
     workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
-    started = stopped = False
+    started = False
     while True:
         try:
             if not started:
@@ -236,10 +224,11 @@ def _start_workers(
             while any(worker.is_alive() for worker in workers) or not messages.empty():
                 with suppress(Empty):
                     log(messages.get(timeout=0.2))
-            return stopped, any(worker.exitcode for worker in workers)
+            if stop.is_set():
+                return STOPPED
+            return ENDED_EARLY if any(worker.exitcode for worker in workers) else ""
         except KeyboardInterrupt:
             # Workers save their state; a second interrupt stops them at once.
-            stopped = True
             stop.set()
             for worker in workers:
                 if worker.is_alive() and worker.pid is not None:
@@ -275,7 +264,7 @@ def _work(
             raise KeyboardInterrupt
         _run_in_this_process(cells, results, device, jobs, log=messages.put)
     except InputError as error:
-        messages.put(f"a process ended early: {error}")
+        messages.put(f"{ENDED_EARLY}: {error}")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -285,8 +274,7 @@ def _stop_with_parent() -> None:
     """Interrupt this process when its parent has ended."""
     from multiprocessing import parent_process
 
-    parent = parent_process()
-    if parent is not None:
+    if parent := parent_process():
         parent.join()
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -9,7 +9,7 @@ from typing import Final
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import PAPER_METRICS
-from targcn.experiments.cells import choose_data, is_quick, num_seeds_of
+from targcn.experiments.cells import choose_data, is_quick
 from targcn.experiments.results import require_results
 from targcn.experiments.spec import SETTINGS, Experiment, find_experiment, list_experiments
 from targcn.experiments.tables import (
@@ -22,15 +22,7 @@ from targcn.experiments.tables import (
     title_of,
 )
 from targcn.files import atomic_folder, require_absent
-from targcn.output.page import (
-    Block,
-    Command,
-    Heading,
-    Items,
-    Picture,
-    page_to_html,
-    page_to_markdown,
-)
+from targcn.output.page import Block, Command, Heading, Items, Picture, render_page
 from targcn.output.plots import Line as PlottedLine
 from targcn.output.plots import Mark, plot_lines, plot_marks, require_picture
 from targcn.output.tables import Table
@@ -48,9 +40,9 @@ def write_report(results_folder: Path, out: Path) -> None:
     require_absent(out)
     results = require_results(results_folder)
     with atomic_folder(out) as draft:
-        blocks = list(_blocks(results, draft))
-        (draft / "report.md").write_text(page_to_markdown(TITLE, blocks), encoding="utf-8")
-        (draft / "index.html").write_text(page_to_html(TITLE, blocks, draft), encoding="utf-8")
+        markdown, html = render_page(TITLE, list(_blocks(results, draft)), draft)
+        (draft / "report.md").write_text(markdown, encoding="utf-8")
+        (draft / "index.html").write_text(html, encoding="utf-8")
 
 
 def _blocks(results: Results, folder: Path) -> Iterator[Block]:
@@ -65,9 +57,12 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
         "seeds were run, a figure is their mean ± their sample standard deviation. The paper's "
         "figures are shown only next to those measured with the same filter."
     )
-    no_plots = _why_no_plots()
-    if no_plots:
-        yield f"There are no plots here: {no_plots}."
+    with_plots = True
+    try:
+        require_picture(Path("plot.svg"))
+    except InputError as error:
+        with_plots = False
+        yield f"There are no plots here: {error}."
     summary = mrr_table(find_experiment(MAIN), results)
     if summary.rows:
         yield Heading("At a glance", "at-a-glance")
@@ -76,16 +71,16 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
     for name in list_experiments():
         experiment = find_experiment(name)
         for data in [*experiment.data, *choose_data(experiment, quick=True)]:
-            quick = is_quick(data)
-            lines = lines_of(experiment, data, results, num_seeds_of(experiment, quick), quick)
+            lines = lines_of(experiment, data, results)
             if any(line.results for line in lines):
+                option = "--quick" if is_quick(data) else f"--data {data}"
                 yield Heading(f"{experiment.title}: {data}", f"{name}-{data}")
                 yield f"{experiment.about[0].upper()}{experiment.about[1:]}."
-                yield Command(f"targcn reproduce {name} {'--quick' if quick else f'--data {data}'}")
-                yield from tables_of(experiment, data, results, quick=quick)
-                if not no_plots:
+                yield Command(f"targcn reproduce {name} {option}")
+                yield from tables_of(experiment, data, results)
+                if with_plots:
                     yield from _plots(experiment, data, lines, folder)
-            elif not quick:
+            elif not is_quick(data):
                 missing.append(f"{experiment.title}, {data}: not measured")
     if missing:
         yield Heading("Not measured", "not-measured")
@@ -110,23 +105,15 @@ def _file_table(results: Results) -> Table:
     return Table.of_text(labels, sorted(rows), f"Every result file: {describe(SETTING)}")
 
 
-def _why_no_plots() -> str:
-    try:
-        require_picture(Path("plot.svg"))
-    except InputError as error:
-        return str(error)
-    return ""
-
-
 def _plots(
     experiment: Experiment, data: str, lines: Sequence[Line], folder: Path
 ) -> Iterator[Picture]:
     path = folder / f"{experiment.name}-{data}.svg"
-    about, setting = title_of(experiment, data, is_quick(data)), SPLIT_AND_CONTEXT
+    about, setting = title_of(experiment, data), SPLIT_AND_CONTEXT
     if experiment.plot:
         has_places = all(line.row.place is not None for line in lines)
         plot_lines(
-            _lines_over_places(lines) if has_places else _lines_over_parameters(lines),
+            list(_lines_over_places(lines) if has_places else _lines_over_parameters(lines)),
             path,
             f"{about}\n{setting}",
             experiment.plot,
@@ -136,32 +123,27 @@ def _plots(
         yield Picture(path.name, f"{about}: {setting}, over {experiment.plot}")
     elif experiment.name == MAIN:
         setting += ", time-aware filter"
-        plot_marks(_marks(lines), path, f"{about}\n{setting}", "MRR, time-aware filter")
+        plot_marks(list(_marks(lines)), path, f"{about}\n{setting}", "MRR, time-aware filter")
         yield Picture(path.name, f"{about}: {setting}, over parameters")
 
 
-def _lines_over_places(lines: Sequence[Line]) -> list[PlottedLine]:
+def _lines_over_places(lines: Sequence[Line]) -> Iterator[PlottedLine]:
     """Every metric of all rows, over their places."""
-    plotted = []
     for number, metric in enumerate(PAPER_METRICS):
-        plotted += _measured_and_printed(metric.label, lines, color=number, metric=number)
-    return plotted
+        yield from _measured_and_printed(metric.label, lines, color=number, metric=number)
 
 
-def _lines_over_parameters(lines: Sequence[Line]) -> list[PlottedLine]:
+def _lines_over_parameters(lines: Sequence[Line]) -> Iterator[PlottedLine]:
     """The MRR over the number of parameters, a line for all rows of one system."""
-    plotted = []
     groups = groupby(lines, key=lambda line: line.row.name.partition(",")[0])
     for color, (name, group) in enumerate(groups):
-        plotted += _measured_and_printed(name, list(group), color, metric=0)
-    return plotted
+        yield from _measured_and_printed(name, list(group), color, metric=0)
 
 
 def _measured_and_printed(
     name: str, lines: Sequence[Line], color: int, metric: int
-) -> list[PlottedLine]:
+) -> Iterator[PlottedLine]:
     """One line for what was measured, and one for each filter of the paper's figures."""
-    plotted = []
     key = PAPER_METRICS[metric].key
     points = [
         (_place(line, line.results[0].parameters), mean(line.measured(SETTING, "static", key)))
@@ -169,9 +151,7 @@ def _measured_and_printed(
         if line.results
     ]
     if points:
-        plotted.append(
-            PlottedLine(f"{name}, measured, static filter", sorted(points), color, False)
-        )
+        yield PlottedLine(f"{name}, measured, static filter", sorted(points), color, False)
     for which in FILTERS:
         points = [
             (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
@@ -179,9 +159,7 @@ def _measured_and_printed(
             if len(line.printed(SETTING, which)) > metric
         ]
         if points:
-            label = f"{name}, paper, {which} filter"
-            plotted.append(PlottedLine(label, sorted(points), color, True))
-    return plotted
+            yield PlottedLine(f"{name}, paper, {which} filter", sorted(points), color, True)
 
 
 def _place(line: Line, num_parameters: int | None) -> float:
@@ -190,14 +168,10 @@ def _place(line: Line, num_parameters: int | None) -> float:
     return float(place)
 
 
-def _marks(lines: Sequence[Line]) -> list[Mark]:
-    marks = []
+def _marks(lines: Sequence[Line]) -> Iterator[Mark]:
     for line in lines:
         if line.results:
             values = line.measured(SETTING, "time-aware", "mrr")
             middle, reach = mean(values), stdev(values) if len(values) > 1 else 0.0
             num_parameters = line.results[0].parameters
-            marks.append(
-                Mark(line.row.name, num_parameters, middle, middle - reach, middle + reach)
-            )
-    return marks
+            yield Mark(line.row.name, num_parameters, middle, middle - reach, middle + reach)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +58,10 @@ class Result:
             Setting(one["split"], one["context"], one["ties"]): one["metrics"]
             for one in content["figures"]
         }
-        for setting in SETTINGS:
+        for setting, which, metric in product(SETTINGS, FILTERS, PAPER_METRICS):
             if setting not in figures:
                 raise ValueError(f"it was not evaluated on the {setting}")
-            for which in FILTERS:
-                for metric in PAPER_METRICS:
-                    float(figures[setting][which][metric.key])
+            float(figures[setting][which][metric.key])
         return cls(**{**content, "cell": cell, "figures": figures})
 
     def write(self, folder: Path) -> None:

@@ -1,7 +1,6 @@
 """The paper's experiments as TOML files, and the published figures to compare with.
 
-An experiment has rows; a row is a model with a recipe and some changes to it. What a file says is
-all there is about an experiment.
+An experiment has rows; a row is a model with a recipe and some changes to it.
 """
 
 import tomllib
@@ -25,62 +24,6 @@ SETTINGS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of an experiment's tables."""
-
-    name: str
-    model: str = ""
-    """The model to train; a row without one only has published figures."""
-
-    recipe: str = "default"
-    """The recipe to train it with."""
-
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that differ from the recipe."""
-
-    place: float | None = None
-    """The position on the axis of the plot; by default the number of parameters."""
-
-    paper: Mapping[str, Any] = field(default_factory=dict)
-    """What the TARGCN paper prints, by data set: figures of "test" and "valid" with their "filter",
-    "parameters", "seconds" per epoch, "megabytes" of GPU memory."""
-
-    published: Mapping[str, Any] = field(default_factory=dict)
-    """What another publication prints, by data set: figures of "test", "filter" and "source"."""
-
-    note: str = ""
-    """What a reader must know about this row."""
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """The content of an experiment's file."""
-
-    name: str
-    title: str
-    about: str
-    data: tuple[str, ...]
-    """Data sets; NAME-unseen and NAME-irregular are derived from NAME (see `data derive`)."""
-
-    seeds: int = 1
-    """The number of seeds that figures are averaged over."""
-
-    filters: tuple[Filter, ...] = ("static", "time-aware", "raw")
-    """The filters that tables are shown for."""
-
-    shown: tuple[Setting, ...] = SETTINGS[:1]
-    """The settings that tables are shown for."""
-
-    costs: bool = False
-    """Whether there is a table of parameters, seconds and memory too."""
-
-    plot: str = ""
-    """The label of the axis that figures are plotted over; no plot without one."""
-
-    rows: tuple[Row, ...] = ()
-
-
 # In the order of the paper.
 ORDER: Final = [
     "main",
@@ -94,6 +37,48 @@ ORDER: Final = [
     "own-fact",
     "context",
 ]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of an experiment's tables."""
+
+    name: str
+    # The model to train; a row without one only has published figures.
+    model: str = ""
+    recipe: str = "default"
+    # Settings that differ from the recipe.
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    # The position on the axis of the plot; by default the number of parameters.
+    place: float | None = None
+    # What the TARGCN paper prints, by data set: figures of "test" and "valid" with their "filter",
+    # "parameters", "seconds" per epoch, "megabytes" of GPU memory.
+    paper: Mapping[str, Any] = field(default_factory=dict)
+    # What another publication prints, by data set: figures of "test", "filter" and "source".
+    published: Mapping[str, Any] = field(default_factory=dict)
+    # What a reader must know about this row.
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The content of an experiment's file."""
+
+    name: str
+    title: str
+    about: str
+    # NAME-unseen and NAME-irregular are derived from NAME (see `data derive`).
+    data: tuple[str, ...]
+    # The number of seeds that figures are averaged over.
+    seeds: int = 1
+    # The filters and the settings that tables are shown for.
+    filters: tuple[Filter, ...] = ("static", "time-aware", "raw")
+    shown: tuple[Setting, ...] = SETTINGS[:1]
+    # Whether there is a table of parameters, seconds and memory too.
+    costs: bool = False
+    # The label of the axis that figures are plotted over; no plot without one.
+    plot: str = ""
+    rows: tuple[Row, ...] = ()
 
 
 def list_experiments() -> list[str]:
@@ -120,9 +105,6 @@ def find_experiment(name: str) -> Experiment:
         build(Row, {"name": row_name} | row, f"{path.name}: {row_name}")
         for row_name, row in content.pop("rows").items()
     )
-    if "shown" in content:
-        shown = tuple(build(Setting, one, f"{path.name}: shown") for one in content.pop("shown"))
-    else:
-        shown = SETTINGS[:1]
+    shown = tuple(build(Setting, one, f"{path.name}: shown") for one in content.pop("shown", ()))
     experiment = build(Experiment, content | {"name": name}, path.name)
-    return replace(experiment, shown=shown, rows=rows)
+    return replace(experiment, shown=shown or SETTINGS[:1], rows=rows)

@@ -1,8 +1,4 @@
-"""Results as tables: measured figures, and published ones that have the same filter.
-
-Every table names the split, the context and the filter of its figures. Tables can be filled into
-texts that have a place for them.
-"""
+"""Results as tables, to be shown or filled into texts; published figures under their own filter."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -60,16 +56,16 @@ class Line:
         return figures if self.paper.get("filter") == which else ()
 
 
-def title_of(experiment: Experiment, data: str, quick: bool) -> str:
-    warning = " (a quick run, whose figures mean nothing)" if quick else ""
+def title_of(experiment: Experiment, data: str) -> str:
+    warning = " (a quick run, whose figures mean nothing)" if is_quick(data) else ""
     return f"{experiment.title}, {data}{warning}"
 
 
 def lines_of(
-    experiment: Experiment, data: str, results: Results, num_seeds: int, quick: bool
+    experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
 ) -> list[Line]:
     """The rows of an experiment on a data set, each with the results of its finished cells."""
-    cells = {row.name: found for row, found in cells_of(experiment, data, num_seeds, quick)}
+    cells = {row.name: found for row, found in cells_of(experiment, data, num_seeds)}
     lines = []
     for row in experiment.rows:
         wanted = cells.get(row.name, [])
@@ -80,16 +76,12 @@ def lines_of(
 
 
 def tables_of(
-    experiment: Experiment,
-    data: str,
-    results: Results,
-    num_seeds: int | None = None,
-    quick: bool = False,
+    experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
 ) -> list[Table]:
     """The tables of an experiment on a data set: one for each setting and filter, and costs."""
-    num_seeds = num_seeds or num_seeds_of(experiment, quick)
-    lines = lines_of(experiment, data, results, num_seeds, quick)
-    about = title_of(experiment, data, quick)
+    num_seeds = num_seeds or num_seeds_of(experiment, data)
+    lines = lines_of(experiment, data, results, num_seeds)
+    about = title_of(experiment, data)
     tables = [
         _figure_table(about, lines, setting, which, num_seeds)
         for setting in experiment.shown
@@ -113,13 +105,15 @@ def _figure_table(
         printed = [_joined(line.printed(setting, which))] if num_printed else []
         rows.append((line.row.name, *cells, *printed))
     notes = [f"paper: {'/'.join(labels[:num_printed])} as it prints them"] if num_printed else []
-    notes += _published_notes(shown, setting, which)
-    return Table.of_text(
-        ("run", *labels, *(["paper"] if num_printed else [])),
-        rows,
-        f"{about}: {describe(setting, which)}, {_over(num_seeds)}",
-        notes + _line_notes(shown),
-    )
+    notes += [
+        f"{line.row.name}: {line.published['source']} prints {_joined(line.published['test'])}"
+        for line in shown
+        if (setting.split, which) == ("test", line.published.get("filter"))
+    ]
+    notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
+    heads = ("run", *labels, *(["paper"] if num_printed else []))
+    title = f"{about}: {describe(setting, which)}, {_over(num_seeds)}"
+    return Table.of_text(heads, rows, title, *notes)
 
 
 def describe(setting: Setting, which: Filter | None = None) -> str:
@@ -128,20 +122,14 @@ def describe(setting: Setting, which: Filter | None = None) -> str:
     >>> describe(Setting("valid", "train"), "raw")
     'valid split, context train, raw filter, mean rank on ties, both directions'
     """
-    filtered = f"{which} filter, " if which else ""
-    return (
-        f"{setting.split} split, context {setting.context}, {filtered}{setting.ties} rank on ties, "
-        "both directions"
-    )
+    context = f"{setting.context}, {which} filter" if which else setting.context
+    return f"{setting.split} split, context {context}, {setting.ties} rank on ties, both directions"
 
 
 def mrr_table(experiment: Experiment, results: Results) -> Table:
     """The MRR of every row on every data set that has results, under two filters."""
     setting, num_seeds = experiment.shown[0], experiment.seeds
-    by_data = {
-        data: lines_of(experiment, data, results, num_seeds, quick=False)
-        for data in experiment.data
-    }
+    by_data = {data: lines_of(experiment, data, results) for data in experiment.data}
     measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
     filters: tuple[Filter, ...] = ("static", "time-aware")
     columns = [(data, which) for data in measured for which in filters]
@@ -156,14 +144,13 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
         shown.append(row)
     notes = [f"{data}: {note}" for data, found in measured.items() for note in _seed_notes(found)]
     notes += _row_notes(shown)
-    if left_out:
-        notes.append(f"{'; '.join(left_out)}: left out, without a figure under these filters")
+    notes += _by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
     return Table.of_text(
         ("run", *(f"{data}, {which}" for data, which in columns)),
         rows,
         f"{experiment.title}: MRR, {describe(setting)}, {_over(num_seeds)}; in brackets what the "
         "paper prints, under the filter of that figure",
-        notes,
+        *notes,
     )
 
 
@@ -191,11 +178,13 @@ def _cost_table(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
     labels = ("run", *COSTS, *(PRINTED_COSTS[name] for name in given))
     trained = [line for line in shown if any(result.trained for result in line.results)]
     shared = [line.row.name for line in trained if not _timed(line)]
-    notes = [f"{'; '.join(shared)}: shared the machine, so no times"] if shared else []
     partly = [line.row.name for line in trained if 0 < len(_timed(line)) < len(line.results)]
-    if partly:
-        notes.append(f"{'; '.join(partly)}: times of the seeds that did not share the machine")
-    return Table.of_text(labels, rows, f"{about}: what it cost, {over}", notes + _line_notes(shown))
+    notes = _by_note(
+        dict.fromkeys(shared, "shared the machine, so no times")
+        | dict.fromkeys(partly, "times of the seeds that did not share the machine")
+    )
+    notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
+    return Table.of_text(labels, rows, f"{about}: what it cost, {over}", *notes)
 
 
 def _cost_cells(line: Line) -> list[str]:
@@ -220,10 +209,6 @@ def _blank_cells(line: Line, num_cells: int) -> list[str]:
     return ["not run" if line.row.model else "", *[""] * (num_cells - 1)]
 
 
-def _line_notes(lines: Sequence[Line]) -> list[str]:
-    return _seed_notes(lines) + _row_notes([line.row for line in lines])
-
-
 def _seed_notes(lines: Sequence[Line]) -> list[str]:
     """Which lines lack seeds; without names if all do that should have several."""
     several = [line for line in lines if line.results and line.num_wanted > 1]
@@ -232,32 +217,22 @@ def _seed_notes(lines: Sequence[Line]) -> list[str]:
         for line in several
         if len(line.results) < line.num_wanted
     }
-    return [
-        note if len(names) == len(several) else f"{'; '.join(names)}: {note}"
-        for note, names in _names_by_note(lacking).items()
-    ]
+    return _by_note(lacking, num_all=len(several))
 
 
 def _row_notes(rows: Sequence[Row]) -> list[str]:
-    notes = _names_by_note({row.name: row.note for row in rows if row.note})
-    return [f"{'; '.join(names)}: {note}" for note, names in notes.items()]
+    return _by_note({row.name: row.note for row in rows if row.note})
 
 
-def _published_notes(lines: Sequence[Line], setting: Setting, which: Filter) -> list[str]:
-    """What other publications print, if it was measured on this split with this filter."""
-    return [
-        f"{line.row.name}: {line.published['source']} prints {_joined(line.published['test'])}"
-        for line in lines
-        if (setting.split, which) == ("test", line.published.get("filter"))
-    ]
-
-
-def _names_by_note(notes: Mapping[str, str]) -> dict[str, list[str]]:
-    """Notes by name -> the names that have the same note."""
+def _by_note(notes: Mapping[str, str], num_all: int | None = None) -> list[str]:
+    """Every note once, after the names that have it; without names if all have it."""
     names: dict[str, list[str]] = {}
     for name, note in notes.items():
         names.setdefault(note, []).append(name)
-    return names
+    return [
+        note if len(those) == num_all else f"{'; '.join(those)}: {note}"
+        for note, those in names.items()
+    ]
 
 
 def _mean(values: Sequence[float]) -> str:
@@ -290,19 +265,13 @@ def fill(text: str, results: Results) -> str:
     for line in lines:
         filled.append(line)
         if place := PLACE.fullmatch(line):
-            for skipped in lines:
-                if skipped == END_OF_PLACE:
-                    break
-                if PLACE.fullmatch(skipped):
-                    raise _missing_end(line)
-            else:
-                raise _missing_end(line)
+            end = next((one for one in lines if one == END_OF_PLACE or PLACE.fullmatch(one)), None)
+            if end != END_OF_PLACE:
+                raise InputError(
+                    f"nothing ends the table of {line!r}; add a line {END_OF_PLACE!r} below it"
+                )
             filled += ["", to_markdown(_table_for(place[1].split(), results)), "", END_OF_PLACE]
     return "\n".join(filled)
-
-
-def _missing_end(line: str) -> InputError:
-    return InputError(f"nothing ends the table of {line!r}; add a line {END_OF_PLACE!r} below it")
 
 
 def _table_for(words: Sequence[str], results: Results) -> Table:
@@ -322,9 +291,8 @@ def _table_for(words: Sequence[str], results: Results) -> Table:
     setting = (settings | {"valid": SETTINGS[-1]}).get(rest[0] if rest else "0")
     if setting is None:
         raise InputError(f"table {wanted!r}: the settings are {', '.join(settings)} and valid")
-    tables = {
-        one: replace(experiment, shown=(setting,), filters=(one,), costs=False) for one in FILTERS
-    } | {"costs": replace(experiment, shown=(), costs=True)}
-    if which not in tables:
+    filters = tuple(one for one in FILTERS if one == which)
+    if not filters and which != "costs":
         raise InputError(f"table {wanted!r}: the filters are {', '.join(FILTERS)}, or costs")
-    return tables_of(tables[which], data, results, quick=is_quick(data))[0]
+    alone = replace(experiment, shown=(setting,), filters=filters, costs=not filters)
+    return tables_of(alone, data, results)[0]

@@ -7,8 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from targcn.output.markdown import markdown_text
-from targcn.output.tables import Table, to_html, to_markdown
+from targcn.output.tables import Table, markdown_text, to_html, to_markdown
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ink: #222; --page: #fff; --rule: #ccc; --link: #0b62a0; }
@@ -48,8 +47,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG file in the folder of the page."""
-
+    # An SVG file in the folder of the page.
     file: str
     caption: str
 
@@ -58,33 +56,20 @@ class Picture:
 Block = str | Heading | Command | Items | Picture | Table
 
 
-def page_to_markdown(title: str, blocks: Sequence[Block]) -> str:
-    return "\n\n".join([f"# {markdown_text(title)}", *map(_block_to_markdown, blocks)]) + "\n"
+def render_page(title: str, blocks: Sequence[Block], folder: Path) -> tuple[str, str]:
+    """The page in Markdown, and in HTML that needs no other file.
 
-
-def _block_to_markdown(block: Block) -> str:
-    match block:
-        case Heading():
-            return f"## {markdown_text(block.text)}"
-        case Command():
-            return f"```\n$ {block.text}\n```"
-        case Items():
-            return "\n".join(f"- {markdown_text(text)}" for text in block.texts)
-        case Picture():
-            return f"![{markdown_text(block.caption)}]({block.file})"
-        case Table():
-            return to_markdown(block)
-        case str():
-            return markdown_text(block)
-
-
-def page_to_html(title: str, blocks: Sequence[Block], folder: Path) -> str:
-    """A page that needs no other file: style and pictures, which lie in the folder, are inside."""
+    Pictures lie in the folder; the HTML has them inside, as well as its style.
+    """
+    markdown, html = [f"# {markdown_text(title)}"], []
     headings = [block for block in blocks if isinstance(block, Heading)]
-    contents = [f'<li><a href="#{one.anchor}">{escape(one.text)}</a></li>' for one in headings]
-    body = [_block_to_html(block, folder) for block in blocks]
-    if headings:
-        body.insert(blocks.index(headings[0]), f"<nav><ul>{''.join(contents)}</ul></nav>")
+    for block in blocks:
+        if headings and block is headings[0]:
+            items = [f'<li><a href="#{one.anchor}">{escape(one.text)}</a></li>' for one in headings]
+            html.append(f"<nav><ul>{''.join(items)}</ul></nav>")
+        as_markdown, as_html = _render(block, folder)
+        markdown.append(as_markdown)
+        html.append(as_html)
     lines = [
         "<!doctype html>",
         '<html lang="en">',
@@ -93,27 +78,29 @@ def page_to_html(title: str, blocks: Sequence[Block], folder: Path) -> str:
         f"<title>{escape(title)}</title>",
         f"<style>{STYLE}</style></head>",
         f"<body><h1>{escape(title)}</h1>",
-        *body,
+        *html,
         "</body></html>",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n\n".join(markdown) + "\n", "\n".join(lines) + "\n"
 
 
-def _block_to_html(block: Block, folder: Path) -> str:
+def _render(block: Block, folder: Path) -> tuple[str, str]:
+    """A block in Markdown and in HTML."""
     match block:
-        case Heading():
-            return f'<h2 id="{escape(block.anchor)}">{escape(block.text)}</h2>'
-        case Command():
-            return f"<pre><code>{escape(block.text)}</code></pre>"
-        case Items():
-            return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in block.texts)}</ul>"
-        case Picture():
-            caption = f"<figcaption>{escape(block.caption)}</figcaption>"
-            return f"<figure>{_inline(folder / block.file)}{caption}</figure>"
+        case Heading(text, anchor):
+            return f"## {markdown_text(text)}", f'<h2 id="{escape(anchor)}">{escape(text)}</h2>'
+        case Command(text):
+            return f"```\n$ {text}\n```", f"<pre><code>{escape(text)}</code></pre>"
+        case Items(texts):
+            items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+            return "\n".join(f"- {markdown_text(text)}" for text in texts), f"<ul>{items}</ul>"
+        case Picture(file, caption):
+            figure = f"{_inline(folder / file)}<figcaption>{escape(caption)}</figcaption>"
+            return f"![{markdown_text(caption)}]({file})", f"<figure>{figure}</figure>"
         case Table():
-            return to_html(block)
+            return to_markdown(block), to_html(block)
         case str():
-            return f"<p>{escape(block)}</p>"
+            return markdown_text(block), f"<p>{escape(block)}</p>"
 
 
 def _inline(path: Path) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
-# Readable on a white page and on a black one.
 INK: Final = "#808080"
 COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8")
 MARKERS: Final = "os^D"
@@ -72,33 +71,29 @@ def save_picture(figure: "Figure", path: Path, transparent: bool = False) -> Non
 
 def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
     """Plot values against the number of parameters; one without parameters is a horizontal line."""
-    figure, axes = _grey_axes(title, up)
-    labels = []
-    learned = any(mark.num_parameters for mark in marks)
-    if learned:
-        _use_log_scale(axes)
+    sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
+    across = "parameters" if sizes else "no run has parameters"
+    figure, axes = _grey_axes(title, across, up, logarithmic=bool(sizes))
+    if sizes:
         axes.margins(x=0.2, y=0.15)
-        sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
-        if len(sizes) == 1:
-            # For a single number matplotlib would leave no room for its label.
-            axes.set_xlim(min(sizes) / 2, min(sizes) * 2)
     else:
         axes.set_xticks([])
-    axes.set_xlabel("parameters" if learned else "no run has parameters", color=INK)
+    if len(sizes) == 1:
+        # For a single number matplotlib would leave no room for its label.
+        axes.set_xlim(min(sizes) / 2, min(sizes) * 2)
+    labels = []
     for mark in sorted(marks, key=lambda mark: -mark.value):
-        at: tuple[float, float] = (mark.num_parameters, mark.value)
-        reading = ("data", "data")
+        at = (mark.num_parameters or 1, mark.value)
         if mark.num_parameters:
             spread = [[mark.value - mark.low], [mark.high - mark.value]]
             axes.errorbar(*at, spread, fmt="o", color=COLORS[0], markersize=POINT_SIZE)
         else:
-            # To the right of the axes, where there are no points.
-            at, reading = (1, mark.value), ("axes fraction", "data")
             axes.axhline(mark.value, color=COLORS[1], linestyle="--", linewidth=1)
         label = axes.annotate(
             mark.name,
             at,
-            xycoords=reading,
+            # The label of a line is to the right of the axes, where there are no points.
+            xycoords=("data" if mark.num_parameters else "axes fraction", "data"),
             xytext=(7, 0),
             textcoords="offset points",
             va="center",
@@ -116,14 +111,10 @@ def plot_lines(
     lines: Sequence[Line], path: Path, title: str, across: str, up: str, logarithmic: bool
 ) -> None:
     """Plot lines with a legend beside them."""
-    figure, axes = _grey_axes(title, up)
-    if logarithmic:
-        _use_log_scale(axes)
-    axes.set_xlabel(across, color=INK)
+    figure, axes = _grey_axes(title, across, up, logarithmic)
     for line in lines:
         axes.plot(
-            [x for x, _ in line.points],
-            [y for _, y in line.points],
+            *zip(*line.points, strict=True),
             label=line.name,
             color=COLORS[line.color % len(COLORS)],
             marker=MARKERS[line.color % len(MARKERS)],
@@ -136,25 +127,24 @@ def plot_lines(
     save_picture(figure, path, transparent=True)
 
 
-def _grey_axes(title: str, up: str) -> tuple["Figure", Any]:
+def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:
+    """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
     figure = new_figure()
     axes: Any = figure.add_subplot()
     axes.set_title(title, color=INK, parse_math=False)
+    axes.set_xlabel(across, color=INK)
     axes.set_ylabel(up, color=INK)
     axes.tick_params(which="both", colors=INK)
     for spine in axes.spines.values():
         spine.set_edgecolor(INK)
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+        axes.xaxis.set_major_formatter(EngFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
     return figure, axes
-
-
-def _use_log_scale(axes: Any) -> None:
-    """A logarithmic axis for numbers of parameters: 500 k, 1 M, 2 M."""
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
-    axes.xaxis.set_major_formatter(EngFormatter())
-    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
@@ -164,13 +154,13 @@ def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
 
     figure.draw_without_rendering()
     reach = POINT_SIZE / 2 * figure.dpi / 72
-    points = [axes.transData.transform(label.xy) for label in labels if label.xycoords[0] == "data"]
-    placed = [Bbox([point - reach, point + reach]) for point in points]
-    left, right = axes.bbox.x0, axes.bbox.x1
+    placed = []
     for label in labels:
-        if label.xycoords[0] != "data":
-            height = axes.transData.transform((1, label.xy[1]))[1]
-            placed.append(Bbox([(left, height - 1), (right, height + 1)]))
+        x, y = axes.transData.transform(label.xy)
+        is_point = label.xycoords[0] == "data"
+        left, right = (x - reach, x + reach) if is_point else axes.bbox.intervalx
+        height = reach if is_point else 1
+        placed.append(Bbox([(left, y - height), (right, y + height)]))
     for label in labels:
         box = Text.get_window_extent(label)  # Of the text alone, without its arrow.
         while hit := next((other for other in placed if box.overlaps(other)), None):

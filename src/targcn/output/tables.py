@@ -1,17 +1,15 @@
 """Tables: rows of values, shown on a terminal, in Markdown, HTML, CSV or JSON.
 
-A table holds values, and its columns say how people read them. People get the columns that are
-shown, formatted; CSV and JSON get the values of all columns.
+People get the columns that are shown, formatted; CSV and JSON get the values of all columns.
 """
 
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-
-from targcn.output.markdown import markdown_table, markdown_text
 
 Value = str | int | float | bool | None
 
@@ -51,16 +49,12 @@ class Table:
 
     @classmethod
     def of_text(
-        cls,
-        labels: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        title: str = "",
-        notes: Sequence[str] = (),
+        cls, labels: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", *notes: str
     ) -> "Table":
         """A table whose values are text already."""
         columns = tuple(Column(label, label) for label in labels)
         values = tuple(dict(zip(labels, row, strict=True)) for row in rows)
-        return cls(columns, values, title, tuple(notes))
+        return cls(columns, values, title, notes)
 
     @property
     def labels(self) -> list[str]:
@@ -88,24 +82,34 @@ def to_markdown(table: Table) -> str:
     |---|
     | 0.636 |
     """
-    lines = [f"{markdown_text(table.title)}:", ""] if table.title else []
-    lines += markdown_table([label.replace("\n", ", ") for label in table.labels], table.cells())
+    heads = [label.replace("\n", ", ") for label in table.labels]
+    lines = [f"| {' | '.join(map(markdown_text, row))} |" for row in (heads, *table.cells())]
+    lines.insert(1, "|" + "---|" * len(heads))
+    if table.title:
+        lines = [f"{markdown_text(table.title)}:", "", *lines]
     if table.notes:
         lines += ["", *(f"- {markdown_text(note)}" for note in table.notes)]
     return "\n".join(lines)
 
 
+def markdown_text(text: str) -> str:
+    """Text on one line, escaped so that Markdown shows it as it is.
+
+    >>> markdown_text("a_b <c>")
+    'a\\\\_b \\\\<c>'
+    """
+    return re.sub(r"([\\|*_`<&\[\]])", r"\\\1", " ".join(text.split()))
+
+
 def to_html(table: Table) -> str:
     """The table with its title as caption and its notes as a list."""
     heads = "".join(f'<th scope="col">{escape(label)}</th>' for label in table.labels)
-    rows = [
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in table.cells()
-    ]
+    rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in table.cells()]
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
     return (
         f'<div class="wide"><table><caption>{escape(table.title)}</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
     )
 
@@ -117,8 +121,7 @@ def to_csv(table: Table) -> str:
     'mrr\\n0.6364\\n'
     """
     stream = io.StringIO()
-    keys = [column.key for column in table.columns]
-    writer = csv.DictWriter(stream, keys, lineterminator="\n")
+    writer = csv.DictWriter(stream, [column.key for column in table.columns], lineterminator="\n")
     writer.writeheader()
     writer.writerows(table.records())
     return stream.getvalue()

@@ -1,7 +1,4 @@
-"""What the terminal shows: text and tables on stdout, messages and progress bars on stderr.
-
-Progress bars are shown only where stderr is a terminal.
-"""
+"""What the terminal shows: text and tables on stdout, messages and progress bars on stderr."""
 
 import json
 import os
@@ -22,22 +19,18 @@ def show(content: str | Table, folded: bool = True) -> None:
     if isinstance(content, str):
         console.print(content, soft_wrap=True)
         return
-    if content.title:
-        console.print(content.title, soft_wrap=True)
-    console.print(_for_rich(content))
-    for note in content.notes:
-        console.print(note, soft_wrap=True)
-
-
-def _for_rich(table: Table) -> Any:
     from rich.table import Table as RichTable
 
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
-    for label in table.labels:
+    for label in content.labels:
         shown.add_column(label, overflow="fold")
-    for row in table.cells():
+    for row in content.cells():
         shown.add_row(*row)
-    return shown
+    if content.title:
+        console.print(content.title, soft_wrap=True)
+    console.print(shown)
+    for note in content.notes:
+        console.print(note, soft_wrap=True)
 
 
 def show_json(content: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from targcn import __version__
 from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.report import Report
-from targcn.output.markdown import markdown_table
+from targcn.output.tables import Column, Table, to_markdown
 from targcn.runs.run import Run
 
 
@@ -31,17 +31,12 @@ def write_card(run: Run, reports: Sequence[Report]) -> str:
         f"Settings: {_listed(asdict(recipe.settings))}",
         "",
     ]
+    metrics = [Column(metric.key, metric.label, metric.format) for metric in METRICS]
     for report in reports:
-        rows = [
-            [which, *(f"{sides['both'][metric.key]:{metric.format}}" for metric in METRICS)]
-            for which, sides in report.metrics.items()
-        ]
-        lines += [
-            f"Figures: {report.setting}, {report.num_queries:,} queries, both directions:",
-            "",
-            *markdown_table(["filter", *(metric.label for metric in METRICS)], rows),
-            "",
-        ]
+        rows = [{"filter": which, **sides["both"]} for which, sides in report.metrics.items()]
+        title = f"Figures: {report.setting}, {report.num_queries:,} queries, both directions"
+        table = Table((Column("filter", "filter"), *metrics), tuple(rows), title)
+        lines += [to_markdown(table), ""]
     lines += [
         "Load it with `targcn.load_run(FOLDER)`, evaluate it with `targcn evaluate FOLDER`.",
         "The folder `data/` holds the facts themselves: mind their terms before you publish it.",

@@ -6,7 +6,7 @@ the same ones for all runs.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
-from targcn.evaluation.report import Report, Setting, context_before
+from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import load_run
@@ -91,8 +91,16 @@ class Comparison:
     def __post_init__(self) -> None:
         names = [run.name for run in self.runs]
         _check_choices(names, self.filter, self.to, self.resamples, self.seed)
-        for other in self.runs[1:]:
-            _require_comparable(self.runs[0], other)
+        first, *others = self.runs
+        for other in others:
+            _require_same_data(first.name, first.dataset, other.name, other.dataset)
+            for what, one in asdict(first.report.setting).items():
+                another = getattr(other.report.setting, what)
+                if one != another:
+                    raise InputError(
+                        f"{first.name} was evaluated with {what} {one}, {other.name} with {what} "
+                        f"{another}; evaluate both in the same setting to compare them"
+                    )
 
     @property
     def common(self) -> Report:
@@ -153,26 +161,15 @@ def compare(
     _check_choices(list(sources), filter, to, resamples, seed)
     # All sources are checked before the first is evaluated.
     dataset = _common_dataset(sources)
-    setting = Setting(split, context or context_before(split), ties)
-    evaluator = Evaluator(dataset, setting, choose_device(device))
+    evaluator = Evaluator(dataset, Setting.of(split, context, ties), choose_device(device))
     evaluated = []
     for number, (name, source) in enumerate(sources.items()):
-        run = source if isinstance(source, Run) else load_run(source)
+        run = _open(source)
         start = time.perf_counter()
         ranks = evaluator.ranks(run.model, _part_of(progress, number, len(sources)))
-        seconds = time.perf_counter() - start
-        evaluated.append(
-            EvaluatedRun(
-                name=name,
-                dataset=dataset,
-                report=evaluator.summarize(ranks, run.recipe.model),
-                ranks=ranks,
-                num_parameters=run.num_parameters,
-                seconds=seconds,
-                device=describe_device(evaluator.device),
-                trained=run.trained,
-            )
-        )
+        cost = run.num_parameters, time.perf_counter() - start, describe_device(evaluator.device)
+        report = evaluator.summarize(ranks, run.recipe.model)
+        evaluated.append(EvaluatedRun(name, dataset, report, ranks, *cost, run.trained))
     return Comparison(tuple(evaluated), filter, to, resamples, seed)
 
 
@@ -197,19 +194,22 @@ def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
     return str(to)
 
 
+def _open(source: Run | Path) -> Run:
+    return source if isinstance(source, Run) else load_run(source)
+
+
 def _check_choices(
     names: Sequence[str], which: str, to: str | None, resamples: int, seed: int
 ) -> None:
+    listed = ", ".join(names)
     if len(names) < 2:
         raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
     if len(set(names)) < len(names):
-        raise InputError(
-            f"two of the runs {', '.join(names)} have the same name; give each its own"
-        )
+        raise InputError(f"two of the runs {listed} have the same name; give each its own")
     if which not in FILTERS:
         raise InputError(f"filter {which!r} is unknown; choose one of {', '.join(FILTERS)}")
     if to is not None and to not in names:
-        raise InputError(f"{to} is not one of the runs compared; choose one of {', '.join(names)}")
+        raise InputError(f"{to} is not one of the runs compared; choose one of {listed}")
     if resamples < 100:
         raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
     require_seed(seed)
@@ -217,30 +217,28 @@ def _check_choices(
 
 def _common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
     """The data set of all these runs; an error names two that differ."""
-    first: tuple[object, Dataset] | None = None
-    for name, source in sources.items():
-        # The whole run is loaded, so that anything wrong with a folder shows here.
-        dataset = source.dataset if isinstance(source, Run) else load_run(source).dataset
-        where = name if isinstance(source, Run) else source
-        first = first or (where, dataset)
-        _require_same_data(*first, where, dataset)
-    assert first is not None
-    return first[1]
+    (one, first), *others = [
+        (name if isinstance(source, Run) else str(source), source)
+        for name, source in sources.items()
+    ]
+    # Whole runs are loaded, so that anything wrong with a folder shows here.
+    dataset = _open(first).dataset
+    for other, source in others:
+        _require_same_data(one, dataset, other, _open(source).dataset)
+    return dataset
 
 
-def _require_same_data(one: object, first: Dataset, other: object, second: Dataset) -> None:
+def _require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
     what = _difference_of_data(first, second)
-    if what is not None:
+    if what:
         raise InputError(
             f"{one} and {other} have different data: their {what} differ; compare runs of the same "
             "facts and splits"
         )
 
 
-def _difference_of_data(first: Dataset, second: Dataset) -> str | None:
+def _difference_of_data(first: Dataset, second: Dataset) -> str:
     """What differs between two data sets, apart from their names and the order of their facts."""
-    if first is second:
-        return None
     for what in ("entities", "relations"):
         if getattr(first, what) != getattr(second, what):
             return what
@@ -253,18 +251,7 @@ def _difference_of_data(first: Dataset, second: Dataset) -> str | None:
             columns[:, np.lexsort(columns)], others[:, np.lexsort(others)]
         ):
             return f"{split} facts"
-    return None
-
-
-def _require_comparable(first: EvaluatedRun, other: EvaluatedRun) -> None:
-    _require_same_data(first.name, first.dataset, other.name, other.dataset)
-    for what in ("split", "context", "ties"):
-        one, another = getattr(first.report.setting, what), getattr(other.report.setting, what)
-        if one != another:
-            raise InputError(
-                f"{first.name} was evaluated with {what} {one}, {other.name} with {what} "
-                f"{another}; evaluate both in the same setting to compare them"
-            )
+    return ""
 
 
 def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:

@@ -1,14 +1,13 @@
 """A comparison as a table, a file or a plot; every figure names the filter it is under."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 from targcn.errors import InputError
-from targcn.evaluation.filters import Filter
+from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
-from targcn.evaluation.report import Side
 from targcn.files import atomic_file
 from targcn.output.plots import Mark, plot_marks, require_picture
 from targcn.output.tables import Column, Table, Value, to_csv, to_json, to_markdown
@@ -18,109 +17,73 @@ PERCENT: Final = f"{100 * LEVEL:.0f} %"
 WRITERS: Final = {".csv": to_csv, ".json": to_json, ".md": to_markdown}
 
 
-# A column, and its value for a run.
-Field = tuple[Column, Callable[[EvaluatedRun], Value]]
-
-
 def comparison_table(comparison: Comparison) -> Table:
     """A row per run, best first; columns that are not shown make it complete for programs."""
-    common = comparison.common
-    fields = [
-        *_setting_fields(),
-        *(field for which in common.metrics for field in _figure_fields(comparison, which)),
-        *_difference_fields(comparison),
-        *_cost_fields(),
-    ]
+    common, which = comparison.common, comparison.filter
+    rows = tuple(_values(comparison, run) for run in comparison.ranked)
+    shown = {column.key: column for column in _shown_columns(which)}
     return Table(
-        tuple(column for column, _ in fields),
-        tuple({column.key: of(run) for column, of in fields} for run in comparison.ranked),
+        tuple(shown.get(key, Column(key, key, shown=False)) for key in rows[0]),
+        rows,
         f"{len(comparison.runs)} runs on {common.dataset}: {common.num_queries:,} queries, "
         f"{common.setting}",
         (
-            f"difference: {comparison.filter} MRR minus that of {comparison.reference.name}, with "
-            f"the {PERCENT} interval of {comparison.resamples:,} resamples of the facts (seed "
+            f"difference: {which} MRR minus that of {comparison.reference.name}, with the "
+            f"{PERCENT} interval of {comparison.resamples:,} resamples of the facts (seed "
             f"{comparison.seed})",
         ),
     )
 
 
-def _setting_fields() -> list[Field]:
-    return [
-        (Column("run", "run"), lambda run: run.name),
-        (Column("model", "model"), lambda run: run.report.model),
-        (_hidden("dataset"), lambda run: run.report.dataset),
-        (_hidden("split"), lambda run: run.report.setting.split),
-        (_hidden("context"), lambda run: run.report.setting.context),
-        (_hidden("ties"), lambda run: run.report.setting.ties),
-        (_hidden("num_queries"), lambda run: run.report.num_queries),
-    ]
+def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
+    """Everything about a run, in the order of the columns."""
+    report, trained, which = run.report, run.trained, comparison.filter
+    values: dict[str, Value] = {"run": run.name, "model": report.model, "dataset": report.dataset}
+    values |= {**asdict(report.setting), "num_queries": report.num_queries}
+    for one, sides in report.metrics.items():
+        for side, figures in sides.items():
+            prefix = one if side == "both" else f"{one} {side}"
+            values |= {f"{prefix} {key}": figure for key, figure in figures.items()}
+            low, high = report.mrr_interval[one][side]
+            values |= {f"{prefix} mrr low": low, f"{prefix} mrr high": high}
+    compared = run is not comparison.reference
+    difference = comparison.differences[run.name]
+    return values | {
+        "filter": which,
+        "compared to": comparison.reference.name,
+        "resamples": comparison.resamples,
+        "seed": comparison.seed,
+        "level": LEVEL,
+        f"{which} mrr difference": difference.mrr if compared else None,
+        f"{which} mrr difference low": difference.low if compared else None,
+        f"{which} mrr difference high": difference.high if compared else None,
+        f"{which} zero inside": difference.zero_inside if compared else None,
+        "num_parameters": run.num_parameters,
+        "training seconds": trained.seconds if trained else None,
+        "training device": trained.device if trained else None,
+        "evaluation device": run.device,
+        "queries per second": run.queries_per_second,
+    }
 
 
-def _figure_fields(comparison: Comparison, which: Filter) -> Iterator[Field]:
-    for side in comparison.common.metrics[which]:
-        prefix = which if side == "both" else f"{which} {side}"
+def _shown_columns(which: Filter) -> Iterator[Column]:
+    """The columns that people see: every filter's MRR, all else under the chosen filter."""
+    yield from (Column("run", "run"), Column("model", "model"))
+    for one in FILTERS:
         for metric in METRICS:
-            # People see every filter's MRR, and the other metrics under the chosen filter.
-            shown = side == "both" and (metric.key == "mrr" or which == comparison.filter)
-            label = f"{metric.label}\n{which}"
-            column = Column(f"{prefix} {metric.key}", label, metric.format, shown=shown)
-            yield column, partial(_figure, which, side, metric.key)
-        for index, bound in enumerate(("low", "high")):
-            yield _hidden(f"{prefix} mrr {bound}"), partial(_bound, which, side, index)
-
-
-def _figure(which: Filter, side: Side, key: str, run: EvaluatedRun) -> Value:
-    return run.report.metrics[which][side][key]
-
-
-def _bound(which: Filter, side: Side, index: int, run: EvaluatedRun) -> Value:
-    return run.report.mrr_interval[which][side][index]
-
-
-def _difference_fields(comparison: Comparison) -> list[Field]:
-    which, reference = comparison.filter, comparison.reference
-
-    def of(name: str) -> Callable[[EvaluatedRun], Value]:
-        def value(run: EvaluatedRun) -> Value:
-            found: Value = getattr(comparison.differences[run.name], name)
-            return None if run is reference else found
-
-        return value
-
-    def column(key: str, label: str, form: str = "+z.4f") -> Column:
-        return Column(f"{which} {key}", f"{label}\n{which}", form, blank="–")
-
-    return [
-        (_hidden("filter"), lambda run: which),
-        (_hidden("compared to"), lambda run: reference.name),
-        (_hidden("resamples"), lambda run: comparison.resamples),
-        (_hidden("seed"), lambda run: comparison.seed),
-        (_hidden("level"), lambda run: LEVEL),
-        (column("mrr difference", "difference"), of("mrr")),
-        (column("mrr difference low", f"{PERCENT} low"), of("low")),
-        (column("mrr difference high", f"{PERCENT} high"), of("high")),
-        (column("zero inside", "0 inside", ""), of("zero_inside")),
-    ]
-
-
-def _cost_fields() -> list[Field]:
-    return [
-        (Column("num_parameters", "parameters", ","), lambda run: run.num_parameters),
-        (
-            Column("training seconds", "training (s)", ",.0f", blank="–"),
-            lambda run: run.trained.seconds if run.trained else None,
-        ),
-        (
-            Column("training device", "training device", blank="–"),
-            lambda run: run.trained.device if run.trained else None,
-        ),
-        (_hidden("evaluation device"), lambda run: run.device),
-        (Column("queries per second", "queries/s", ",.0f"), lambda run: run.queries_per_second),
-    ]
-
-
-def _hidden(key: str) -> Column:
-    return Column(key, key, shown=False)
+            if metric.key == "mrr" or one == which:
+                yield Column(f"{one} {metric.key}", f"{metric.label}\n{one}", metric.format)
+    for key, label in (
+        ("mrr difference", "difference"),
+        ("mrr difference low", f"{PERCENT} low"),
+        ("mrr difference high", f"{PERCENT} high"),
+        ("zero inside", "0 inside"),
+    ):
+        yield Column(f"{which} {key}", f"{label}\n{which}", "+z.4f", blank="–")
+    yield Column("num_parameters", "parameters", ",")
+    yield Column("training seconds", "training (s)", ",.0f", blank="–")
+    yield Column("training device", "training device", blank="–")
+    yield Column("queries per second", "queries/s", ",.0f")
 
 
 def require_ending(path: Path) -> None:
@@ -133,9 +96,9 @@ def write_comparison(comparison: Comparison, path: Path | str) -> None:
     """Write the table of a comparison in the format of its file name."""
     path = Path(path)
     require_ending(path)
-    text = WRITERS[path.suffix.lower()](comparison_table(comparison))
+    text = WRITERS[path.suffix.lower()](comparison_table(comparison)).rstrip("\n") + "\n"
     with atomic_file(path) as draft:
-        draft.write_text(text.rstrip("\n") + "\n", encoding="utf-8", newline="")
+        draft.write_text(text, encoding="utf-8", newline="")
 
 
 def plot_comparison(comparison: Comparison, path: Path | str) -> None:

@@ -8,7 +8,7 @@ from targcn.devices import choose_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.ranking import Progress, Ties
-from targcn.evaluation.report import Report, Setting, context_before
+from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Context, Split
 from targcn.runs.run import Run
 from targcn.runs.store import load_run
@@ -35,6 +35,6 @@ def evaluate(
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
     run = run if isinstance(run, Run) else load_run(run)
-    setting = Setting(split, context or context_before(split), ties)
+    setting = Setting.of(split, context, ties)
     evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
     return evaluator.evaluate(run.model, run.recipe.model, progress)

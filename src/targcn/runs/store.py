@@ -27,7 +27,6 @@ from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
 from targcn.files import atomic_file, atomic_folder
-from targcn.models.base import Model
 from targcn.models.registry import create
 from targcn.recipes.recipe import make_recipe
 from targcn.runs.card import write_card
@@ -63,8 +62,7 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> No
 
 def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
     """Put the present weights of a run, its record and its reports into its folder."""
-    weights = run.model.state_dict()
-    if weights:
+    if weights := run.model.state_dict():
         _write_tensors(folder / WEIGHTS, weights)
     result = {
         "trained": asdict(run.trained) if run.trained else {},
@@ -99,8 +97,10 @@ def load_run(folder: Path | str) -> Run:
     # The initial weights are replaced at once; torch's generator is left as it was.
     with fork_rng(devices=[]):
         model = create(name, dataset, recipe.settings)
-    if model.state_dict():
-        _load_weights(model, folder / WEIGHTS)
+    if wanted := model.state_dict():
+        weights, _ = _read_tensors(folder / WEIGHTS)
+        _require_fit(folder / WEIGHTS, weights, wanted)
+        model.load_state_dict(weights)
     if recipe.training.compile:
         model.compile_scores()
     return Run(recipe, seed, dataset, model, trained=read_record(folder))
@@ -142,12 +142,6 @@ def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tensors, dict(json.loads(metadata["position"]))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} does not say where it stands ({error}); train it again") from None
-
-
-def _load_weights(model: Model, path: Path) -> None:
-    weights, _ = _read_tensors(path)
-    _require_fit(path, weights, model.state_dict())
-    model.load_state_dict(weights)
 
 
 def _require_fit(path: Path, stored: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> None:
