@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
 from targcn.graph.random import combine, shifted, uniform
@@ -48,14 +49,8 @@ class Sampling:
     """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
 
     def __post_init__(self) -> None:
-        if self.neighbors < 1:
-            raise InputError(f"neighbors is {self.neighbors}; at least 1 was expected")
-        if not self.decay > 0:
-            raise InputError(f"decay is {self.decay}; a number above 0 was expected")
-        if self.weight_floor < 0:
-            raise InputError(f"weight_floor is {self.weight_floor}; it cannot be negative")
-        if self.search_range is not None and self.search_range < 0:
-            raise InputError(f"search_range is {self.search_range}; it cannot be negative")
+        require_least(self, neighbors=1, weight_floor=0, search_range=0)
+        require_positive(self, "decay")
         if self.window != 0 and self.window <= self.neighbors:
             raise InputError(
                 f"window is {self.window}; more than neighbors ({self.neighbors}), or 0 for all"

@@ -8,15 +8,14 @@ subject minus object.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from targcn.errors import InputError
+from targcn.config import require_least, require_positive
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
 
 
@@ -38,10 +37,8 @@ class ATiSESettings(NegativeSamplingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bucket < 1:
-            raise InputError(f"bucket is {self.bucket}; at least 1 was expected")
-        if not self.least_variance > 0:
-            raise InputError(f"least_variance is {self.least_variance}; it must be above 0")
+        require_least(self, bucket=1)
+        require_positive(self, "least_variance")
 
 
 class ATiSE(NegativeSampling):
@@ -51,7 +48,7 @@ class ATiSE(NegativeSampling):
     of subject minus object.
     """
 
-    Settings: ClassVar[type[ModelSettings]] = ATiSESettings
+    Settings = ATiSESettings
     settings: ATiSESettings
 
     def __init__(self, settings: ATiSESettings, dataset: Dataset) -> None:

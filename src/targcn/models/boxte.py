@@ -7,16 +7,14 @@ says how much of each it takes.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.errors import InputError
+from targcn.config import require_least
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import changes
 from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
@@ -34,10 +32,7 @@ class BoxTESettings(NegativeSamplingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.time_bumps < 1:
-            raise InputError(f"time_bumps is {self.time_bumps}; at least 1 was expected")
-        if self.time_weight < 0:
-            raise InputError(f"time_weight is {self.time_weight}; it cannot be negative")
+        require_least(self, time_bumps=1, time_weight=0)
 
 
 class BoxTE(NegativeSampling):
@@ -46,7 +41,7 @@ class BoxTE(NegativeSampling):
     τ = Σ a_rj β_tj over the bumps β of the time. Points and corners are mapped by tanh.
     """
 
-    Settings: ClassVar[type[ModelSettings]] = BoxTESettings
+    Settings = BoxTESettings
     layers = 2
     settings: BoxTESettings
 

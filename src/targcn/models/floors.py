@@ -5,12 +5,11 @@ each candidate, of which near ones count more. Both use only the context.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from targcn.errors import InputError
+from targcn.config import require_positive
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import look_up
@@ -32,7 +31,7 @@ class SeenSettings(ModelSettings):
 class Seen(Model):
     """Whether seen before, then how often together, then how common under the relation."""
 
-    Settings: ClassVar[type[ModelSettings]] = SeenSettings
+    Settings = SeenSettings
     reads_context = True
     settings: SeenSettings
 
@@ -65,14 +64,13 @@ class DecayedCopySettings(ModelSettings):
     """How many times as much a fact of the query's own relation counts."""
 
     def __post_init__(self) -> None:
-        if not self.scale > 0:
-            raise InputError(f"decayed-copy.scale is {self.scale}; a number above 0 was expected")
+        require_positive(self, "scale")
 
 
 class DecayedCopy(Model):
     """The sum of (10 if same relation else 1)·(exp(−|Δ|/30) + 0.001) over the facts of s with o."""
 
-    Settings: ClassVar[type[ModelSettings]] = DecayedCopySettings
+    Settings = DecayedCopySettings
     reads_context = True
     settings: DecayedCopySettings
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from targcn.config import require_least
 from targcn.devices import compiled
-from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
@@ -47,11 +47,7 @@ class NegativeSamplingSettings(ModelSettings):
     """How strongly the self-adversarial loss prefers the negatives that score best."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "negatives"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
-        if self.temperature < 0:
-            raise InputError(f"temperature is {self.temperature}; it cannot be negative")
+        require_least(self, dim=1, negatives=1, temperature=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +62,7 @@ class Negatives(Columns):
 class NegativeSampling(Learner):
     """Scores some candidates or, slice by slice, all; a model adds its tables and `score`."""
 
-    Settings: ClassVar[type[ModelSettings]] = NegativeSamplingSettings
+    Settings = NegativeSamplingSettings
     settings: NegativeSamplingSettings
     # How many vectors of `dim` numbers a model lays out for one candidate of one query.
     layers: ClassVar[int] = 1
@@ -94,7 +90,6 @@ class NegativeSampling(Learner):
         return 0.0
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the context is not used."""
         entities = torch.arange(self.num_entities, device=queries.subjects.device)[None]
         # For a single query torch would compile another kernel.
         if self._score_all is not None and len(queries) > 1:
@@ -118,7 +113,7 @@ class NegativeSampling(Learner):
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
-    ) -> "Negatives":
+    ) -> Negatives:
         """Entities sampled for each query, and whether each is a wrong answer."""
         rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
         columns = torch.arange(self.settings.negatives, device=rows.device)
@@ -128,7 +123,7 @@ class NegativeSampling(Learner):
             wrong = ~self._truths.of(context).hold(queries, entities)
         return Negatives(entities, wrong)
 
-    def loss(self, queries: Queries, answers: Tensor, sample: "Negatives") -> Tensor:
+    def loss(self, queries: Queries, answers: Tensor, sample: Negatives) -> Tensor:
         """The answers against the sampled entities, and the penalty."""
         scores = self.score(queries, torch.cat([answers[:, None], sample.entities], dim=1))
         right, others = scores[:, 0], scores[:, 1:].masked_fill(~sample.wrong, NO_SCORE)

@@ -6,13 +6,14 @@ layers/time_encoding.py and the score functions in layers/decoders.py; equation 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -21,12 +22,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, Reasons
-from targcn.models.layers.aggregators import (
-    Aggregator,
-    FusedAggregator,
-    Neighbors,
-    PlainAggregator,
-)
+from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, Decoder
 from targcn.models.layers.time_encoding import TimeEncoding
 
@@ -82,18 +78,17 @@ class TARGCNSettings(Sampling, ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.dim < 1:
-            raise InputError(f"targcn.dim is {self.dim}; at least 1 was expected")
+        require_least(self, dim=1)
         multiple = MULTIPLES[self.decoder]
         if self.dim % multiple:
             below = self.dim // multiple * multiple
             dims = " or ".join(str(dim) for dim in (below, below + multiple) if dim)
             raise InputError(
-                f"targcn.dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
+                f"dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
                 f"{dims} would do"
             )
         if not 0 <= self.dropout < 1:
-            raise InputError(f"targcn.dropout is {self.dropout}; 0 up to below 1 was expected")
+            raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +105,7 @@ class TARGCNSample(Columns):
 class TARGCN(Learner):
     """The encoder of the paper, before a decoder that is linear in its candidates."""
 
-    Settings: ClassVar[type[ModelSettings]] = TARGCNSettings
+    Settings = TARGCNSettings
     reads_context = True
     settings: TARGCNSettings
 

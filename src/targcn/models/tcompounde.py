@@ -10,7 +10,6 @@ import math
 import torch
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
 
@@ -19,10 +18,6 @@ class TCompoundE(Factorization):
     """Real vectors, moved by the relation and scaled by relation and time."""
 
     parts = 1
-
-    def add_tables(self, dataset: Dataset) -> None:
-        self.relations = self.table(2 * self.num_relations, 2)
-        self.times = self.time_table(dataset, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations) * math.pi

@@ -5,15 +5,13 @@ Embeddings" (Xu et al., 2021). A number has four parts: 1, e₁, e₂ and e₁�
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from targcn.errors import InputError
+from targcn.config import require_least
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.factorization import Factorization, FactorSettings
 from targcn.models.layers.arithmetic import in_parts
 
@@ -27,14 +25,13 @@ class TeLMSettings(FactorSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.warm_up < 0:
-            raise InputError(f"warm_up is {self.warm_up}; it cannot be negative")
+        require_least(self, warm_up=0)
 
 
 class TeLM(Factorization):
     """Multivectors; from one time to the next they should change by a learned step."""
 
-    Settings: ClassVar[type[ModelSettings]] = TeLMSettings
+    Settings = TeLMSettings
     parts = 4
     # The powers of changes are those of pairs: 1 with e₂, e₁ with e₁₂.
     time_parts = 2
