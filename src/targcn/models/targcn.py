@@ -1,8 +1,7 @@
 """TARGCN: a subject is described by its facts around the query's time.
 
 "A Simple But Powerful Graph Encoder for Temporal Knowledge Graph Completion" (Ding et al., 2022).
-The facts are sampled in graph/neighbors.py, equations 1 and 2 stand in layers/aggregators.py, Φ in
-layers/time_encoding.py and the score functions in layers/decoders.py; equation 3 is `loss`.
+Equations 1 and 2 stand in layers/aggregators.py; equation 3 is `loss`.
 """
 
 from dataclasses import dataclass
@@ -134,7 +133,7 @@ class TARGCN(Learner):
         return FusedAggregator(dim, own_vector)
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; equal queries get the same neighbourhood."""
+        # One seed, so that equal queries get the same neighbourhood.
         return self.score(queries, self.neighborhoods(queries, context, seed=0))
 
     @property
@@ -209,7 +208,7 @@ class TARGCN(Learner):
             # wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o + a number that all candidates
             # share and that changes no rank and no probability: one product with the entity table.
             return (wanted @ self.first.entity_weight) @ table.T
-        entities = self.first.encode_entities(table)
+        entities = functional.linear(table, self.first.entity_weight)
         if self.settings.time_encoding == "difference":
             now = self.first.encode_time(self.time_encoding(times.new_zeros(1)))
             return wanted @ self.activation(entities + now).T
@@ -245,18 +244,8 @@ class TARGCN(Learner):
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
         code_table, codes = self.time_encoding.look_up(moments)
-        neighbors = Neighbors(
-            subjects,
-            near.entities,
-            near.relations,
-            codes,
-            near.filled,
-            self.entities,
-            self.relations,
-            code_table,
-            vectors,
-        )
-        aggregated, table = step(neighbors)
+        tables = self.entities, self.relations, code_table
+        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors))
         return self.activation(aggregated), table
 
     @torch.no_grad()
@@ -267,10 +256,13 @@ class TARGCN(Learner):
         seen = self.neighborhoods(query, context, 0, hidden)
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
-        without = [
-            _probabilities(self._scores_without_each(query, seen, part), answer)
-            for part in torch.split(places, self._variants_at_once(seen))
-        ]
+        without = []
+        for part in torch.split(places, self._variants_at_once(seen)):
+            # The same sample in every row, each without the fact in one of these places.
+            rows = torch.arange(len(part), device=part.device)
+            variants = seen[0 * rows]
+            variants.near.filled[rows, part] = False
+            without.append(_probabilities(self.score(query[0 * rows], variants), answer))
         near = seen.near.map(lambda column: column[0, places])
         others, subjects = near.entities.long(), query.subjects.expand(len(places))
         # Neighbours come in to the subject; the reciprocal of a fact is turned back into it.
@@ -283,13 +275,6 @@ class TARGCN(Learner):
             effects=_probabilities(scores, answer) - torch.cat(without),
             scores=scores[0],
         )
-
-    def _scores_without_each(self, query: Queries, seen: TARGCNSample, places: Tensor) -> Tensor:
-        """The scores of one query, in each row without the fact in one of these places."""
-        rows = places.new_zeros(len(places))
-        variants = seen[rows]
-        variants.near.filled[torch.arange(len(places), device=places.device), places] = False
-        return self.score(query[rows], variants)
 
     def _variants_at_once(self, seen: TARGCNSample) -> int:
         """How many variants of one query's sample are scored together."""
