@@ -1,8 +1,7 @@
 """BoxTE: a fact is true if the points of its two entities lie in the relation's boxes.
 
-"Temporal Knowledge Graph Completion Using Box Embeddings" (Messner et al., 2022). An entity has a
-point, and a bump that moves the other entity of a fact. A time has bumps that move both; a relation
-says how much of each it takes.
+"Temporal Knowledge Graph Completion Using Box Embeddings" (Messner et al., 2022). The bump of an
+entity moves the other entity of a fact; the bumps of a time, weighted by the relation, move both.
 """
 
 import math
@@ -22,8 +21,6 @@ from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSe
 
 @dataclass(frozen=True)
 class BoxTESettings(NegativeSamplingSettings):
-    """The settings of all models with sampled negatives, and those of BoxTE."""
-
     time_bumps: int = 2
     """Bumps of each time."""
 

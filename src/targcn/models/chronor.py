@@ -18,8 +18,6 @@ from targcn.models.layers.arithmetic import complex_product, in_parts
 
 @dataclass(frozen=True)
 class ChronoRSettings(FactorSettings):
-    """The settings of all factorisation models, and those of ChronoR."""
-
     power: int = 4
     """The power of both regularisers."""
 

@@ -1,8 +1,7 @@
 """ComplEx: score = Re Σ s ⊙ r ⊙ conj(o).
 
 "Complex Embeddings for Simple Link Prediction" (Trouillon et al., 2016), with the N3 regulariser
-of "Canonical Tensor Decomposition for Knowledge Base Completion" (Lacroix et al., 2018). It
-ignores time.
+of "Canonical Tensor Decomposition for Knowledge Base Completion" (Lacroix et al., 2018).
 """
 
 from torch import Tensor

@@ -137,11 +137,7 @@ class DESimplE(Learner):
         return scores
 
     def score_by_calendar(self, of_still: Tensor, of_moving: Tensor, dates: Tensor) -> Tensor:
-        """The scores by one product with the waves of all years, months and days.
-
-        Most of what is multiplied is 0, but shapes are the same for every batch, so that a GPU can
-        record the step.
-        """
+        """The scores by one product with all waves, most of it 0, which a GPU can record."""
         rows, columns = [of_still], [self.static.flatten(1)]
         for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
             holds = dates[unit][:, None, None] == values[:, None]

@@ -164,9 +164,8 @@ def rows_of(table: Tensor, index: Tensor) -> Tensor:
 class _Truths:
     """Finds whether candidates are true answers, by one binary search for each.
 
-    The facts that come in to an entity are sorted by time, relation and the entity they come from.
-    So the position of an entity's first fact at a time, a relation and an entity make one number
-    that is sorted too.
+    The facts of an entity are sorted by time, relation and the entity they come from. So the place
+    of its first fact at a time, a relation and an entity make one number that is sorted too.
     """
 
     def __init__(self, context: TemporalGraph) -> None:

@@ -33,15 +33,6 @@ MOST_NUMBERS_AT_ONCE = 1 << 25
 class TARGCNSettings(Sampling, ModelSettings):
     """The architecture, and how neighbourhoods are sampled."""
 
-    neighbors: int = 50
-    """How many facts are sampled at most (K)."""
-
-    decay: float = 2.0
-    """Ticks over which the weight of a fact falls to 1/e: exp(-|Δ| / decay)."""
-
-    window: int = 256
-    """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
-
     dim: int = 200
     """Numbers per vector."""
 
@@ -171,21 +162,18 @@ class TARGCN(Learner):
         seed: Tensor | int,
         hidden: HiddenFacts | None = None,
     ) -> TARGCNSample:
-        """The facts that each query sees, and with two steps those that its neighbours see.
-
-        What is hidden from a query is hidden from its neighbours too: one of them may be the
-        answer, through another fact.
-        """
+        """The facts that each query sees, and with two steps those that its neighbours see."""
         how = self.settings
         near = sample_neighbors(context, queries.subjects, queries.times, how, seed, hidden)
         if self.second is None:
             return TARGCNSample(near)
-        entities, times = near.entities.flatten(), _times_of(near, queries.times)
         shape = near.entities.shape
+        entities, times = near.entities.flatten(), _times_of(near, queries.times)
         if isinstance(seed, Tensor):
             seed = seed.repeat_interleave(shape[1])
+        # One of the neighbours may be the answer, through another fact.
         if hidden is not None:
-            hidden = hidden.repeat(shape[1])
+            hidden = hidden.map(lambda column: column.repeat_interleave(shape[1]))
         far = sample_neighbors(context, entities, times, how, seed, hidden)
         return TARGCNSample(near, far.map(lambda column: column.view(*shape, column.shape[1])))
 

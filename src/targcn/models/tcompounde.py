@@ -1,8 +1,7 @@
 """TCompoundE: score = Σ (s + b_r) ⊙ ((a_r + a_τ) ⊙ c_τ) ⊙ o.
 
 "Simple but Effective Compound Geometric Operations for Temporal Knowledge Graph Completion"
-(Ying et al., 2024). A relation translates and scales the subject; a time shifts and scales that
-scale.
+(Ying et al., 2024).
 """
 
 import math

@@ -18,8 +18,6 @@ from targcn.models.layers.arithmetic import in_parts
 
 @dataclass(frozen=True)
 class TeLMSettings(FactorSettings):
-    """The settings of all factorisation models, and those of TeLM."""
-
     warm_up: int = 15
     """Initial epochs in which only 1 and e₁₂ are used, which make complex numbers."""
 
