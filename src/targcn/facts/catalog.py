@@ -172,12 +172,10 @@ def _download_file(
 ) -> None:
     for attempt in itertools.count(1):
         # Always from byte zero: the largest file has 150 MB, too few to ask for the rest of it.
-        received = 0
         try:
             with open(path, "wb") as draft, closing(_blocks(remote.url, timeout)) as blocks:
-                for block, size in blocks:
+                for block, received, size in blocks:
                     draft.write(block)
-                    received += len(block)
                     progress(label, received, size)
             if (blob := git_blob_id(path)) == remote.blob:
                 return
@@ -194,8 +192,8 @@ def _download_file(
         time.sleep(PAUSE_SECONDS * attempt)
 
 
-def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
-    """Yield each block and the size of the whole; only network errors are caught here."""
+def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int, int | None]]:
+    """Yield each block, the bytes so far and those in all; only network errors are caught here."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
@@ -206,7 +204,7 @@ def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
             size: int | None = response.length
             while block := response.read(BLOCK_BYTES):
                 received += len(block)
-                yield block, size
+                yield block, received, size
     except HTTPError as error:
         error.close()
         reason = f"the server answered {error.code} {error.reason}"

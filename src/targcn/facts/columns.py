@@ -103,7 +103,6 @@ def check_cells(frame: pl.DataFrame, where: str) -> FactTable:
 
 
 def require_rows(frame: pl.DataFrame, where: str) -> None:
-    """Refuse a table without rows."""
     if frame.height == 0:
         raise InputError(f"{where} has columns but no facts")
 

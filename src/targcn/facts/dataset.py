@@ -120,7 +120,6 @@ class Dataset:
 
     @classmethod
     def load(cls, folder: Path | str) -> "Dataset":
-        """Read a prepared folder."""
         from targcn.facts.sources.prepared_folder import load_prepared
 
         return load_prepared(Path(folder))

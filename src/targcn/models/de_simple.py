@@ -28,8 +28,6 @@ MOST_WAVES = 1 << 26
 
 @dataclass(frozen=True)
 class DESimplESettings(ModelSettings):
-    """The dimension, how much of it depends on the date, and dropout."""
-
     dim: int = 64
     """Numbers per vector; every entity and relation has one for each direction."""
 
@@ -80,7 +78,6 @@ class DESimplE(Learner):
 
     @property
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The arguments of `waves`."""
         return self.amplitudes, self.frequencies, self.phases
 
     @property
@@ -112,7 +109,6 @@ class DESimplE(Learner):
         return functional.cross_entropy(scores, answers)
 
     def score(self, queries: Queries, dates: Tensor, kept: Tensor | None = None) -> Tensor:
-        """The score of every entity as the answer to each query."""
         own = (table.index_select(1, queries.subjects) for table in self.tables)
         static = self.static.index_select(0, queries.subjects)
         subjects = torch.cat([static, waves(dates[..., None, None], *own).sum(0)], dim=-1)

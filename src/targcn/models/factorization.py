@@ -24,8 +24,6 @@ from targcn.models.layers.sums import rows_and_table
 
 @dataclass(frozen=True)
 class FactorSettings(ModelSettings):
-    """The dimension and the regularisers of a factorisation model."""
-
     dim: int = 100
     """Numbers per vector, which are complex or have more parts where the model's numbers do."""
 
@@ -151,7 +149,6 @@ class TimeTable(nn.Module):
         self.ticks: Tensor
 
     def forward(self, times: Tensor) -> Tensor:
-        """The vector of each time."""
         last = len(self.ticks) - 1
         after = torch.searchsorted(self.ticks, times.contiguous()).clamp(max=last)
         before = (after - 1).clamp(min=0)

@@ -19,8 +19,6 @@ from targcn.models.base import Model, ModelSettings, PerContext
 
 @dataclass(frozen=True)
 class SeenSettings(ModelSettings):
-    """How much each kind of evidence counts."""
-
     seen: float = 1e6
     """Score of an answer that the context holds for this subject and relation, at any time."""
 
@@ -52,8 +50,6 @@ class Seen(Model):
 
 @dataclass(frozen=True)
 class DecayedCopySettings(ModelSettings):
-    """How the weight of a fact falls with its distance in time."""
-
     scale: float = 30.0
     """Ticks after which a fact counts 1/e as much."""
 

@@ -29,8 +29,6 @@ NO_SCORE = -1e9
 
 @dataclass(frozen=True)
 class NegativeSamplingSettings(ModelSettings):
-    """What is sampled for a query, and what is learned from it."""
-
     dim: int = 100
     """Numbers per vector."""
 

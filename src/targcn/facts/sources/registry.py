@@ -25,7 +25,6 @@ SOURCES: Final = (
 
 
 def load_sources() -> Iterator[Source]:
-    """Every source, imported one by one."""
     for module in SOURCES:
         source: Source = import_module(f"targcn.facts.sources.{module}").SOURCE
         yield source
