@@ -46,6 +46,21 @@ def require_seed(seed: int, name: str = "seed") -> None:
         raise InputError(f"{name} is {seed}; 0 or more was expected")
 
 
+def require_least(settings: object, **least: int) -> None:
+    """Refuse a setting below its least value; None passes."""
+    for name, low in least.items():
+        value = getattr(settings, name)
+        if value is not None and not value >= low:
+            expected = f"at least {low} was expected" if low else "it cannot be negative"
+            raise InputError(f"{name} is {value}; {expected}")
+
+
+def require_positive(settings: object, name: str) -> None:
+    """Refuse a setting that is 0 or negative."""
+    if not getattr(settings, name) > 0:
+        raise InputError(f"{name} is {getattr(settings, name)}; it must be above 0")
+
+
 def _convert(value: Any, kind: Any, path: str) -> Any:
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):

@@ -344,7 +344,7 @@ def test_the_same_entity_at_another_time_samples_anew() -> None:
     ("settings", "message"),
     [
         ({"neighbors": 0}, "neighbors is 0; at least 1"),
-        ({"decay": 0.0}, "decay is 0.0; a number above 0"),
+        ({"decay": 0.0}, "decay is 0.0; it must be above 0"),
         ({"decay": math.nan}, "decay is nan"),
         ({"weight_floor": -1e-9}, "weight_floor is -1e-09; it cannot be negative"),
         ({"search_range": -1}, "search_range is -1; it cannot be negative"),

@@ -84,7 +84,7 @@ def use_prepared(folder: str, queries: int, device: str) -> Row:
     generator = torch.Generator().manual_seed(0)
     chosen = torch.randint(len(graph), (queries,), generator=generator).to(place)
     entities, times = graph.keys[chosen] // graph.span, graph.times[chosen]
-    how = Sampling(NEIGHBORS, decay=2.0, weight_floor=1e-9)
+    how = Sampling(NEIGHBORS, decay=2.0, weight_floor=1e-9, window=512)
     seconds = statistics.median(time_batches(graph, entities, times, how))
     num_facts = len(dataset.train)
     row = {

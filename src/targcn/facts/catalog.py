@@ -1,7 +1,6 @@
 """The named data sets: what each one is, where it is published, and how to get it.
 
-A set is a folder with train.txt, valid.txt and test.txt, found locally or downloaded and
-verified. Reading that folder is the task of `sources.named`.
+A set is a folder with train.txt, valid.txt and test.txt, found locally or downloaded and verified.
 """
 
 import hashlib
@@ -51,60 +50,54 @@ class NamedSet:
     licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 
-def _published(name: str, *blobs: str) -> Mapping[str, RemoteFile]:
+def _published(
+    name: str,
+    summary: str,
+    origin: str,
+    num_facts: tuple[int, int, int],
+    num_names: tuple[int, int, int],
+    *blobs: str,
+) -> NamedSet:
+    """A set that the authors of DE-SimplE publish, with the git blob ids of its three files."""
     base = f"https://raw.githubusercontent.com/BorealisAI/de-simple/master/datasets/{name}"
     pairs = zip(FILE_NAMES, blobs, strict=True)
-    return MappingProxyType({file: RemoteFile(f"{base}/{file}", blob) for file, blob in pairs})
+    files = MappingProxyType({file: RemoteFile(f"{base}/{file}", blob) for file, blob in pairs})
+    return NamedSet(name, summary, files, num_facts, *num_names, origin)
 
 
+# The counts are those of train, valid and test facts, then of entities, relations and times.
 _SETS = (
-    NamedSet(
-        name="icews14",
-        summary="ICEWS political events of 2014, by day",
-        files=_published(
-            "icews14",
-            "c11643a07a2dd70c26131a6c660f9c4115fb0f0b",
-            "73d385953f2d813ec19f43fe11341f6974e88a6e",
-            "31c99abed9094d6e9d486e4675aeacf3a665cad9",
-        ),
-        num_facts=(72826, 8941, 8963),
-        num_entities=7128,
-        num_relations=230,
-        num_times=365,
-        origin="2014-01-01",
+    _published(
+        "icews14",
+        "ICEWS political events of 2014, by day",
+        "2014-01-01",
+        (72826, 8941, 8963),
+        (7128, 230, 365),
+        "c11643a07a2dd70c26131a6c660f9c4115fb0f0b",
+        "73d385953f2d813ec19f43fe11341f6974e88a6e",
+        "31c99abed9094d6e9d486e4675aeacf3a665cad9",
     ),
-    NamedSet(
-        name="icews05-15",
-        summary="ICEWS political events of 2005 to 2015, by day",
-        files=_published(
-            "icews05-15",
-            "f340143afc2c442762a7994abd3fb85d8a09f517",
-            "2fba2999eb0f49ca35a24482664352687174ff99",
-            "3d9726df71149888fcb4b65f3b296ba7ac17d37d",
-        ),
-        num_facts=(368962, 46275, 46092),
-        num_entities=10488,
-        num_relations=251,
-        num_times=4017,
-        origin="2005-01-01",
+    _published(
+        "icews05-15",
+        "ICEWS political events of 2005 to 2015, by day",
+        "2005-01-01",
+        (368962, 46275, 46092),
+        (10488, 251, 4017),
+        "f340143afc2c442762a7994abd3fb85d8a09f517",
+        "2fba2999eb0f49ca35a24482664352687174ff99",
+        "3d9726df71149888fcb4b65f3b296ba7ac17d37d",
     ),
-    NamedSet(
-        name="gdelt",
-        summary="GDELT world events from April 2015 to March 2016, by day",
-        files=_published(
-            "gdelt",
-            "61a664bfaa35fca8e32f549281ecdac40bee33b0",
-            "91c61c6874eb75ef5752acf49825a523124f273d",
-            "7cf6b2ddccc9f288a43dc9656bd063b08ae289b3",
-        ),
-        num_facts=(2735685, 341961, 341961),
-        num_entities=500,
-        num_relations=20,
-        num_times=366,
-        origin="2015-04-01",
+    _published(
+        "gdelt",
+        "GDELT world events from April 2015 to March 2016, by day",
+        "2015-04-01",
+        (2735685, 341961, 341961),
+        (500, 20, 366),
+        "61a664bfaa35fca8e32f549281ecdac40bee33b0",
+        "91c61c6874eb75ef5752acf49825a523124f273d",
+        "7cf6b2ddccc9f288a43dc9656bd063b08ae289b3",
     ),
 )
-
 CATALOG: Mapping[str, NamedSet] = MappingProxyType({entry.name: entry for entry in _SETS})
 
 
@@ -116,10 +109,7 @@ def cache_folder() -> Path:
 
 
 def find_local(name: str) -> Path | None:
-    """The first folder that holds the set, in TARGCN_DATA and then in the cache, or None.
-
-    In TARGCN_DATA it may also be a prepared folder.
-    """
+    """The first folder with the set, in TARGCN_DATA (there also prepared) and then in the cache."""
     from targcn.facts.sources.prepared_folder import is_prepared
 
     for text in os.environ.get("TARGCN_DATA", "").split(os.pathsep):
@@ -145,9 +135,8 @@ def download(
 ) -> Path:
     """Download and verify the files of a set; `target` appears whole or not at all.
 
-    A `target` that already holds exactly these files is returned as it is; anything else that
-    is already there is left alone and refused. `timeout` is how many seconds the server may be
-    silent.
+    A `target` with exactly these files is returned as it is; anything else there is refused.
+    `timeout` is how many seconds the server may be silent.
     """
     if _is_complete(named_set, target):
         return target
@@ -175,47 +164,36 @@ def git_blob_id(content_path: Path) -> str:
 
 
 class _FailedTryError(Exception):
-    """Why a try failed; `final` if trying again would not help."""
-
-    def __init__(self, reason: str, final: bool = False) -> None:
-        super().__init__(reason)
-        self.final = final
+    """Why a try failed, and whether that is final: trying again would not help."""
 
 
 def _download_file(
     label: str, remote: RemoteFile, path: Path, progress: Progress, timeout: float, tries: int
 ) -> None:
     for attempt in itertools.count(1):
+        # Always from byte zero: the largest file has 150 MB, too few to ask for the rest of it.
         try:
-            _try_once(label, remote, path, progress, timeout)
-            return
+            with open(path, "wb") as draft, closing(_blocks(remote.url, timeout)) as blocks:
+                for block, received, size in blocks:
+                    draft.write(block)
+                    progress(label, received, size)
+            if (blob := git_blob_id(path)) == remote.blob:
+                return
+            reason = f"its git blob id is {blob}, but {remote.blob} was published"
+            raise _FailedTryError(reason, False)
         except _FailedTryError as failure:
-            if failure.final or attempt >= tries:
-                set_name = label.split("/")[0]
+            reason, is_final = failure.args
+            if is_final or attempt >= tries:
                 raise InputError(
-                    f"cannot download {label} from {remote.url} (tries: {attempt}): {failure}; "
+                    f"cannot download {label} from {remote.url} (tries: {attempt}): {reason}; "
                     f"try again later, or put {', '.join(FILE_NAMES)} into a folder named "
-                    f"{set_name} and set TARGCN_DATA to its parent folder"
+                    f"{label.split('/')[0]} and set TARGCN_DATA to its parent folder"
                 ) from failure
         time.sleep(PAUSE_SECONDS * attempt)
 
 
-def _try_once(
-    label: str, remote: RemoteFile, path: Path, progress: Progress, timeout: float
-) -> None:
-    # Always from byte zero: the largest file has 150 MB, so byte ranges are not worth their code.
-    received = 0
-    with open(path, "wb") as draft, closing(_blocks(remote.url, timeout)) as blocks:
-        for block, size in blocks:
-            draft.write(block)
-            received += len(block)
-            progress(label, received, size)
-    if (blob := git_blob_id(path)) != remote.blob:
-        raise _FailedTryError(f"its git blob id is {blob}, but {remote.blob} was published")
-
-
-def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
-    """Yield each block and the size of the whole; only network errors are caught here."""
+def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int, int | None]]:
+    """Yield each block, the bytes so far and those in all; only network errors are caught here."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
@@ -226,20 +204,19 @@ def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int | None]]:
             size: int | None = response.length
             while block := response.read(BLOCK_BYTES):
                 received += len(block)
-                yield block, size
+                yield block, received, size
     except HTTPError as error:
         error.close()
         reason = f"the server answered {error.code} {error.reason}"
-        raise _FailedTryError(reason, final=error.code < 500) from error
+        raise _FailedTryError(reason, error.code < 500) from error
     except (OSError, HTTPException) as error:
         cause = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or str(cause) or repr(cause)
         if isinstance(cause, TimeoutError):
-            raise _FailedTryError(f"the server was silent for {timeout:g} seconds") from error
-        raise _FailedTryError(
-            getattr(cause, "strerror", None) or str(cause) or repr(cause)
-        ) from error
+            reason = f"the server was silent for {timeout:g} seconds"
+        raise _FailedTryError(reason, False) from error
     if size is not None and received < size:
-        raise _FailedTryError(f"the answer stopped after {received} of {size} bytes")
+        raise _FailedTryError(f"the answer stopped after {received} of {size} bytes", False)
 
 
 def _has_files(folder: Path) -> bool:

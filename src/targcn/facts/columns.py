@@ -52,21 +52,18 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
         else:
             free = (name for name in columns if name not in given.values())
             matching = [name for name in free if usual_role(name) == role]
-        if len(matching) == 1:
-            chosen[role] = matching[0]
-        elif matching:
-            listed = ", ".join(map(repr, matching))
-            raise InputError(
-                f"{where}: {len(matching)} columns could hold the {role}: {listed}; rename all but "
-                f"one, or choose one with --{role} if this is a data set"
-            )
-        else:
-            listed = ", ".join(repr(name[:40]) for name in columns[:12]) or "none"
+        if len(matching) != 1:
+            listed = ", ".join(repr(name[:40]) for name in (matching or columns)[:12]) or "none"
             missing = f"no column {given[role]!r}" if given[role] else f"no column for the {role}"
+            problem = f"{missing} among {listed}; rename it to {role!r}"
+            if matching:
+                problem = (
+                    f"{len(matching)} columns could hold the {role}: {listed}; rename all but one"
+                )
             raise InputError(
-                f"{where}: {missing} among {listed}; rename it to {role!r}, or choose one with "
-                f"--{role} if this is a data set"
+                f"{where}: {problem}, or choose one with --{role} if this is a data set"
             )
+        chosen[role] = matching[0]
     return chosen
 
 
@@ -106,7 +103,6 @@ def check_cells(frame: pl.DataFrame, where: str) -> FactTable:
 
 
 def require_rows(frame: pl.DataFrame, where: str) -> None:
-    """Refuse a table without rows."""
     if frame.height == 0:
         raise InputError(f"{where} has columns but no facts")
 
@@ -117,8 +113,8 @@ def list_rows(rows: pl.Series, cells: pl.Series | None = None) -> str:
     >>> list_rows(pl.Series([2, 6, 7, 9, 11])), list_rows(pl.Series([1]), pl.Series(["a", "b"]))
     ('row 3, row 7, row 8 and 2 more', "row 2 ('b')")
     """
-    shown = [f"row {row + 1}" for row in rows.head(3)]
-    if cells is not None:
-        contents = (repr(str(cells[row])[:40]) for row in rows.head(3))
-        shown = [f"{row} ({content})" for row, content in zip(shown, contents, strict=True)]
+    shown = [
+        f"row {row + 1}" + ("" if cells is None else f" ({str(cells[row])[:40]!r})")
+        for row in rows.head(3)
+    ]
     return ", ".join(shown) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")

@@ -1,7 +1,7 @@
 """A data set: facts as integer columns in three splits, with their vocabularies and timeline."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -74,7 +74,7 @@ class Dataset:
     timeline: Timeline
     splits: Mapping[Split, Facts]
     # What a user should know about the source: duplicates, overlaps, how it was split.
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def train(self) -> Facts:
@@ -91,27 +91,21 @@ class Dataset:
     @property
     def facts(self) -> Facts:
         """The facts of all splits: everything that is known to be true."""
-        return Facts(np.concatenate([facts.columns for facts in self.splits.values()], axis=1))
+        return _join(*self.splits.values())
 
     def context(self, context: Context) -> Facts:
         """The facts a model may look at; facts reach a model in no other way."""
         if context == "train":
             return self.train
         if context == "train+valid":
-            return Facts(np.concatenate([self.train.columns, self.valid.columns], axis=1))
+            return _join(self.train, self.valid)
         raise InputError(f"context {context!r} is unknown; choose 'train' or 'train+valid'")
 
     def named(self, split: Split, position: int) -> tuple[str, str, str, str]:
         """One fact in words: subject, relation, object and date."""
-        subject, relation, object_, time = (
-            int(value) for value in self.splits[split].columns[:, position]
-        )
-        return (
-            self.entities.names[subject],
-            self.relations.names[relation],
-            self.entities.names[object_],
-            self.timeline.label(time),
-        )
+        subject, relation, object_, time = self.splits[split].columns[:, position].tolist()
+        entities, relations = self.entities.names, self.relations.names
+        return entities[subject], relations[relation], entities[object_], self.timeline.label(time)
 
     def save(self, folder: Path | str) -> None:
         """Write a prepared folder; it appears whole or not at all."""
@@ -126,7 +120,10 @@ class Dataset:
 
     @classmethod
     def load(cls, folder: Path | str) -> "Dataset":
-        """Read a prepared folder."""
         from targcn.facts.sources.prepared_folder import load_prepared
 
         return load_prepared(Path(folder))
+
+
+def _join(*parts: Facts) -> Facts:
+    return Facts(np.concatenate([facts.columns for facts in parts], axis=1))

@@ -20,7 +20,6 @@ FORMS = {
         r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|z|[+-]\d{2}:?\d{2})$"
     ),
 }
-FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 TICKS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
@@ -42,8 +41,7 @@ def read_times(column: pl.Series, where: str, options: ReadOptions) -> Times:
     ('month', True, [530, 527])
     """
     if column.dtype == pl.String:
-        # Each distinct text is read once, as there are far fewer dates than facts.
-        distinct = column.unique()
+        distinct = column.unique()  # far fewer than facts, and each is read once
         times = _read_text(distinct, column, where, options)
         values = column.replace_strict(distinct, times.values, return_dtype=pl.Int64)
         return Times(times.unit, times.dated, values)
@@ -121,11 +119,14 @@ def _check_years(column: pl.Series, where: str) -> None:
     days = column.to_physical().cast(pl.Int64)
     if isinstance(column.dtype, pl.Datetime):
         days = days // TICKS_PER_DAY[column.dtype.time_unit]
-    first, last = (calendar_value(day, "day") for day in (FIRST_DAY, LAST_DAY))
-    beyond = (~days.is_between(first, last)).arg_true()
+    beyond = (~days.is_between(*_range_of("day"))).arg_true()
     if len(beyond):
         rows = list_rows(beyond)
         raise InputError(f"{where}: times outside the years 1 to 9999 in {rows}; correct them")
+
+
+def _range_of(unit: str) -> tuple[int, int]:
+    return calendar_value("0001-01-01", unit), calendar_value("9999-12-31", unit)
 
 
 def _finest_unit(moments: pl.Series) -> str:
@@ -147,7 +148,7 @@ def _read_integers(
         if unit not in CALENDAR_CODES:
             raise InputError(f"{where}: --origin needs a calendar unit, not {unit}")
         origin = calendar_value(options.origin, unit)
-        first, last = (calendar_value(day, unit) for day in (FIRST_DAY, LAST_DAY))
+        first, last = _range_of(unit)
         if not first <= origin + low <= origin + high <= last:
             raise InputError(
                 f"{where}: times from {low} to {high}, counted in {unit}s from {options.origin}, "

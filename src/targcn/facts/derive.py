@@ -26,7 +26,10 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
     know are dropped; the others are divided at random into valid and test.
     """
     train = dataset.train
-    held_out = _chosen_times(dataset.timeline, train.times, days)
+    held_out = np.isin(train.times, np.unique(train.times)[5::10])
+    if dataset.timeline.dated and dataset.timeline.unit not in ("year", "month"):
+        _, _, day_of_month = dataset.timeline.calendar(train.times.astype(np.int64))
+        held_out = np.isin(np.floor(day_of_month), list(days))
     if not held_out.any() or held_out.all():
         raise InputError(
             f"{dataset.name}: holding out {'all' if held_out.all() else 'no'} times leaves nothing "
@@ -42,13 +45,14 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
         )
     order = np.random.default_rng(seed).permutation(len(asked))
     valid, test = np.sort(order[: len(asked) // 2]), np.sort(order[len(asked) // 2 :])
-    return _renumbered(
-        dataset,
-        "unseen",
-        {"train": kept, "valid": asked.where(valid), "test": asked.where(test)},
-        f"unseen times of {dataset.name}: {len(np.unique(train.times[held_out]))} times of train "
-        f"held out, divided with seed {seed}",
-    )
+    splits: dict[Split, Facts] = {
+        "train": kept,
+        "valid": asked.where(valid),
+        "test": asked.where(test),
+    }
+    num_times = len(np.unique(train.times[held_out]))
+    note = f"{num_times} times of train held out, divided with seed {seed}"
+    return _renumbered(dataset, "unseen", splits, f"unseen times of {dataset.name}: {note}")
 
 
 def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> Dataset:
@@ -69,12 +73,8 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
         raise InputError(
             f"{dataset.name} has too few times to leave some out: a split would be empty"
         )
-    return _renumbered(
-        dataset,
-        "irregular",
-        splits,
-        f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times with seed {seed}",
-    )
+    note = f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times with seed {seed}"
+    return _renumbered(dataset, "irregular", splits, note)
 
 
 DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
@@ -93,38 +93,19 @@ def origin_of(name: str) -> tuple[str, str]:
     return (origin, kind) if kind in DERIVED else (name, "")
 
 
-def _chosen_times(
-    timeline: Timeline, times: NDArray[np.integer], days: Collection[int]
-) -> NDArray[np.bool_]:
-    if timeline.dated and timeline.unit not in ("year", "month"):
-        _, _, day_of_month = timeline.calendar(times.astype(np.int64))
-        return np.isin(np.floor(day_of_month), list(days))
-    return np.isin(times, np.unique(times)[5::10])
-
-
 def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: str) -> Dataset:
     """Drop the names that no fact uses any more; ticks keep their meaning."""
     everything = np.concatenate([facts.columns for facts in splits.values()], axis=1)
     entities, entity_ids = _left_over(dataset.entities, everything[[0, 2]])
     relations, relation_ids = _left_over(dataset.relations, everything[1])
-    timeline = dataset.timeline
-    renumbered = {
-        split: Facts.of(
-            entity_ids[facts.subjects],
-            relation_ids[facts.relations],
-            entity_ids[facts.objects],
-            facts.times,
-        )
-        for split, facts in splits.items()
-    }
-    return Dataset(
-        f"{dataset.name}-{kind}",
-        entities,
-        relations,
-        Timeline.of(timeline.unit, timeline.start, timeline.dated, everything[3]),
-        renumbered,
-        (note,),
-    )
+    old = dataset.timeline
+    timeline = Timeline.of(old.unit, old.start, old.dated, everything[3])
+    renumbered: dict[Split, Facts] = {}
+    for split, facts in splits.items():
+        ends = entity_ids[facts.subjects], entity_ids[facts.objects]
+        renumbered[split] = Facts.of(ends[0], relation_ids[facts.relations], ends[1], facts.times)
+    name = f"{dataset.name}-{kind}"
+    return Dataset(name, entities, relations, timeline, renumbered, (note,))
 
 
 def _left_over(

@@ -27,14 +27,11 @@ def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
         raise InputError(
             f"{where} has {len(facts)} distinct facts; train, valid and test need at least 3"
         )
-    notes = []
+    notes = ["split by time: valid is later than train, test is later than valid"]
+    if options.split == "random":
+        notes = [f"split at random with seed {options.split_seed}"]
     if repeated := len(all_facts) - len(facts):
-        notes.append(f"{repeated:,} repeated facts of the table were dropped")
-    notes.append(
-        f"split at random with seed {options.split_seed}"
-        if options.split == "random"
-        else "split by time: valid is later than train, test is later than valid"
-    )
+        notes.insert(0, f"{repeated:,} repeated facts of the table were dropped")
     splits = split_facts(facts, options)
     return Dataset(name, entities, relations, timeline, splits, tuple(notes))
 

@@ -14,16 +14,9 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 
+UNITS: Final = ("year", "month", "day", "hour", "minute", "second", "step")
 # The codes of numpy; a step is a plain count and has none.
-CALENDAR_CODES: Final = {
-    "year": "Y",
-    "month": "M",
-    "day": "D",
-    "hour": "h",
-    "minute": "m",
-    "second": "s",
-}
-UNITS: Final = (*CALENDAR_CODES, "step")
+CALENDAR_CODES: Final = dict(zip(UNITS[:-1], "YMDhms", strict=True))
 # The largest time of a data set; the distance between larger ones might not fit into 64 bits.
 MAX_TIME: Final = 10**18
 
@@ -80,18 +73,15 @@ class Timeline:
         if self.dated:
             text = when.isoformat() if isinstance(when, date) else str(when).strip()
             return calendar_value(text, self.unit) - self.start
+        known = f"from {self.label(0)} to {self.last}"
         try:
             tick = int(str(when)) - self.start
         except ValueError:
-            raise InputError(
-                f"{str(when)!r} is not a time of this graph, whose times are whole numbers "
-                f"from {self.label(0)} to {self.last}"
-            ) from None
+            what = "not a time of this graph, whose times are whole numbers"
+            raise InputError(f"{str(when)!r} is {what} {known}") from None
         if abs(tick) > 2 * MAX_TIME:
-            raise InputError(
-                f"{when} is too far from the times of this graph, which run from {self.label(0)} "
-                f"to {self.last}"
-            )
+            what = "too far from the times of this graph, which run"
+            raise InputError(f"{when} is {what} {known}")
         return tick
 
     def label(self, tick: int) -> str:
@@ -114,22 +104,15 @@ class Timeline:
         if not self.dated:
             return np.stack([values, np.zeros_like(values), np.zeros_like(values)]).astype(float)
         moments = values.astype(f"M8[{CALENDAR_CODES[self.unit]}]")
-        years, months = moments.astype("M8[Y]"), moments.astype("M8[M]")
+        months = moments.astype("M8[M]")
+        years, months_of_year = np.divmod(months.astype(np.int64), 12)
         in_month = (moments.astype("M8[s]") - months.astype("M8[s]")) / np.timedelta64(1, "D")
-        return np.stack(
-            [
-                years.astype(np.int64) + 1970.0,
-                (months - years.astype("M8[M]")).astype(np.int64) + 1.0,
-                in_month + 1.0,
-            ]
-        )
+        return np.stack([years + 1970.0, months_of_year + 1.0, in_month + 1.0])
 
     @property
     def first(self) -> str:
-        """The first time, as a label."""
         return self.label(int(self.ticks[0]))
 
     @property
     def last(self) -> str:
-        """The last time, as a label."""
         return self.label(int(self.ticks[-1]))

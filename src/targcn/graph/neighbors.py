@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
 from targcn.graph.random import combine, shifted, uniform
@@ -29,13 +30,13 @@ SIDES_OF_A_FACT = 2
 class Sampling:
     """How a neighbourhood is sampled."""
 
-    neighbors: int = 100
+    neighbors: int = 50
     """How many facts are sampled at most (K)."""
 
     strategy: Strategy = "near"
     """near: by distance in time; random: all facts alike; whole: every fact, however many."""
 
-    decay: float = 1.0
+    decay: float = 2.0
     """Ticks over which the weight of a fact falls to 1/e: exp(-|Δ| / decay)."""
 
     weight_floor: float = 0.0
@@ -44,18 +45,12 @@ class Sampling:
     search_range: int | None = None
     """Only facts at most this many ticks away; none: the whole timeline."""
 
-    window: int = 512
+    window: int = 256
     """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
 
     def __post_init__(self) -> None:
-        if self.neighbors < 1:
-            raise InputError(f"neighbors is {self.neighbors}; at least 1 was expected")
-        if not self.decay > 0:
-            raise InputError(f"decay is {self.decay}; a number above 0 was expected")
-        if self.weight_floor < 0:
-            raise InputError(f"weight_floor is {self.weight_floor}; it cannot be negative")
-        if self.search_range is not None and self.search_range < 0:
-            raise InputError(f"search_range is {self.search_range}; it cannot be negative")
+        require_least(self, neighbors=1, weight_floor=0, search_range=0)
+        require_positive(self, "decay")
         if self.window != 0 and self.window <= self.neighbors:
             raise InputError(
                 f"window is {self.window}; more than neighbors ({self.neighbors}), or 0 for all"
@@ -85,10 +80,6 @@ class HiddenFacts(Columns):
     objects: Tensor
     times: Tensor
 
-    def repeat(self, count: int) -> "HiddenFacts":
-        """Every row this many times, its copies one after another."""
-        return self.map(lambda column: column.repeat_interleave(count))
-
 
 def sample_neighbors(
     graph: TemporalGraph,
@@ -102,8 +93,7 @@ def sample_neighbors(
 
     Sampling K facts by weight without replacement is a race: each fact arrives after an exponential
     time divided by its weight, and the first K are taken. With a window, facts more than
-    `window / 2` places away in the order of time do not start; `targcn bench sampler` measures the
-    probability that this misses.
+    `window / 2` places away in the order of time do not start.
     """
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
@@ -122,20 +112,11 @@ def sample_neighbors(
     keep = width if how.strategy == "whole" else min(keep, width)
     row_hashes = combine(seed, entities, times)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
-    parts = []
-    for first in range(0, len(entities), rows_at_once) or [0]:
-        rows = slice(first, first + rows_at_once)
-        parts.append(
-            _race(graph, starts[rows], ends[rows], times[rows], row_hashes[rows], how, width, keep)
-        )
-    positions = torch.cat([part[0] for part in parts])
-    filled = torch.cat([part[1] for part in parts])
-    found = Neighborhood(
-        graph.subjects[positions],
-        graph.relations[positions],
-        graph.times[positions] - times[:, None],
-        filled,
-    )
+    columns = (torch.split(one, rows_at_once) for one in (starts, ends, times, row_hashes))
+    parts = [_race(graph, how, width, keep, *part) for part in zip(*columns, strict=True)]
+    positions, filled = map(torch.cat, zip(*parts, strict=True))
+    subjects, relations = graph.subjects[positions], graph.relations[positions]
+    found = Neighborhood(subjects, relations, graph.times[positions] - times[:, None], filled)
     if hidden is None:
         return found
     return hide_facts(found, entities, times, hidden, graph.num_relations, how)
@@ -143,13 +124,13 @@ def sample_neighbors(
 
 def _race(
     graph: TemporalGraph,
+    how: Sampling,
+    width: int,
+    keep: int,
     starts: Tensor,
     ends: Tensor,
     times: Tensor,
     row_hashes: Tensor,
-    how: Sampling,
-    width: int,
-    keep: int,
 ) -> tuple[Tensor, Tensor]:
     """The positions of the facts that arrive first in each row, and which of them exist at all."""
     columns = torch.arange(width, device=starts.device)

@@ -1,8 +1,4 @@
-"""Queries: facts whose object is missing.
-
-A query for a missing subject is a query under the reciprocal relation, so that every query asks
-for an object.
-"""
+"""Queries: facts whose object is missing, or under the reciprocal relation whose subject is."""
 
 from dataclasses import dataclass
 
@@ -28,9 +24,6 @@ class Queries(Columns):
 def queries_of(facts: Facts, num_relations: int) -> tuple[Queries, Tensor]:
     """Both queries of every fact, those for objects first, and the entity that each asks for."""
     subjects, relations, objects, times = torch.from_numpy(facts.columns.astype("int64"))
-    queries = Queries(
-        torch.cat([subjects, objects]),
-        torch.cat([relations, relations + num_relations]),
-        times.repeat(2),
-    )
+    both_relations = torch.cat([relations, relations + num_relations])
+    queries = Queries(torch.cat([subjects, objects]), both_relations, times.repeat(2))
     return queries, torch.cat([objects, subjects])

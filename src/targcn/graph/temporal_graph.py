@@ -28,7 +28,7 @@ class TemporalGraph:
 
     The facts that come in to entity e have the positions offsets[e] up to offsets[e + 1]; one
     binary search in `keys`, which are object · span + time, finds those of one time. The reciprocal
-    of relation r is r + num_relations. Immutable by convention.
+    of relation r is r + num_relations.
     """
 
     num_entities: int
@@ -56,16 +56,9 @@ class TemporalGraph:
         offsets = torch.zeros(num_entities + 1, dtype=torch.int64)
         torch.cumsum(torch.from_numpy(degrees), 0, out=offsets[1:])
         number = torch.int32 if facts.columns.dtype.itemsize == 4 else torch.int64
-        graph = cls(
-            num_entities,
-            num_relations,
-            span,
-            torch.empty(num_rows, dtype=number),
-            torch.empty(num_rows, dtype=number),
-            torch.empty(num_rows, dtype=number),
-            torch.empty(num_rows, dtype=torch.int64),
-            offsets,
-        )
+        one, two, three = (torch.empty(num_rows, dtype=number) for _ in range(3))
+        keys = torch.empty(num_rows, dtype=torch.int64)
+        graph = cls(num_entities, num_relations, span, one, two, three, keys, offsets)
         for first, last in pairwise(_cuts(offsets)):
             graph._fill(facts, first, last)
         return graph
@@ -101,7 +94,6 @@ class TemporalGraph:
 
     @property
     def objects(self) -> Tensor:
-        """The objects, which are computed from the keys."""
         return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
 
     @cached_property
@@ -119,7 +111,6 @@ class TemporalGraph:
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the columns and the index."""
         return sum(column.numel() * column.element_size() for column in self._columns)
 
     @property
@@ -127,7 +118,6 @@ class TemporalGraph:
         return self.subjects, self.relations, self.times, self.keys, self.offsets
 
     def to(self, device: torch.device | str) -> "TemporalGraph":
-        """The same graph on another device."""
         columns = (column.to(device) for column in self._columns)
         return TemporalGraph(self.num_entities, self.num_relations, self.span, *columns)
 
@@ -145,10 +135,7 @@ class TimeMajor:
     offsets: Tensor
 
     def ranges(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-        """Which part of `positions` covers the times from `first` to `last`, both included.
-
-        Gives the start and the end of each part, which is empty if `first` is after `last`.
-        """
+        """The start and the end of the part of `positions` from one time to another, included."""
         starts = self.offsets[torch.searchsorted(self.times, first.contiguous())]
         ends = self.offsets[torch.searchsorted(self.times, last.contiguous(), right=True)]
         return starts, torch.maximum(starts, ends)

@@ -61,17 +61,10 @@ def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tup
     entities, relations = dataset.entities.names, dataset.relations.names
     named = []
     for row in reasons.effects.abs().argsort(descending=True, stable=True)[:top].tolist():
-        time = int(reasons.times[row])
-        named.append(
-            Reason(
-                entities[int(reasons.subjects[row])],
-                relations[int(reasons.relations[row])],
-                entities[int(reasons.objects[row])],
-                dataset.timeline.label(time),
-                time - tick,
-                float(reasons.effects[row]),
-            )
-        )
+        subject, relation, object_, time = (int(one[row]) for one in reasons.tensors()[:4])
+        fact = entities[subject], relations[relation], entities[object_]
+        label, effect = dataset.timeline.label(time), float(reasons.effects[row])
+        named.append(Reason(*fact, label, time - tick, effect))
     return tuple(named)
 
 
@@ -90,10 +83,8 @@ def in_words(explanation: Explanation) -> list[str]:
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
     if explanation.num_facts == 0:
-        lines.append(
-            "Nothing in the context speaks for any answer; this one rests on the learned weights "
-            "alone."
-        )
+        why = "this one rests on the learned weights alone"
+        lines.append(f"Nothing in the context speaks for any answer; {why}.")
     for reason in explanation.reasons:
         unit = explanation.unit + ("" if abs(reason.delta) == 1 else "s")
         when = f"{abs(reason.delta):,} {unit} {'before' if reason.delta < 0 else 'after'}"
@@ -110,11 +101,10 @@ def plot(explanation: Explanation, path: Path | str) -> None:
     require_picture(path)
     figure = new_figure()
     axes: Any = figure.add_subplot()
-    deltas = [reason.delta for reason in explanation.reasons]
-    effects = [reason.effect for reason in explanation.reasons]
-    colors = ["#1b7837" if effect >= 0 else "#b2182b" for effect in effects]
-    axes.vlines(deltas, 0, effects, colors=colors, linewidth=2)
-    axes.scatter(deltas, effects, c=colors, zorder=3)
+    for reason in explanation.reasons:
+        color = "#1b7837" if reason.effect >= 0 else "#b2182b"
+        axes.vlines(reason.delta, 0, reason.effect, colors=color, linewidth=2)
+        axes.scatter(reason.delta, reason.effect, c=color, zorder=3)
     axes.axhline(0, color="0.5", linewidth=0.8)
     axes.axvline(0, color="0.5", linewidth=0.8, linestyle=":")
     for reason in explanation.reasons[:6]:

@@ -47,14 +47,11 @@ class Predictor:
         device: str | torch.device = "auto",
     ) -> None:
         self.device = choose_device(device)
-        if isinstance(run, Run):
-            model = deepcopy(run.model)
-        else:
-            run = load_run(run)
-            model = run.model
+        loaded = run if isinstance(run, Run) else load_run(run)
+        model = deepcopy(loaded.model) if loaded is run else loaded.model
         self.model = model.to(self.device).eval()
-        self.model_name = run.recipe.model
-        self.dataset = run.dataset
+        self.model_name = loaded.recipe.model
+        self.dataset = loaded.dataset
         self.context: Context = context
         self.graph = TemporalGraph.of_context(self.dataset, context).to(self.device)
         self.known = known_answers(self.dataset, "cpu")
@@ -115,10 +112,8 @@ class Predictor:
             reasons = reasons.to("cpu")
             scores = reasons.scores.view(1, -1)
             ranks = ranks_of(scores, torch.tensor([target]), query, self.known, TIES)
-            log_probabilities = self.model.log_probabilities(scores)
-        probability = None
-        if log_probabilities is not None:
-            probability = float(log_probabilities[0, target].exp())
+            logs = self.model.log_probabilities(scores)
+        probability = None if logs is None else float(logs[0, target].exp())
         tick = int(query.times[0])
         return Explanation(
             subject=subject,
@@ -144,11 +139,10 @@ class Predictor:
             scores = self.model(queries.to(self.device), self.graph)
             require_numbers(scores)
             best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
-            log_probabilities = self.model.log_probabilities(scores)
+            logs = self.model.log_probabilities(scores)
             probabilities = None
-            if log_probabilities is not None:
-                shown = log_probabilities.gather(1, best.indices).exp()
-                probabilities = shown.flatten().double().cpu().numpy()
+            if logs is not None:
+                probabilities = logs.gather(1, best.indices).exp().flatten().double().cpu().numpy()
             num_above, num_level = _count_ties(best.values, scores)
         num_questions, num_answers = best.indices.shape
         numbers = torch.arange(start, start + num_questions).repeat_interleave(num_answers)
@@ -191,19 +185,13 @@ def predict(
 ) -> "pl.DataFrame":
     """The entities that best fill the open place of a question, best first.
 
-    Any date will do, also one that the data does not have. The context is train+valid unless
-    another is given. To ask a run more than once, make a Predictor of it; it can also use a GPU.
+    Any date will do. The context is train+valid unless another is given. To ask a run more than
+    once, make a Predictor of it; it can also use a GPU.
 
-    `rank` is 1 plus the number of entities with a higher score, and `tied` the number of entities
-    with this very score, shown or not: 1 means that there is no tie. Which of the tied entities are
-    shown, and in which order, means nothing. Where `tied` is the number of all entities, nothing
-    speaks for any answer.
-
-    `probability` is the softmax of the scores over all entities. Models that are trained with
-    cross-entropy have one; it is not calibrated. For all other models it is null.
-
-    `known` is "then" if some split holds the answer at this time, "at another time" if only at
-    others, else "no".
+    `rank` is 1 plus the number of entities with a higher score, `tied` the number of those with
+    this very score, shown or not, in an order that means nothing. `probability` is the softmax of
+    the scores, not calibrated; models that are not trained with cross-entropy have none. `known` is
+    "then" if some split holds the answer at this time, "at another time" if only at others.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)

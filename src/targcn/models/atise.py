@@ -1,29 +1,24 @@
 """ATiSE: entities and relations are normal distributions that drift and swing with time.
 
 "Temporal Knowledge Graph Completion Based on Time Series Gaussian Embedding" (Xu et al., 2020).
-The mean of each is e + w u + β sin(2π ω u), where u is the share of the timeline that has passed,
-so it is defined for any date. A fact is likely if the relation's distribution is close to that of
-subject minus object.
+The mean of each is e + w u + β sin(2π ω u), where u is the share of the timeline that has passed.
 """
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from targcn.errors import InputError
+from targcn.config import require_least, require_positive
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
 
 
 @dataclass(frozen=True)
 class ATiSESettings(NegativeSamplingSettings):
-    """The settings of all models with sampled negatives, and those of ATiSE."""
-
     loss: Literal["softmax", "self-adversarial"] = "self-adversarial"
     """Cross-entropy, or each score on its own, the negatives weighted by how well they score."""
 
@@ -38,10 +33,8 @@ class ATiSESettings(NegativeSamplingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.bucket < 1:
-            raise InputError(f"bucket is {self.bucket}; at least 1 was expected")
-        if not self.least_variance > 0:
-            raise InputError(f"least_variance is {self.least_variance}; it must be above 0")
+        require_least(self, bucket=1)
+        require_positive(self, "least_variance")
 
 
 class ATiSE(NegativeSampling):
@@ -51,7 +44,7 @@ class ATiSE(NegativeSampling):
     of subject minus object.
     """
 
-    Settings: ClassVar[type[ModelSettings]] = ATiSESettings
+    Settings = ATiSESettings
     settings: ATiSESettings
 
     def __init__(self, settings: ATiSESettings, dataset: Dataset) -> None:
@@ -102,9 +95,8 @@ def energies(
     """The sum of the energies of each fact and of its reciprocal.
 
     With D = μ_s − μ_o, V = σ_s + σ_o and the relation's μ and σ, the energy of a fact is
-    ¼ Σ [V/σ + σ/V − 2 + (D − μ)² (1/σ + 1/V)]; that of its reciprocal has −D and the reciprocal
-    relation. The squares are expanded, so that tensors as large as all pairs are read only a few
-    times.
+    ¼ Σ [V/σ + σ/V − 2 + (D − μ)² (1/σ + 1/V)]; its reciprocal has −D and the reciprocal relation.
+    The squares are expanded, so that tensors as large as all pairs are read only a few times.
 
     >>> one, two = torch.ones(1, 1), torch.full((1, 1), 2.0)
     >>> energies(0 * one, one, (0 * one, one), (0 * one, one)).item()

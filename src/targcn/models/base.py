@@ -1,8 +1,7 @@
 """The contract of a model: all that training, evaluation and inference know about one.
 
-Given queries and a context graph, a model gives one score per entity; higher is better. A model
-that is trained is a Learner. What only some models can do has a default here, so that no caller
-needs to ask which model it has.
+Given queries and a context graph, a model gives one score per entity; higher is better. What only
+some models can do has a default here, so that no caller needs to ask which model it has.
 """
 
 from abc import ABC, abstractmethod
@@ -20,18 +19,12 @@ from targcn.graph.temporal_graph import TemporalGraph
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What a model is built from, besides a data set; every model has its own subclass.
-
-    Its defaults are the settings of the recipe `default` for any data.
-    """
+    """What a model is built from, besides a data set; the defaults are those for any data."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Columns):
-    """Facts that a model used for one answer, one per row, and the effect of each.
-
-    A fact is given as it stands in the data: no relation is a reciprocal one.
-    """
+    """Facts of the data that a model used for one answer, one per row, and the effect of each."""
 
     subjects: Tensor
     relations: Tensor
@@ -66,10 +59,7 @@ class Model(nn.Module, ABC):
         """Use compiled kernels in `forward` where that pays; by default it does not."""
 
     def log_probabilities(self, scores: Tensor) -> Tensor | None:
-        """The logarithms of the probabilities that scores stand for; None if they stand for none.
-
-        One row per query; the probabilities of a row add up to 1 over all entities.
-        """
+        """The logarithms of the probabilities that scores stand for, if they stand for any."""
         return None
 
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons | None:
@@ -102,8 +92,7 @@ class Learner(Model):
     ) -> Columns:
         """What the loss of these queries needs, of the model's own type; one seed per query.
 
-        A query's own fact must not be visible in its sample: the answers are given so that it can
-        be hidden.
+        The answers are given so that a query's own fact can be hidden from its sample.
         """
         return Columns()
 

@@ -1,22 +1,19 @@
 """BoxTE: a fact is true if the points of its two entities lie in the relation's boxes.
 
-"Temporal Knowledge Graph Completion Using Box Embeddings" (Messner et al., 2022). An entity has a
-point, and a bump that moves the other entity of a fact. A time has bumps that move both; a relation
-says how much of each it takes.
+"Temporal Knowledge Graph Completion Using Box Embeddings" (Messner et al., 2022). The bump of an
+entity moves the other entity of a fact; the bumps of a time, weighted by the relation, move both.
 """
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.errors import InputError
+from targcn.config import require_least
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import changes
 from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
@@ -24,8 +21,6 @@ from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSe
 
 @dataclass(frozen=True)
 class BoxTESettings(NegativeSamplingSettings):
-    """The settings of all models with sampled negatives, and those of BoxTE."""
-
     time_bumps: int = 2
     """Bumps of each time."""
 
@@ -34,10 +29,7 @@ class BoxTESettings(NegativeSamplingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.time_bumps < 1:
-            raise InputError(f"time_bumps is {self.time_bumps}; at least 1 was expected")
-        if self.time_weight < 0:
-            raise InputError(f"time_weight is {self.time_weight}; it cannot be negative")
+        require_least(self, time_bumps=1, time_weight=0)
 
 
 class BoxTE(NegativeSampling):
@@ -46,7 +38,7 @@ class BoxTE(NegativeSampling):
     τ = Σ a_rj β_tj over the bumps β of the time. Points and corners are mapped by tanh.
     """
 
-    Settings: ClassVar[type[ModelSettings]] = BoxTESettings
+    Settings = BoxTESettings
     layers = 2
     settings: BoxTESettings
 

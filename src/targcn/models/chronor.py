@@ -5,7 +5,6 @@ where a rotation is a product of complex numbers; regularised by fourth powers.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,15 +12,12 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.factorization import Factorization, FactorSettings
 from targcn.models.layers.arithmetic import complex_product, in_parts
 
 
 @dataclass(frozen=True)
 class ChronoRSettings(FactorSettings):
-    """The settings of all factorisation models, and those of ChronoR."""
-
     power: int = 4
     """The power of both regularisers."""
 
@@ -41,7 +37,7 @@ class ChronoRSettings(FactorSettings):
 class ChronoR(Factorization):
     """Complex vectors, rotated by relation and time side by side."""
 
-    Settings: ClassVar[type[ModelSettings]] = ChronoRSettings
+    Settings = ChronoRSettings
     settings: ChronoRSettings
 
     def add_tables(self, dataset: Dataset) -> None:

@@ -1,13 +1,11 @@
 """ComplEx: score = Re Σ s ⊙ r ⊙ conj(o).
 
 "Complex Embeddings for Simple Link Prediction" (Trouillon et al., 2016), with the N3 regulariser
-of "Canonical Tensor Decomposition for Knowledge Base Completion" (Lacroix et al., 2018). It
-ignores time.
+of "Canonical Tensor Decomposition for Knowledge Base Completion" (Lacroix et al., 2018).
 """
 
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import StaticFactorization
 from targcn.models.layers.arithmetic import complex_product, in_parts
@@ -15,9 +13,6 @@ from targcn.models.layers.arithmetic import complex_product, in_parts
 
 class ComplEx(StaticFactorization):
     """Complex vectors, multiplied number by number."""
-
-    def add_tables(self, dataset: Dataset) -> None:
-        self.relations = self.table(2 * self.num_relations, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)

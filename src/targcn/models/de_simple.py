@@ -6,12 +6,12 @@ day u, so it is defined for any date. Trained against all entities, where the pa
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -28,8 +28,6 @@ MOST_WAVES = 1 << 26
 
 @dataclass(frozen=True)
 class DESimplESettings(ModelSettings):
-    """The dimension, how much of it depends on the date, and dropout."""
-
     dim: int = 64
     """Numbers per vector; every entity and relation has one for each direction."""
 
@@ -40,8 +38,7 @@ class DESimplESettings(ModelSettings):
     """Share of the numbers of each product dropped in training."""
 
     def __post_init__(self) -> None:
-        if self.dim < 2:
-            raise InputError(f"dim is {self.dim}; at least 2 was expected")
+        require_least(self, dim=2)
         if not 0 <= self.static_share <= 1:
             raise InputError(f"static_share is {self.static_share}; 0 up to 1 was expected")
         if not 0 <= self.dropout < 1:
@@ -59,7 +56,7 @@ class DropoutAndDates(Columns):
 class DESimplE(Learner):
     """score = ½ (⟨a_s(t), u_r, b_o(t)⟩ + ⟨a_o(t), u′_r, b_s(t)⟩), for heads a and tails b."""
 
-    Settings: ClassVar[type[ModelSettings]] = DESimplESettings
+    Settings = DESimplESettings
     settings: DESimplESettings
     calendar: Tensor
 
@@ -81,7 +78,6 @@ class DESimplE(Learner):
 
     @property
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The arguments of `waves`."""
         return self.amplitudes, self.frequencies, self.phases
 
     @property
@@ -96,25 +92,23 @@ class DESimplE(Learner):
         return 2 * self.settings.dim
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the context is not used."""
         return self.score(queries, self.dates(queries.times))
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
-    ) -> "DropoutAndDates":
+    ) -> DropoutAndDates:
         """What dropout keeps, and the dates, which are looked up for many steps at once."""
         rows = combine(seeds, queries.subjects, queries.relations, queries.times)
         columns = torch.arange(2 * self.settings.dim, device=rows.device)
         kept = uniform(rows[:, None], columns) >= self.settings.dropout
         return DropoutAndDates(kept, self.dates(queries.times).T)
 
-    def loss(self, queries: Queries, answers: Tensor, sample: "DropoutAndDates") -> Tensor:
+    def loss(self, queries: Queries, answers: Tensor, sample: DropoutAndDates) -> Tensor:
         """Cross-entropy of the answers against all entities."""
         scores = self.score(queries, sample.dates.T, sample.kept)
         return functional.cross_entropy(scores, answers)
 
     def score(self, queries: Queries, dates: Tensor, kept: Tensor | None = None) -> Tensor:
-        """The score of every entity as the answer to each query."""
         own = (table.index_select(1, queries.subjects) for table in self.tables)
         static = self.static.index_select(0, queries.subjects)
         subjects = torch.cat([static, waves(dates[..., None, None], *own).sum(0)], dim=-1)
@@ -139,11 +133,7 @@ class DESimplE(Learner):
         return scores
 
     def score_by_calendar(self, of_still: Tensor, of_moving: Tensor, dates: Tensor) -> Tensor:
-        """The scores by one product with the waves of all years, months and days.
-
-        Most of what is multiplied is 0, but shapes are the same for every batch, so that a GPU can
-        record the step.
-        """
+        """The scores by one product with all waves, most of it 0, which a GPU can record."""
         rows, columns = [of_still], [self.static.flatten(1)]
         for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
             holds = dates[unit][:, None, None] == values[:, None]

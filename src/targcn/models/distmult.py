@@ -6,7 +6,6 @@
 
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import StaticFactorization
 from targcn.models.layers.arithmetic import in_parts
@@ -15,10 +14,7 @@ from targcn.models.layers.arithmetic import in_parts
 class DistMult(StaticFactorization):
     """Real vectors, multiplied number by number."""
 
-    parts = 1
-
-    def add_tables(self, dataset: Dataset) -> None:
-        self.relations = self.table(2 * self.num_relations, 1)
+    parts = relation_parts = 1
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.errors import InputError
+from targcn.config import require_least
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
@@ -24,8 +24,6 @@ from targcn.models.layers.sums import rows_and_table
 
 @dataclass(frozen=True)
 class FactorSettings(ModelSettings):
-    """The dimension and the regularisers of a factorisation model."""
-
     dim: int = 100
     """Numbers per vector, which are complex or have more parts where the model's numbers do."""
 
@@ -43,12 +41,7 @@ class FactorSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         # The first power has no gradient at 0.
-        for name, least in (("dim", 1), ("power", 2)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} is {getattr(self, name)}; at least {least} was expected")
-        for name in ("factor_weight", "time_weight", "init_scale"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}; it cannot be negative")
+        require_least(self, dim=1, power=2, factor_weight=0, time_weight=0, init_scale=0)
 
 
 @dataclass(frozen=True)
@@ -60,17 +53,17 @@ class StaticFactorSettings(FactorSettings):
 
 
 class Factorization(Learner):
-    """Scores all entities in one product; a model adds its tables and its `combine`."""
+    """Scores all entities in one product; a model adds its `combine`, and tables of its own."""
 
-    Settings: ClassVar[type[ModelSettings]] = FactorSettings
+    Settings = FactorSettings
     settings: FactorSettings
-    # How many real numbers make one of an entity's `dim` numbers: 2 for complex ones.
+    # How many real numbers make one of the `dim` numbers of an entity: 2 for complex ones.
     parts: ClassVar[int] = 2
-    # The same for a row of the time table.
+    # The same for a relation and for a time.
+    relation_parts: ClassVar[int] = 2
     time_parts: ClassVar[int] = 2
     # The weight of the subject's and the object's powers, relative to the relation's.
     entity_share: ClassVar[float] = 1.0
-    # Whether `add_tables` makes the table of times.
     uses_time: ClassVar[bool] = True
     times: "TimeTable"
 
@@ -82,7 +75,9 @@ class Factorization(Learner):
 
     def add_tables(self, dataset: Dataset) -> None:
         """Make the tables of relations and times."""
-        raise NotImplementedError
+        self.relations = self.table(2 * self.num_relations, self.relation_parts)
+        if self.uses_time:
+            self.times = self.time_table(dataset, self.time_parts)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         """The queries' vectors, and the factors of relation and time to keep small, `in_parts`."""
@@ -99,7 +94,6 @@ class Factorization(Learner):
         return TimeTable(ticks, self.table(len(ticks), parts, dim))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the context is not used."""
         vectors, _ = self.combine(self.entities[queries.subjects], queries)
         return vectors @ self.entities.T
 
@@ -132,7 +126,7 @@ class Factorization(Learner):
 class StaticFactorization(Factorization):
     """A factorisation model without time."""
 
-    Settings: ClassVar[type[ModelSettings]] = StaticFactorSettings
+    Settings = StaticFactorSettings
     uses_time = False
 
 
@@ -155,7 +149,6 @@ class TimeTable(nn.Module):
         self.ticks: Tensor
 
     def forward(self, times: Tensor) -> Tensor:
-        """The vector of each time."""
         last = len(self.ticks) - 1
         after = torch.searchsorted(self.ticks, times.contiguous()).clamp(max=last)
         before = (after - 1).clamp(min=0)

@@ -5,12 +5,11 @@ each candidate, of which near ones count more. Both use only the context.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from targcn.errors import InputError
+from targcn.config import require_positive
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import look_up
@@ -20,8 +19,6 @@ from targcn.models.base import Model, ModelSettings, PerContext
 
 @dataclass(frozen=True)
 class SeenSettings(ModelSettings):
-    """How much each kind of evidence counts."""
-
     seen: float = 1e6
     """Score of an answer that the context holds for this subject and relation, at any time."""
 
@@ -32,7 +29,7 @@ class SeenSettings(ModelSettings):
 class Seen(Model):
     """Whether seen before, then how often together, then how common under the relation."""
 
-    Settings: ClassVar[type[ModelSettings]] = SeenSettings
+    Settings = SeenSettings
     reads_context = True
     settings: SeenSettings
 
@@ -53,8 +50,6 @@ class Seen(Model):
 
 @dataclass(frozen=True)
 class DecayedCopySettings(ModelSettings):
-    """How the weight of a fact falls with its distance in time."""
-
     scale: float = 30.0
     """Ticks after which a fact counts 1/e as much."""
 
@@ -65,29 +60,29 @@ class DecayedCopySettings(ModelSettings):
     """How many times as much a fact of the query's own relation counts."""
 
     def __post_init__(self) -> None:
-        if not self.scale > 0:
-            raise InputError(f"decayed-copy.scale is {self.scale}; a number above 0 was expected")
+        require_positive(self, "scale")
 
 
 class DecayedCopy(Model):
     """The sum of (10 if same relation else 1)·(exp(−|Δ|/30) + 0.001) over the facts of s with o."""
 
-    Settings: ClassVar[type[ModelSettings]] = DecayedCopySettings
+    Settings = DecayedCopySettings
     reads_context = True
     settings: DecayedCopySettings
 
     def __init__(self, settings: DecayedCopySettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
-        self._index = PerContext(lambda context: _DecayIndex(context, settings.scale))
+        self._index = PerContext(
+            lambda context: [_DecayedSums(one, settings.scale) for one in _group_facts(context)]
+        )
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         index = self._index.of(context)
         scores = _zeros(queries, context)
         bonus = self.settings.same_relation - 1
-        for groups, sums, keys, weight in (
-            (index.together, index.sums, queries.subjects, 1.0),
-            (index.same_relation, index.same_sums, _subject_relation(queries, context), bonus),
-        ):
+        all_keys = queries.subjects, _subject_relation(queries, context)
+        for sums, keys, weight in zip(index, all_keys, (1.0, bonus), strict=True):
+            groups = sums.groups
             rows, found = look_up(groups.keys, keys.long())
             decayed = sums.at(found, queries.times[rows])
             votes = weight * (decayed + self.settings.lasting * groups.counts[found])
@@ -98,9 +93,10 @@ class DecayedCopy(Model):
 class _Groups:
     """The distinct answers under each key, and the facts behind each, sorted by time."""
 
-    def __init__(self, keys: Tensor, answers: Tensor, times: Tensor, num_entities: int) -> None:
+    def __init__(self, keys: Tensor, context: TemporalGraph) -> None:
         # A graph's facts are sorted by object and time; a stable sort keeps each group sorted.
-        pairs = keys.long() * num_entities + answers
+        num_entities = context.num_entities
+        pairs = keys.long() * num_entities + context.objects
         order = torch.argsort(pairs, stable=True)
         distinct, counts = torch.unique_consecutive(pairs[order], return_counts=True)
         self.keys = torch.div(distinct, num_entities, rounding_mode="floor")
@@ -108,7 +104,7 @@ class _Groups:
         self.counts = counts.double()
         self.ends = counts.cumsum(0)
         self.starts = self.ends - counts
-        self.times = times[order].long()
+        self.times = context.times[order].long()
         self.of_fact = torch.repeat_interleave(counts)
 
     def add_to(self, scores: Tensor, keys: Tensor, values: Tensor) -> None:
@@ -164,29 +160,19 @@ class _DecayedSums:
 class _SeenIndex:
     def __init__(self, context: TemporalGraph) -> None:
         self.together, self.same_relation = _group_facts(context)
-        self.shares = _Groups(
-            context.relations, context.objects, context.times, context.num_entities
-        )
+        self.shares = _Groups(context.relations, context)
         per_relation = torch.bincount(context.relations, minlength=2 * context.num_relations)
         self.share = self.shares.counts / per_relation[self.shares.keys]
 
 
-class _DecayIndex:
-    def __init__(self, context: TemporalGraph, scale: float) -> None:
-        self.together, self.same_relation = _group_facts(context)
-        self.sums = _DecayedSums(self.together, scale)
-        self.same_sums = _DecayedSums(self.same_relation, scale)
-
-
 def _group_facts(context: TemporalGraph) -> tuple[_Groups, _Groups]:
     """The context's facts by subject, and by subject and relation."""
-    by_subject = _Groups(context.subjects, context.objects, context.times, context.num_entities)
-    keys = _subject_relation(Queries(context.subjects, context.relations, context.times), context)
-    return by_subject, _Groups(keys, context.objects, context.times, context.num_entities)
+    keys = context.subjects, _subject_relation(context, context)
+    return _Groups(keys[0], context), _Groups(keys[1], context)
 
 
-def _subject_relation(queries: Queries, context: TemporalGraph) -> Tensor:
-    return queries.subjects.long() * (2 * context.num_relations) + queries.relations
+def _subject_relation(asked: Queries | TemporalGraph, context: TemporalGraph) -> Tensor:
+    return asked.subjects.long() * (2 * context.num_relations) + asked.relations
 
 
 def _zeros(queries: Queries, context: TemporalGraph) -> Tensor:

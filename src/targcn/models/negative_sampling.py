@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from targcn.config import require_least
 from targcn.devices import compiled
-from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
@@ -29,8 +29,6 @@ NO_SCORE = -1e9
 
 @dataclass(frozen=True)
 class NegativeSamplingSettings(ModelSettings):
-    """What is sampled for a query, and what is learned from it."""
-
     dim: int = 100
     """Numbers per vector."""
 
@@ -47,11 +45,7 @@ class NegativeSamplingSettings(ModelSettings):
     """How strongly the self-adversarial loss prefers the negatives that score best."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "negatives"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
-        if self.temperature < 0:
-            raise InputError(f"temperature is {self.temperature}; it cannot be negative")
+        require_least(self, dim=1, negatives=1, temperature=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +60,7 @@ class Negatives(Columns):
 class NegativeSampling(Learner):
     """Scores some candidates or, slice by slice, all; a model adds its tables and `score`."""
 
-    Settings: ClassVar[type[ModelSettings]] = NegativeSamplingSettings
+    Settings = NegativeSamplingSettings
     settings: NegativeSamplingSettings
     # How many vectors of `dim` numbers a model lays out for one candidate of one query.
     layers: ClassVar[int] = 1
@@ -94,7 +88,6 @@ class NegativeSampling(Learner):
         return 0.0
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; the context is not used."""
         entities = torch.arange(self.num_entities, device=queries.subjects.device)[None]
         # For a single query torch would compile another kernel.
         if self._score_all is not None and len(queries) > 1:
@@ -118,7 +111,7 @@ class NegativeSampling(Learner):
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
-    ) -> "Negatives":
+    ) -> Negatives:
         """Entities sampled for each query, and whether each is a wrong answer."""
         rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
         columns = torch.arange(self.settings.negatives, device=rows.device)
@@ -128,7 +121,7 @@ class NegativeSampling(Learner):
             wrong = ~self._truths.of(context).hold(queries, entities)
         return Negatives(entities, wrong)
 
-    def loss(self, queries: Queries, answers: Tensor, sample: "Negatives") -> Tensor:
+    def loss(self, queries: Queries, answers: Tensor, sample: Negatives) -> Tensor:
         """The answers against the sampled entities, and the penalty."""
         scores = self.score(queries, torch.cat([answers[:, None], sample.entities], dim=1))
         right, others = scores[:, 0], scores[:, 1:].masked_fill(~sample.wrong, NO_SCORE)
@@ -169,9 +162,8 @@ def rows_of(table: Tensor, index: Tensor) -> Tensor:
 class _Truths:
     """Finds whether candidates are true answers, by one binary search for each.
 
-    The facts that come in to an entity are sorted by time, relation and the entity they come from.
-    So the position of an entity's first fact at a time, a relation and an entity make one number
-    that is sorted too.
+    The facts of an entity are sorted by time, relation and the entity they come from. So the place
+    of its first fact at a time, a relation and an entity make one number that is sorted too.
     """
 
     def __init__(self, context: TemporalGraph) -> None:

@@ -1,8 +1,7 @@
 """SimplE: score = ½ (⟨a_s, u_r, b_o⟩ + ⟨a_o, u′_r, b_s⟩), an entity being a as head, b as tail.
 
-"SimplE Embedding for Link Prediction in Knowledge Graphs" (Kazemi and Poole, 2018). It ignores
-time. A query for a subject is the same score with the roles exchanged, so reciprocal relations have
-no vectors of their own.
+"SimplE Embedding for Link Prediction in Knowledge Graphs" (Kazemi and Poole, 2018). Asked for a
+subject, the roles are exchanged, so reciprocal relations have no vectors of their own.
 """
 
 import torch

@@ -1,18 +1,18 @@
 """TARGCN: a subject is described by its facts around the query's time.
 
 "A Simple But Powerful Graph Encoder for Temporal Knowledge Graph Completion" (Ding et al., 2022).
-The facts are sampled in graph/neighbors.py, equations 1 and 2 stand in layers/aggregators.py, Φ in
-layers/time_encoding.py and the score functions in layers/decoders.py; equation 3 is `loss`.
+Equations 1 and 2 stand in layers/aggregators.py; equation 3 is `loss`.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -21,12 +21,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, Reasons
-from targcn.models.layers.aggregators import (
-    Aggregator,
-    FusedAggregator,
-    Neighbors,
-    PlainAggregator,
-)
+from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, Decoder
 from targcn.models.layers.time_encoding import TimeEncoding
 
@@ -37,15 +32,6 @@ MOST_NUMBERS_AT_ONCE = 1 << 25
 @dataclass(frozen=True)
 class TARGCNSettings(Sampling, ModelSettings):
     """The architecture, and how neighbourhoods are sampled."""
-
-    neighbors: int = 50
-    """How many facts are sampled at most (K)."""
-
-    decay: float = 2.0
-    """Ticks over which the weight of a fact falls to 1/e: exp(-|Δ| / decay)."""
-
-    window: int = 256
-    """Candidates: this many facts nearest in the order of time; 0: all, which is exact."""
 
     dim: int = 200
     """Numbers per vector."""
@@ -82,18 +68,17 @@ class TARGCNSettings(Sampling, ModelSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.dim < 1:
-            raise InputError(f"targcn.dim is {self.dim}; at least 1 was expected")
+        require_least(self, dim=1)
         multiple = MULTIPLES[self.decoder]
         if self.dim % multiple:
             below = self.dim // multiple * multiple
             dims = " or ".join(str(dim) for dim in (below, below + multiple) if dim)
             raise InputError(
-                f"targcn.dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
+                f"dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
                 f"{dims} would do"
             )
         if not 0 <= self.dropout < 1:
-            raise InputError(f"targcn.dropout is {self.dropout}; 0 up to below 1 was expected")
+            raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +95,7 @@ class TARGCNSample(Columns):
 class TARGCN(Learner):
     """The encoder of the paper, before a decoder that is linear in its candidates."""
 
-    Settings: ClassVar[type[ModelSettings]] = TARGCNSettings
+    Settings = TARGCNSettings
     reads_context = True
     settings: TARGCNSettings
 
@@ -139,7 +124,7 @@ class TARGCN(Learner):
         return FusedAggregator(dim, own_vector)
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        """One row per query, one column per entity; equal queries get the same neighbourhood."""
+        # One seed, so that equal queries get the same neighbourhood.
         return self.score(queries, self.neighborhoods(queries, context, seed=0))
 
     @property
@@ -177,21 +162,18 @@ class TARGCN(Learner):
         seed: Tensor | int,
         hidden: HiddenFacts | None = None,
     ) -> TARGCNSample:
-        """The facts that each query sees, and with two steps those that its neighbours see.
-
-        What is hidden from a query is hidden from its neighbours too: one of them may be the
-        answer, through another fact.
-        """
+        """The facts that each query sees, and with two steps those that its neighbours see."""
         how = self.settings
         near = sample_neighbors(context, queries.subjects, queries.times, how, seed, hidden)
         if self.second is None:
             return TARGCNSample(near)
-        entities, times = near.entities.flatten(), _times_of(near, queries.times)
         shape = near.entities.shape
+        entities, times = near.entities.flatten(), _times_of(near, queries.times)
         if isinstance(seed, Tensor):
             seed = seed.repeat_interleave(shape[1])
+        # One of the neighbours may be the answer, through another fact.
         if hidden is not None:
-            hidden = hidden.repeat(shape[1])
+            hidden = hidden.map(lambda column: column.repeat_interleave(shape[1]))
         far = sample_neighbors(context, entities, times, how, seed, hidden)
         return TARGCNSample(near, far.map(lambda column: column.view(*shape, column.shape[1])))
 
@@ -214,7 +196,7 @@ class TARGCN(Learner):
             # wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o + a number that all candidates
             # share and that changes no rank and no probability: one product with the entity table.
             return (wanted @ self.first.entity_weight) @ table.T
-        entities = self.first.encode_entities(table)
+        entities = functional.linear(table, self.first.entity_weight)
         if self.settings.time_encoding == "difference":
             now = self.first.encode_time(self.time_encoding(times.new_zeros(1)))
             return wanted @ self.activation(entities + now).T
@@ -250,18 +232,8 @@ class TARGCN(Learner):
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
         code_table, codes = self.time_encoding.look_up(moments)
-        neighbors = Neighbors(
-            subjects,
-            near.entities,
-            near.relations,
-            codes,
-            near.filled,
-            self.entities,
-            self.relations,
-            code_table,
-            vectors,
-        )
-        aggregated, table = step(neighbors)
+        tables = self.entities, self.relations, code_table
+        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors))
         return self.activation(aggregated), table
 
     @torch.no_grad()
@@ -272,10 +244,13 @@ class TARGCN(Learner):
         seen = self.neighborhoods(query, context, 0, hidden)
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
-        without = [
-            _probabilities(self._scores_without_each(query, seen, part), answer)
-            for part in torch.split(places, self._variants_at_once(seen))
-        ]
+        without = []
+        for part in torch.split(places, self._variants_at_once(seen)):
+            # The same sample in every row, each without the fact in one of these places.
+            rows = torch.arange(len(part), device=part.device)
+            variants = seen[0 * rows]
+            variants.near.filled[rows, part] = False
+            without.append(_probabilities(self.score(query[0 * rows], variants), answer))
         near = seen.near.map(lambda column: column[0, places])
         others, subjects = near.entities.long(), query.subjects.expand(len(places))
         # Neighbours come in to the subject; the reciprocal of a fact is turned back into it.
@@ -288,13 +263,6 @@ class TARGCN(Learner):
             effects=_probabilities(scores, answer) - torch.cat(without),
             scores=scores[0],
         )
-
-    def _scores_without_each(self, query: Queries, seen: TARGCNSample, places: Tensor) -> Tensor:
-        """The scores of one query, in each row without the fact in one of these places."""
-        rows = places.new_zeros(len(places))
-        variants = seen[rows]
-        variants.near.filled[torch.arange(len(places), device=places.device), places] = False
-        return self.score(query[rows], variants)
 
     def _variants_at_once(self, seen: TARGCNSample) -> int:
         """How many variants of one query's sample are scored together."""

@@ -5,7 +5,6 @@
 
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
 from targcn.models.layers.arithmetic import complex_product, in_parts
@@ -13,10 +12,6 @@ from targcn.models.layers.arithmetic import complex_product, in_parts
 
 class TComplEx(Factorization):
     """ComplEx whose relations are modulated by the time."""
-
-    def add_tables(self, dataset: Dataset) -> None:
-        self.relations = self.table(2 * self.num_relations, 2)
-        self.times = self.time_table(dataset, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)

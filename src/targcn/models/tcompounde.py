@@ -1,8 +1,7 @@
 """TCompoundE: score = Σ (s + b_r) ⊙ ((a_r + a_τ) ⊙ c_τ) ⊙ o.
 
 "Simple but Effective Compound Geometric Operations for Temporal Knowledge Graph Completion"
-(Ying et al., 2024). A relation translates and scales the subject; a time shifts and scales that
-scale.
+(Ying et al., 2024).
 """
 
 import math
@@ -10,7 +9,6 @@ import math
 import torch
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
 
@@ -19,10 +17,6 @@ class TCompoundE(Factorization):
     """Real vectors, moved by the relation and scaled by relation and time."""
 
     parts = 1
-
-    def add_tables(self, dataset: Dataset) -> None:
-        self.relations = self.table(2 * self.num_relations, 2)
-        self.times = self.time_table(dataset, 2)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations) * math.pi

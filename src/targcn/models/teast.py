@@ -8,7 +8,6 @@ import math
 import torch
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization
 from targcn.models.layers.arithmetic import complex_product, in_parts
@@ -19,10 +18,6 @@ class TeAST(Factorization):
 
     # A time has a complex number τ and two phases.
     time_parts = 4
-
-    def add_tables(self, dataset: Dataset) -> None:
-        self.relations = self.table(2 * self.num_relations, 2)
-        self.times = self.time_table(dataset, 4)
 
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations) * math.pi

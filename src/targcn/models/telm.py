@@ -5,36 +5,31 @@ Embeddings" (Xu et al., 2021). A number has four parts: 1, e₁, e₂ and e₁�
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from targcn.errors import InputError
+from targcn.config import require_least
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
-from targcn.models.base import ModelSettings
 from targcn.models.factorization import Factorization, FactorSettings
 from targcn.models.layers.arithmetic import in_parts
 
 
 @dataclass(frozen=True)
 class TeLMSettings(FactorSettings):
-    """The settings of all factorisation models, and those of TeLM."""
-
     warm_up: int = 15
     """Initial epochs in which only 1 and e₁₂ are used, which make complex numbers."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.warm_up < 0:
-            raise InputError(f"warm_up is {self.warm_up}; it cannot be negative")
+        require_least(self, warm_up=0)
 
 
 class TeLM(Factorization):
     """Multivectors; from one time to the next they should change by a learned step."""
 
-    Settings: ClassVar[type[ModelSettings]] = TeLMSettings
+    Settings = TeLMSettings
     parts = 4
     # The powers of changes are those of pairs: 1 with e₂, e₁ with e₁₂.
     time_parts = 2

@@ -63,11 +63,7 @@ def find_recipe(
 
 
 def make_recipe(
-    model: str,
-    name: str,
-    settings: Mapping[str, Any],
-    training: Mapping[str, Any],
-    about: str = "",
+    model: str, name: str, settings: Mapping[str, Any], training: Mapping[str, Any], about: str = ""
 ) -> Recipe:
     """A recipe of these settings, each of them converted and checked."""
     return Recipe(

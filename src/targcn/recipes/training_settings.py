@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from targcn.errors import InputError
+from targcn.config import require_least, require_positive
 from targcn.evaluation.filters import Filter
 
 
@@ -42,8 +42,5 @@ class TrainingSettings:
     """The weights kept are those with the best valid MRR under this filter."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "validate_every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; at least 1 was expected")
-        if not self.learning_rate > 0:
-            raise InputError(f"learning_rate is {self.learning_rate}; it must be above 0")
+        require_least(self, epochs=1, batch_size=1, validate_every=1)
+        require_positive(self, "learning_rate")

@@ -1,12 +1,12 @@
 """Both aggregators against equations 1 and 2, taken neighbour by neighbour."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
+from targcn.graph.neighbors import Neighborhood
 from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
 
 DIM = 4
@@ -26,10 +26,13 @@ def example(num_places: int, own_vectors: bool, num_entities: int = 9) -> Neighb
     order = torch.rand(NUM_SUBJECTS, num_places, generator=generator).argsort(1)
     return Neighbors(
         subjects=rows(num_entities, 1)[:, 0],
-        entities=rows(num_entities, num_places),
-        relations=rows(5, num_places),
+        facts=Neighborhood(
+            entities=rows(num_entities, num_places),
+            relations=rows(5, num_places),
+            deltas=torch.zeros_like(order),
+            filled=order < torch.arange(NUM_SUBJECTS)[:, None],
+        ),
         codes=rows(7, num_places + 1),
-        filled=order < torch.arange(NUM_SUBJECTS)[:, None],
         entity_table=some(num_entities, DIM).requires_grad_(),
         relation_table=some(5, DIM).requires_grad_(),
         code_table=some(7, DIM).requires_grad_(),
@@ -42,13 +45,13 @@ def by_hand(step: Aggregator, near: Neighbors, activate: Callable[[Tensor], Tens
     for row in range(NUM_SUBJECTS):
         own = near.entity_table[near.subjects[row]]
         messages = []
-        for place in near.filled[row].nonzero().flatten().tolist():
-            h_e = near.entity_table[near.entities[row, place]]
+        for place in near.facts.filled[row].nonzero().flatten().tolist():
+            h_e = near.entity_table[near.facts.entities[row, place]]
             if near.vectors is not None:
                 h_e = near.vectors[row, place]
             phi = near.code_table[near.codes[row, place]]
             h_et = activate(step.f.weight @ torch.cat([h_e, phi]) + step.f.bias)  # equation 1
-            h_r = near.relation_table[near.relations[row, place]]
+            h_r = near.relation_table[near.facts.relations[row, place]]
             messages.append(step.W.weight @ torch.cat([h_et, h_r]) + step.W.bias)
         if messages:
             mean = sum(messages) / len(messages)  # equation 2
@@ -99,7 +102,7 @@ def test_the_plain_and_the_fused_aggregator_are_equal(own_vector: bool, own_vect
 
 def test_without_neighbours_every_subject_stands_in_for_itself() -> None:
     near = example(3, own_vectors=False)
-    near = replace(near, filled=torch.zeros_like(near.filled))
+    near.facts.filled.zero_()
     for step in (FusedAggregator(DIM, True).double(), PlainAggregator(DIM, True).double()):
         own, now = near.entity_table[near.subjects], near.code_table[near.codes[:, -1]]
         torch.testing.assert_close(step(near)[0], step.encode(own, now))
@@ -107,6 +110,6 @@ def test_without_neighbours_every_subject_stands_in_for_itself() -> None:
 
 def test_f_of_many_entities_at_one_time_is_f_of_each() -> None:
     step, near = FusedAggregator(DIM).double(), example(1, own_vectors=False)
-    at_once = step.encode_entities(near.entity_table) + step.encode_time(near.code_table[2])
+    at_once = near.entity_table @ step.entity_weight.T + step.encode_time(near.code_table[2])
     codes = near.code_table[2].expand_as(near.entity_table)
     torch.testing.assert_close(at_once, step.encode(near.entity_table, codes))

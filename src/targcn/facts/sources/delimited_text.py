@@ -12,10 +12,9 @@ from targcn.facts.columns import ROLES, find_columns, usual_role
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_file import (
     COMPRESSIONS,
-    TableFile,
+    TextFile,
     explain_empty,
     explain_encoding,
-    explain_text,
     find_bad_line,
 )
 
@@ -23,10 +22,9 @@ SEPARATORS: Final = "\t,;|"
 PREVIEW_ROWS: Final = 100
 
 
-class DelimitedText(TableFile):
+class DelimitedText(TextFile):
     title = "a CSV or TSV file (.csv .tsv .tab .txt, also .gz or .zst)"
     endings = (".csv", ".tsv", ".tab", ".txt")
-    compressions = COMPRESSIONS
 
     def parse(self, path: Path, options: ReadOptions) -> pl.DataFrame:
         num_blank, first_line = _first_line(path)
@@ -59,7 +57,7 @@ class DelimitedText(TableFile):
                 f"{path.name}: a quotation mark is opened and never closed; quote the cells that "
                 "hold one and double it there"
             )
-        return explain_text(path, message) or super().explain(path, message)
+        return super().explain(path, message)
 
 
 def _first_line(path: Path) -> tuple[int, str]:

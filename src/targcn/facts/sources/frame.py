@@ -29,10 +29,8 @@ class Frame(Source):
         if isinstance(source, pl.LazyFrame):
             source = source.collect()
         if isinstance(source, pl.DataFrame):
-            columns = choose_columns(source, WHERE, options)
-        else:
-            columns = _read_pandas(source, options)
-        return check_cells(columns, WHERE)
+            return check_cells(choose_columns(source, WHERE, options), WHERE)
+        return check_cells(_read_pandas(source, options), WHERE)
 
 
 def _is_pandas(source: object) -> bool:

@@ -80,11 +80,10 @@ def load_prepared(folder: Path) -> Dataset:
             f"format {FORMAT}; prepare it again"
         )
     try:
-        counts = manifest["num_facts"]
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
         unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
-        expected = {split: int(counts[split]) for split in SPLITS}
+        expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise _damaged(folder / MANIFEST, f"field {error} is missing or wrong") from None
     if unit not in UNITS or (dated and unit == "step"):
@@ -94,11 +93,14 @@ def load_prepared(folder: Path) -> Dataset:
     if (len(entities), len(relations)) != (num_entities, num_relations):
         raise _damaged(folder, "its vocabularies are not as long as dataset.json says")
     ticks = _read_array(folder / "times.npy", (None,))
-    splits = {
-        split: Facts(_read_array(folder / f"{split}.npy", (4, expected[split]))) for split in SPLITS
-    }
-    for split, facts in splits.items():
-        _check_ids(folder / f"{split}.npy", facts, len(entities), len(relations))
+    splits = {}
+    for split in SPLITS:
+        path = folder / f"{split}.npy"
+        splits[split] = Facts(_read_array(path, (4, expected[split])))
+        # Otherwise ids without a name would fail much later, as a bad index.
+        ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
+        if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
+            raise _damaged(path, "some ids have no name")
     return Dataset(name, entities, relations, Timeline(unit, start, dated, ticks), splits, notes)
 
 
@@ -121,14 +123,6 @@ def _read_names(path: Path) -> list[str]:
     if not all(isinstance(name, str) for name in names):
         raise _damaged(path, "not a list of names")
     return names
-
-
-def _check_ids(path: Path, facts: Facts, num_entities: int, num_relations: int) -> None:
-    """Refuse ids without a name; otherwise they would fail much later, as a bad index."""
-    columns = (facts.subjects, num_entities), (facts.relations, num_relations)
-    for ids, count in (*columns, (facts.objects, num_entities)):
-        if len(ids) and not (ids.min() >= 0 and ids.max() < count):
-            raise _damaged(path, "some ids have no name")
 
 
 def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:

@@ -25,7 +25,6 @@ SOURCES: Final = (
 
 
 def load_sources() -> Iterator[Source]:
-    """Every source, imported one by one."""
     for module in SOURCES:
         source: Source = import_module(f"targcn.facts.sources.{module}").SOURCE
         yield source
@@ -46,9 +45,8 @@ def find_source(source: object) -> Source:
             return found
     if is_absent:
         nearest = suggest(str(source), [EMBEDDED, *CATALOG], limit=1)
-        hint = "'targcn data list' shows the named data sets"
-        if nearest:
-            hint = f"did you mean {nearest[0]!r}?"
+        listed = "'targcn data list' shows the named data sets"
+        hint = f"did you mean {nearest[0]!r}?" if nearest else listed
         raise InputError(f"no data set, folder or file {str(source)!r}; {hint}")
     what = source if is_text else f"an object of type {type(source).__name__}"
     *most, last = (kind.title for kind in load_sources())

@@ -4,6 +4,7 @@ It may also list the ids that its tables use instead of names, in entity2id.txt 
 relation2id.txt.
 """
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -102,19 +103,17 @@ def _read_listing(path: Path) -> list[str] | None:
 
 def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[str] | None]) -> None:
     """Refuse ids that are not listed, and say where the first one is."""
-    for table in tables.values():
-        for role, names in listings.items():
-            if names is None:
-                continue
-            ids = table.frame[role].cast(pl.Int64, strict=False)
-            wrong = ((ids < 0) | (ids >= len(names))).arg_true()
-            # A column that is not all numbers holds names, not ids.
-            if len(wrong) and not ids.null_count():
-                row = int(wrong[0])
-                raise InputError(
-                    f"{table.where}, row {row + 1}: {role} id {ids[row]} is out of range; "
-                    f"the listing has ids 0 to {len(names) - 1}"
-                )
+    listed = [(role, names) for role, names in listings.items() if names is not None]
+    for table, (role, names) in itertools.product(tables.values(), listed):
+        ids = table.frame[role].cast(pl.Int64, strict=False)
+        wrong = ((ids < 0) | (ids >= len(names))).arg_true()
+        # A column that is not all numbers holds names, not ids.
+        if len(wrong) and not ids.null_count():
+            row = int(wrong[0])
+            raise InputError(
+                f"{table.where}, row {row + 1}: {role} id {ids[row]} is out of range; "
+                f"the listing has ids 0 to {len(names) - 1}"
+            )
 
 
 SOURCE = SplitFolder()

@@ -57,13 +57,17 @@ class TableFile(Source):
             raise InputError(f"{path} is damaged; write or fetch it again") from None
 
 
-def explain_text(path: Path, message: str) -> str | None:
-    """The explanations that all text formats share."""
-    if "utf-8" in message.lower() or "utf8" in message.lower():
-        return explain_encoding(path)
-    if "could not infer" in message or "empty reader" in message:
-        return explain_empty(path)
-    return None
+class TextFile(TableFile):
+    """A file format that is text, and may be compressed."""
+
+    compressions = COMPRESSIONS
+
+    def explain(self, path: Path, message: str) -> str:
+        if "utf-8" in message.lower() or "utf8" in message.lower():
+            return explain_encoding(path)
+        if "could not infer" in message or "empty reader" in message:
+            return explain_empty(path)
+        return super().explain(path, message)
 
 
 def explain_empty(path: Path) -> str:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.graph.neighbors import Neighborhood
 from targcn.models.layers.sums import sums_and_table, weighted_sums
 
 Activation = Callable[[Tensor], Tensor]
@@ -22,17 +23,14 @@ Activation = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The neighbours of each subject: one row per subject, one column per neighbour.
+    """The neighbours of each subject, and the tables of their entities, relations and codes.
 
-    Entities, relations and codes are given as rows of their tables. The codes have one column more,
-    the last, which is Φ of the query's own time.
+    The codes have one column more, the last, which is Φ of the query's own time.
     """
 
     subjects: Tensor
-    entities: Tensor
-    relations: Tensor
+    facts: Neighborhood
     codes: Tensor
-    filled: Tensor
     entity_table: Tensor
     relation_table: Tensor
     code_table: Tensor
@@ -41,8 +39,9 @@ class Neighbors:
 
     def shares(self) -> tuple[Tensor, Tensor]:
         """The share of each neighbour in the mean, and whether a subject has no neighbours."""
-        counts = self.filled.sum(1, keepdim=True)
-        return self.filled.to(self.entity_table.dtype) / counts.clamp(min=1), counts == 0
+        filled = self.facts.filled
+        counts = filled.sum(1, keepdim=True)
+        return filled.to(self.entity_table.dtype) / counts.clamp(min=1), counts == 0
 
 
 class Aggregator(nn.Module, ABC):
@@ -61,22 +60,18 @@ class Aggregator(nn.Module, ABC):
 
     def encode(self, vectors: Tensor, codes: Tensor) -> Tensor:
         """Equation 1: h_(e,t) = f(h_e ‖ Φ)."""
-        encoded: Tensor = self.f(torch.cat([vectors, codes], dim=-1))
-        return encoded
+        inputs = torch.cat([vectors, codes], dim=-1)
+        return functional.linear(inputs, self.f.weight, self.f.bias)
 
     def combine(self, encoded: Tensor, relations: Tensor) -> Tensor:
         """W(h_(e,t) ‖ h_r), of which equation 2 takes the mean."""
-        combined: Tensor = self.W(torch.cat([encoded, relations], dim=-1))
-        return combined
+        inputs = torch.cat([encoded, relations], dim=-1)
+        return functional.linear(inputs, self.W.weight, self.W.bias)
 
     @property
     def entity_weight(self) -> Tensor:
         """F_e."""
         return self.f.weight.narrow(1, 0, self.dim)
-
-    def encode_entities(self, table: Tensor) -> Tensor:
-        """F_e h_e, to which `encode_time` is added: f of many entities at one time."""
-        return functional.linear(table, self.entity_weight)
 
     def encode_time(self, codes: Tensor) -> Tensor:
         """F_Φ Φ + f_0."""
@@ -98,9 +93,9 @@ class PlainAggregator(Aggregator):
     def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
         vectors, own = near.vectors, functional.embedding(near.subjects, near.entity_table)
         if vectors is None:
-            vectors = functional.embedding(near.entities, near.entity_table)
+            vectors = functional.embedding(near.facts.entities, near.entity_table)
         codes = functional.embedding(near.codes, near.code_table)
-        relations = functional.embedding(near.relations, near.relation_table)
+        relations = functional.embedding(near.facts.relations, near.relation_table)
         encoded = self.encode(vectors, codes[:, :-1])  # equation 1
         if self.activation is not None:
             encoded = self.activation(encoded)
@@ -124,7 +119,7 @@ class FusedAggregator(Aggregator):
         weights = torch.cat([shares, alone], dim=1)
         subjects = near.subjects[:, None]
         if near.vectors is None:
-            entities = torch.cat([near.entities, subjects], dim=1)
+            entities = torch.cat([near.facts.entities, subjects], dim=1)
             rows = near.subjects if self.own_vector else near.subjects[:0]
             mean, own, table = sums_and_table(near.entity_table, entities, weights, rows)
         else:
@@ -132,7 +127,7 @@ class FusedAggregator(Aggregator):
             mean = torch.einsum("bk,bkd->bd", weights, vectors)
             own, table = vectors[:, -1], near.entity_table
         codes = weighted_sums(near.code_table, near.codes, weights)
-        relations = weighted_sums(near.relation_table, near.relations, shares)
+        relations = weighted_sums(near.relation_table, near.facts.relations, shares)
         encoded = self.encode(mean, codes)  # equation 1, of the means
         around = self.combine(encoded, relations)  # equation 2, of the means
         if self.own_vector:

@@ -19,8 +19,7 @@ def complex_product(one: Tensor, other: Tensor) -> Tensor:
     >>> complex_product(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).tolist()
     [-5.0, 10.0]
     """
-    found: Tensor = _ComplexProduct.apply(one, other)  # type: ignore[no-untyped-call]
-    return found
+    return _ComplexProduct.apply(one, other)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _ComplexProduct(Function):
@@ -63,8 +62,7 @@ def sum_of_powers(numbers: Tensor, power: int) -> Tensor:
     >>> sum_of_powers(torch.tensor([[3.0, 1.0], [4.0, 0.0]]), 3).item()
     126.0
     """
-    found: Tensor = _SumOfPowers.apply(numbers, power)  # type: ignore[no-untyped-call]
-    return found
+    return _SumOfPowers.apply(numbers, power)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _SumOfPowers(Function):
@@ -92,8 +90,7 @@ def changes(rows: Tensor) -> Tensor:
     >>> changes(torch.tensor([[1.0], [3.0], [2.0]])).tolist()
     [[2.0], [-1.0]]
     """
-    found: Tensor = _Changes.apply(rows)  # type: ignore[no-untyped-call]
-    return found
+    return _Changes.apply(rows)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Changes(Function):

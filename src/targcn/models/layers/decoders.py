@@ -1,7 +1,6 @@
 """Score functions that are linear in the candidate: score = decode(query, relation) · candidate.
 
-Each takes query vectors and relation vectors, one row per query, and gives the vectors whose inner
-products with the candidates are the scores: all candidates are scored by one matrix product.
+Each gives the vectors, one row per query, whose products with the candidates are the scores.
 """
 
 from collections.abc import Callable

@@ -30,10 +30,7 @@ def weighted_sums(table: Tensor, index: Tensor, weights: Tensor) -> Tensor:
 
 
 def product_is_faster(table: Tensor, index: Tensor) -> bool:
-    """Whether to sum by a product with a matrix of weights, most of them 0.
-
-    Its backward pass needs no sorting.
-    """
+    """Whether to sum by a product with weights, most of them 0: its gradient needs no sorting."""
     if table.is_cuda:
         return len(index) * len(table) <= MOST_COUNTS
     return len(table) <= MOST_ROWS_PER_PLACE * index.shape[1]
@@ -48,9 +45,8 @@ def sums_and_table(
     table: Tensor, index: Tensor, weights: Tensor, rows: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Weighted sums of a table's rows, single rows, and the table for a product with all of it."""
-    found: tuple[Tensor, Tensor, Tensor] = _SumsAndTable.apply(  # type: ignore[no-untyped-call]
-        table, index, weights, rows
-    )
+    node: Any = _SumsAndTable
+    found: tuple[Tensor, Tensor, Tensor] = node.apply(table, index, weights, rows)
     return found
 
 

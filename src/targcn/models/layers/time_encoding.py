@@ -11,10 +11,7 @@ class TimeEncoding(nn.Module):
     """Φ(Δ) = (cos(ω_1 Δ + φ_1), …, cos(ω_d Δ + φ_d)), with learned frequencies ω and phases φ."""
 
     def __init__(self, dim: int, span: int, factor: float = 1.0, scaled: bool = False) -> None:
-        """`span`: how many ticks the timeline has; `factor`: what one tick counts in Φ.
-
-        If `scaled`, Φ is multiplied by 1/√d.
-        """
+        """A timeline of `span` ticks that count `factor` each; if `scaled`, Φ is divided by √d."""
         super().__init__()
         self.span, self.factor = span, factor
         self.divisor = dim**0.5 if scaled else None
