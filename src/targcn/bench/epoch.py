@@ -37,8 +37,6 @@ PLAIN: Final = "plain loop"
 # How many steps (CPU) or epochs (GPU) are timed, and how many go before them untimed.
 STEPS, STEPS_BEFORE = 17, 3
 EPOCHS, EPOCHS_BEFORE = 5, 1
-# Training settings that a result names beside the model's settings.
-NAMED: Final = ("batch_size", "matmul_precision", "compile")
 # Steps of the two others in one turn on a GPU; on a CPU it is one.
 TURNS: Final = {PRODUCTS: 200, PLAIN: 3}
 # By then a CUDA graph is recorded.
@@ -96,7 +94,8 @@ def measure_epoch(
     watched = WatchedBatches(trainer.batches, repeats, bring_others, progress)
     trainer.batches = watched  # type: ignore[assignment]
     trainer.train()
-    arguments = describe_run(run) | {name: getattr(training, name) for name in NAMED}
+    named = ("batch_size", "matmul_precision", "compile")
+    arguments = describe_run(run) | {name: getattr(training, name) for name in named}
     arguments |= {"repeats": repeats, "device": str(place)}
     machine = measure.describe_machine(place)
     return measure.Result("epoch", arguments, data, machine, _rows(watched), notes=notes)

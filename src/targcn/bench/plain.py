@@ -137,18 +137,15 @@ class PlainTNTComplEx(nn.Module):
         timed = multiply(halves(self.relations(relations)), halves(self.times(rows)))
         return [halves(self.entities(subjects)), timed, halves(self.lasting(relations))]
 
-    def product(self, subject: Complex, timed: Complex, lasting: Complex) -> Tensor:
+    def scores(self, subject: Complex, timed: Complex, lasting: Complex) -> Tensor:
         """Re <s, r * tau + r', conj(o)> for every entity o."""
         real, imaginary = multiply(subject, (timed[0] + lasting[0], timed[1] + lasting[1]))
         of_entities = halves(self.entities.weight)
         return real @ of_entities[0].T + imaginary @ of_entities[1].T
 
-    def scores(self, subjects: Tensor, relations: Tensor, times: Tensor) -> Tensor:
-        return self.product(*self.factors(subjects, relations, times))
-
     def loss(self, subjects: Tensor, relations: Tensor, times: Tensor, answers: Tensor) -> Tensor:
         subject, timed, lasting = self.factors(subjects, relations, times)
-        loss = nn.functional.cross_entropy(self.product(subject, timed, lasting), answers)
+        loss = nn.functional.cross_entropy(self.scores(subject, timed, lasting), answers)
         ends = cubes(subject) + cubes(halves(self.entities(answers)))
         powers = 2 * ends + cubes(timed) + cubes(lasting)
         changes = self.times.weight[1:] - self.times.weight[:-1]

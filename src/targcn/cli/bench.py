@@ -56,7 +56,7 @@ Recipe = Annotated[
     str | None,
     Parameter(help="Its recipe; default: default, and the published code's on ICEWS14 for targcn."),
 ]
-Setting = Annotated[str, Parameter(help="Any setting of the model (see `models NAME`).")]
+Setting = Annotated[str, Parameter(help="Any setting of model or training (see `models NAME`).")]
 Queries = Annotated[Count, Parameter(help="How many queries to sample for.")]
 Plain = Annotated[bool, Parameter(help="Time a plain version beside it, if there is one.")]
 Out = Annotated[Path | None, Parameter(help="Write the figures as JSON into this file too.")]
