@@ -19,25 +19,20 @@ if TYPE_CHECKING:
 bench = App(name="bench", help="Measure how fast each part is here, and in how much memory.")
 
 
-def _read_count(kind: object, tokens: Sequence[Token]) -> int:
-    return _whole_number(tokens[0].value)
-
-
 def _read_counts(kind: object, tokens: Sequence[Token]) -> tuple[int, ...]:
-    return tuple(_whole_number(token.value) for token in tokens)
+    """Whole numbers, also those written like 1e6."""
+    for written in (token.value for token in tokens):
+        try:
+            is_whole = float(written).is_integer()
+        except ValueError:
+            is_whole = False
+        if not is_whole:
+            raise InputError(f"{written!r} is not a whole number; write it like 1000000 or 1e6")
+    return tuple(int(float(token.value)) for token in tokens)
 
 
-def _whole_number(written: str) -> int:
-    """A whole number, also one written like 1e6."""
-    try:
-        number = float(written)
-        if number != int(number):
-            raise ValueError
-    except (ValueError, OverflowError):
-        raise InputError(
-            f"{written!r} is not a whole number; write it like 1000000 or 1e6"
-        ) from None
-    return int(number)
+def _read_count(kind: object, tokens: Sequence[Token]) -> int:
+    return _read_counts(kind, tokens)[0]
 
 
 Count = Annotated[int, Parameter(converter=_read_count)]

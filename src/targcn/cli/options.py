@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -104,8 +105,6 @@ def training_progress() -> Iterator["ProgressCallback | None"]:
 
 def describe_progress(progress: "TrainingProgress") -> str:
     """How far a training is, in words."""
-    from datetime import timedelta
-
     words = [
         f"epoch {min(progress.epoch + 1, progress.num_epochs)}/{progress.num_epochs}",
         f"{progress.queries_per_second:,.0f} queries/s",

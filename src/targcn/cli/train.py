@@ -81,20 +81,13 @@ def train(
                         # Beside the run folder, which training makes whole.
                         curves = Path(f"{out.resolve()}-tensorboard")
                         progress = write_curves(curves, also=progress)
+                how: dict[str, Any] = {"device": place, "progress": progress}
+                how["processes"] = processes
                 if resume is not None:
-                    run = go_on(resume, device=place, progress=progress, processes=processes)
+                    run = go_on(resume, **how)
                 else:
-                    options: dict[str, Any] = {"recipe": recipe, "seed": seed, **settings}
-                    run = fit(
-                        dataset,
-                        model,
-                        out=out,
-                        device=place,
-                        progress=progress,
-                        processes=processes,
-                        restarted=restarted,
-                        **options,
-                    )
+                    how |= {"recipe": recipe, "seed": seed, "restarted": restarted, **settings}
+                    run = fit(dataset, model, out=out, **how)
         except TrainingStopped as stopped:
             with processes.barrier():
                 say(f"{stopped}; go on with: targcn train --resume {out}")
