@@ -4,7 +4,8 @@ import json
 from importlib import import_module
 from typing import Any
 
-from targcn.bench import Result, Shape
+from targcn.bench.generated_data import Shape
+from targcn.bench.measure import Result
 
 TINY = Shape(facts=400, entities=30, relations=3, days=20)
 SMALL = {"dim": 8, "neighbors": 5, "batch_size": 64}

@@ -7,20 +7,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from targcn.errors import InputError
-    from targcn.evaluation.report import Report
-    from targcn.facts.dataset import Dataset, Facts
-    from targcn.facts.open import open_dataset
-    from targcn.facts.read_options import ReadOptions
-    from targcn.graph.temporal_graph import TemporalGraph
-    from targcn.inference.explanation import Explanation
-    from targcn.inference.predictor import Predictor, explain, predict, predict_many
-    from targcn.inference.questions import Question
-    from targcn.runs.compare import Comparison, compare
-    from targcn.runs.evaluate import evaluate
-    from targcn.runs.run import Run
-    from targcn.runs.store import load_run, save_run
-    from targcn.training.fit import fit, resume
+    from targcn.errors import InputError as InputError
+    from targcn.evaluation.report import Report as Report
+    from targcn.facts.dataset import Dataset as Dataset
+    from targcn.facts.dataset import Facts as Facts
+    from targcn.facts.open import open_dataset as open_dataset
+    from targcn.facts.read_options import ReadOptions as ReadOptions
+    from targcn.graph.temporal_graph import TemporalGraph as TemporalGraph
+    from targcn.inference.explanation import Explanation as Explanation
+    from targcn.inference.predictor import Predictor as Predictor
+    from targcn.inference.predictor import explain as explain
+    from targcn.inference.predictor import predict as predict
+    from targcn.inference.predictor import predict_many as predict_many
+    from targcn.inference.questions import Question as Question
+    from targcn.runs.compare import Comparison as Comparison
+    from targcn.runs.compare import compare as compare
+    from targcn.runs.evaluate import evaluate as evaluate
+    from targcn.runs.run import Run as Run
+    from targcn.runs.store import load_run as load_run
+    from targcn.runs.store import save_run as save_run
+    from targcn.training.fit import fit as fit
+    from targcn.training.fit import resume as resume
 
 __version__ = "0.2.0"
 
@@ -47,29 +54,7 @@ _HOMES = {
     "resume": "training.fit",
     "save_run": "runs.store",
 }
-__all__ = [
-    "Comparison",
-    "Dataset",
-    "Explanation",
-    "Facts",
-    "InputError",
-    "Predictor",
-    "Question",
-    "ReadOptions",
-    "Report",
-    "Run",
-    "TemporalGraph",
-    "compare",
-    "evaluate",
-    "explain",
-    "fit",
-    "load_run",
-    "open_dataset",
-    "predict",
-    "predict_many",
-    "resume",
-    "save_run",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

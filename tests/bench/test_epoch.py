@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from bench_results import SMALL, TINY, sane
-from targcn.bench import generate, measure_epoch
-from targcn.bench.epoch import WatchedBatches
+from targcn.bench.epoch import WatchedBatches, measure_epoch
+from targcn.bench.generated_data import generate
 from targcn.bench.untrained import make_untrained
 from targcn.training.batches import Batch, Batches
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bench_results import TINY, sane
-from targcn.bench import measure_evaluate
+from targcn.bench.evaluate import measure_evaluate
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench_results import TINY
-from targcn.bench import Shape, generate
+from targcn.bench.generated_data import Shape, generate
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset
 

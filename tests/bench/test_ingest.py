@@ -1,7 +1,8 @@
 """The time of reading a table."""
 
 from bench_results import sane
-from targcn.bench import Shape, measure_ingest
+from targcn.bench.generated_data import Shape
+from targcn.bench.ingest import measure_ingest
 
 
 def test_ingest() -> None:

@@ -8,16 +8,14 @@ import pytest
 
 from bench_results import TINY
 from oracle import World
-from targcn.bench import (
-    generate,
-    measure_epoch,
-    measure_evaluate,
-    measure_ingest,
-    measure_predict,
-    measure_sampler,
-    measure_scale,
-)
+from targcn.bench.epoch import measure_epoch
+from targcn.bench.evaluate import measure_evaluate
+from targcn.bench.generated_data import generate
+from targcn.bench.ingest import measure_ingest
 from targcn.bench.measure import check_at_least, run_apart
+from targcn.bench.predict import measure_predict
+from targcn.bench.sampler import measure_sampler
+from targcn.bench.scale import measure_scale
 from targcn.errors import InputError
 
 ON_A_BARE_NODE = """
@@ -25,7 +23,9 @@ import sys
 for absent in ("polars", "pandas", "cyclopts"):
     sys.modules[absent] = None
 import targcn
-from targcn.bench import measure_epoch, measure_evaluate, measure_sampler
+from targcn.bench.epoch import measure_epoch
+from targcn.bench.evaluate import measure_evaluate
+from targcn.bench.sampler import measure_sampler
 dataset = targcn.open_dataset(sys.argv[1])
 small = {"dim": 4, "batch_size": 64}
 print(measure_sampler(dataset, queries=9, device="cpu").to_json()["bench"])

@@ -8,7 +8,7 @@ import torch
 
 from bench_results import FACTS, TINY
 from oracle import World
-from targcn.bench import generate
+from targcn.bench.generated_data import generate
 from targcn.bench.plain import (
     PLAIN_MODELS,
     PlainTARGCN,
@@ -21,6 +21,7 @@ from targcn.bench.untrained import make_untrained
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.graph.columns import Columns
+from targcn.graph.neighbors import Sampling
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.runs.run import Run
@@ -36,7 +37,7 @@ def test_plain_ranks_are_the_evaluators_ranks() -> None:
     queries = evaluator.queries
     columns = (queries.subjects, queries.relations, queries.times, evaluator.targets)
     rows = zip(scores, *(column.tolist() for column in columns), strict=True)
-    slow = [plain_ranks(*row, known) for row in rows]
+    slow = [plain_ranks(row, query, known) for row, *query in rows]
     assert len({tuple(ranks.values()) for ranks in slow}) > 20
     for which, ranks in fast.items():
         assert ranks.tolist() == [row[which] for row in slow]
@@ -99,10 +100,10 @@ def test_the_plain_tntcomplex_has_the_same_scores_and_mrr(tntcomplex: tuple[Run,
     queries, known = evaluator.queries, plain_known_answers(made.dataset.facts.columns, 3)
     columns = (queries.subjects, queries.relations, queries.times, evaluator.targets)
     with torch.no_grad():
-        scores = simple.scores(*columns[:3])
+        scores = simple.scores(*simple.factors(*columns[:3]))
         assert torch.allclose(scores, made.model(queries, evaluator.graph), rtol=1e-4, atol=1e-5)
     rows = zip(scores.numpy(), *(column.tolist() for column in columns), strict=True)
-    ranks = [plain_ranks(*row, known) for row in rows]
+    ranks = [plain_ranks(row, query, known) for row, *query in rows]
     for which, sides in evaluator.evaluate(made.model, "tntcomplex").metrics.items():
         mrr = np.mean([1 / row[which] for row in ranks])
         assert sides["both"]["mrr"] == pytest.approx(mrr)
@@ -124,5 +125,6 @@ def test_the_plain_sample_is_of_the_near() -> None:
     random = np.random.default_rng(0)
     times = np.array([0] * 10 + [1000] * 10)
     for floor in (0.0, 1e-9):
-        assert set(sample_near(times, 1, 5, 1.0, floor, random)) <= set(range(10))
-    assert sorted(sample_near(times, 1, 50, 1.0, 0.0, random)) == list(range(20))
+        how = Sampling(5, decay=1.0, weight_floor=floor)
+        assert set(sample_near(times, 1, how, random)) <= set(range(10))
+    assert sorted(sample_near(times, 1, Sampling(50, decay=1.0), random)) == list(range(20))

@@ -3,7 +3,7 @@
 import pytest
 
 from bench_results import TINY, sane
-from targcn.bench import measure_predict
+from targcn.bench.predict import measure_predict
 
 
 def test_predict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,7 @@ import torch
 
 from bench_results import TINY, sane
 from oracle import World
-from targcn.bench import measure_sampler
-from targcn.bench.sampler import missed_mass, window_starts
+from targcn.bench.sampler import measure_sampler, missed_mass, window_starts
 from targcn.graph.neighbors import Sampling, sample_neighbors
 
 
@@ -25,7 +24,7 @@ def test_the_mass_that_a_window_misses() -> None:
     facts = [(0, 0, n % 3, n % 31) for n in range(1200)]
     graph = World(3, 1, facts).graph
     entities, times = torch.tensor([0, 1, 2]), torch.tensor([3, 30, 12])
-    missed = missed_mass(graph, entities, times, decay=5.0, floor=1e-3)
+    missed = missed_mass(graph, entities, times, Sampling(decay=5.0, weight_floor=1e-3))
     for row, (entity, now) in enumerate(zip([0, 1, 2], [3, 30, 12], strict=True)):
         first, last = int(graph.offsets[entity]), int(graph.offsets[entity + 1])
         weights = [np.exp(-abs(int(time) - now) / 5) + 1e-3 for time in graph.times[first:last]]

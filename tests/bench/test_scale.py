@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from bench_results import run_here, sane
-from targcn.bench import Shape, measure_scale
+from targcn.bench.generated_data import Shape
+from targcn.bench.scale import measure_scale
 
 
 def test_scale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("targcn.bench.scale.run_apart", run_here)
+    monkeypatch.setattr("targcn.bench.measure.run_apart", run_here)
     shape = Shape(entities=50, relations=2, days=9)
     result = measure_scale([2000, 100], shape, queries=10, device="cpu", folder=tmp_path)
     large, small = sane(result)

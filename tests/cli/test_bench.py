@@ -63,8 +63,7 @@ def test_every_figure_has_a_column(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for module in ("ingest", "scale"):
-        monkeypatch.setattr(f"targcn.bench.{module}.run_apart", run_here)
+    monkeypatch.setattr("targcn.bench.measure.run_apart", run_here)
     monkeypatch.setattr("targcn.bench.predict.COMMANDS", 1)
     monkeypatch.setattr("targcn.bench.predict._time_command", lambda arguments: 1.0)
     small, plain = ("--facts", 100, "--entities", 20), ("--device", "cpu")

@@ -6,7 +6,7 @@ three take turns in one run: after each step on a CPU, after each epoch on a GPU
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import cycle, islice
 from typing import Any, Final
 
@@ -14,19 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.measure import (
-    Progress,
-    Result,
-    Row,
-    check_at_least,
-    clock,
-    describe_machine,
-    forget_peak,
-    peak_bytes,
-)
 from targcn.bench.plain import find_plain
-from targcn.bench.untrained import make_untrained
+from targcn.bench.untrained import describe_run, make_untrained
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts
@@ -47,8 +38,6 @@ PLAIN: Final = "plain loop"
 # How many steps (CPU) or epochs (GPU) are timed, and how many go before them untimed.
 STEPS, STEPS_BEFORE = 17, 3
 EPOCHS, EPOCHS_BEFORE = 5, 1
-# Training settings that a result names beside the model's settings.
-NAMED: Final = ("batch_size", "matmul_precision", "compile")
 # Steps of the two others in one turn on a GPU; on a CPU it is one.
 TURNS: Final = {PRODUCTS: 200, PLAIN: 3}
 # By then a CUDA graph is recorded.
@@ -66,33 +55,33 @@ def measure_epoch(
     repeats: int | None = None,
     device: str = "auto",
     plain: bool = True,
-    progress: Progress | None = None,
-) -> Result:
+    progress: measure.Progress | None = None,
+) -> measure.Result:
     """Milliseconds per step and seconds per epoch: medians over `repeats` steps (GPU: epochs)."""
     place = choose_device(device)
     on_gpu = place.type == "cuda"
     if repeats is None:
         repeats = EPOCHS if on_gpu else STEPS
-    check_at_least(1, repeats=repeats)
+    measure.check_at_least(1, repeats=repeats)
     dataset, data = open_source(source)
     if len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
     # Validation is no part of an epoch.
     nothing = Facts(dataset.valid.columns[:, :0])
     dataset = replace(dataset, splits={**dataset.splits, "valid": nothing})
-    forget_peak(place)
-    made = make_untrained(dataset, model, recipe, settings or {})
-    training = made.recipe.training
-    if not isinstance(made.model, Learner):
+    measure.forget_peak(place)
+    run = make_untrained(dataset, model, recipe, settings)
+    training = run.recipe.training
+    if not isinstance(run.model, Learner):
         raise InputError(f"{model} has nothing to learn, so there is no epoch to time")
-    simple, notes = find_plain(model, made.recipe.settings) if plain else (None, ())
+    simple, notes = find_plain(model, run.recipe.settings) if plain else (None, ())
 
     def bring_others() -> dict[str, Step]:
         others: dict[str, Step] = {}
-        if isinstance(made.model, TARGCN | Factorization):
-            others[PRODUCTS] = _products(made, training.batch_size, place)
+        if isinstance(run.model, TARGCN | Factorization):
+            others[PRODUCTS] = _products(run, training.batch_size, place)
         if simple is not None:
-            others[PLAIN] = _plain_step(simple(dataset, made.recipe.settings).to(place))
+            others[PLAIN] = _plain_step(simple(dataset, run.recipe.settings).to(place))
         return others
 
     num_steps = -(-2 * len(dataset.train) // training.batch_size)
@@ -101,20 +90,16 @@ def measure_epoch(
         # The last step of an epoch may be smaller and is not timed.
         epochs = -(-(STEPS_BEFORE + repeats) // max(num_steps - 1, 1))
     training = replace(training, epochs=epochs, validate_every=epochs, patience=0)
-    made = replace(made, recipe=replace(made.recipe, training=training))
-    trainer = Trainer(made, None, place)
+    run = replace(run, recipe=replace(run.recipe, training=training))
+    trainer = Trainer(run, None, place)
     watched = WatchedBatches(trainer.batches, repeats, bring_others, progress)
     trainer.batches = watched  # type: ignore[assignment]
     trainer.train()
-    arguments = {
-        "model": model,
-        "recipe": made.recipe.name,
-        "settings": asdict(made.recipe.settings),
-        **{name: value for name, value in asdict(training).items() if name in NAMED},
-        "repeats": repeats,
-        "device": str(place),
-    }
-    return Result("epoch", arguments, data, describe_machine(place), _rows(watched), notes=notes)
+    named = ("batch_size", "matmul_precision", "compile")
+    arguments = describe_run(run) | {name: getattr(training, name) for name in named}
+    arguments |= {"repeats": repeats, "device": str(place)}
+    machine = measure.describe_machine(place)
+    return measure.Result("epoch", arguments, data, machine, _rows(watched), notes=notes)
 
 
 class WatchedBatches:
@@ -128,7 +113,7 @@ class WatchedBatches:
         batches: Batches,
         repeats: int,
         bring_others: Callable[[], Mapping[str, Step]],
-        progress: Progress | None,
+        progress: measure.Progress | None,
     ) -> None:
         self.batches, self.repeats, self.progress = batches, repeats, progress
         self.bring_others = bring_others
@@ -145,29 +130,24 @@ class WatchedBatches:
         return len(self.batches)
 
     def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
-        coming = self.batches.of_epoch(epoch, step)
-        return self._whole(coming) if self.on_gpu else self._one_by_one(coming)
-
-    def _one_by_one(self, coming: Iterator[Batch]) -> Iterator[Batch]:
+        coming, device = self.batches.of_epoch(epoch, step), self.batches.device
+        num_steps, most_kept = self.batches.num_steps, 1
+        if self.on_gpu:
+            most_kept = min(TURNS[PLAIN], max(num_steps - 1, 1))
         while len(self.seconds[TRAINING]) < self.repeats:
-            begin = clock(self.batches.device)
-            batch = next(coming, None)
-            smaller = batch is not None and len(batch) < self.batches.batch_size
-            if batch is None or (smaller and self.batches.num_steps > 1):
+            kept: list[Batch] = []
+            begin = measure.clock(device)
+            for batch in islice(coming, num_steps if self.on_gpu else 1):
+                if not self.on_gpu and len(batch) < self.batches.batch_size and num_steps > 1:
+                    return
+                if len(kept) < most_kept:
+                    # On a GPU a copy, or everything sampled ahead together with it would be kept.
+                    kept.append(batch.map(torch.clone) if self.on_gpu else batch)
+                yield batch
+            if not kept:
                 return
-            yield batch
-            self._finish(clock(self.batches.device) - begin, [batch])
-
-    def _whole(self, coming: Iterator[Batch]) -> Iterator[Batch]:
-        first: list[Batch] = []
-        begin = clock(self.batches.device)
-        for batch in coming:
-            if len(first) < min(TURNS[PLAIN], max(self.batches.num_steps - 1, 1)):
-                # A copy, or everything sampled ahead together with it would be kept.
-                first.append(batch.map(torch.clone))
-            yield batch
-        seconds = clock(self.batches.device) - begin
-        self._finish(seconds / self.steps_per_epoch, first)
+            seconds = measure.clock(device) - begin
+            self._finish(seconds / (self.steps_per_epoch if self.on_gpu else 1), kept)
 
     def _finish(self, seconds: float, batches: Sequence[Batch]) -> None:
         if self.num_before == 0:
@@ -180,22 +160,22 @@ class WatchedBatches:
             return
         self.num_before -= 1
         if self.num_before == 0:
-            self.peak_bytes = peak_bytes(self.batches.device)
+            self.peak_bytes = measure.peak_bytes(self.batches.device)
             self.others = self.bring_others()
             for name in self.others:
                 self.seconds[name] = []
                 self._take_turns(name, batches, TURNS_BEFORE)
 
     def _take_turns(self, name: str, batches: Sequence[Batch], turns: int) -> float:
-        begin = clock(self.batches.device)
+        begin = measure.clock(self.batches.device)
         for batch in islice(cycle(batches), turns):
             self.others[name](batch)
-        return (clock(self.batches.device) - begin) / turns
+        return (measure.clock(self.batches.device) - begin) / turns
 
 
-def _rows(watched: WatchedBatches) -> list[Row]:
+def _rows(watched: WatchedBatches) -> list[measure.Row]:
     median = {name: statistics.median(seconds) for name, seconds in watched.seconds.items()}
-    rows: list[Row] = []
+    rows: list[measure.Row] = []
     for name, seconds in median.items():
         row = {
             "what": name,

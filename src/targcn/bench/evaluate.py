@@ -5,26 +5,15 @@ in dictionaries and ranks row by row.
 """
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import torch
-from torch import Tensor
 
+from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.measure import (
-    Progress,
-    Result,
-    Row,
-    check_at_least,
-    clock,
-    describe_machine,
-    forget_peak,
-    peak_bytes,
-)
 from targcn.bench.plain import Known, plain_known_answers, plain_ranks
-from targcn.bench.untrained import make_untrained
+from targcn.bench.untrained import describe_run, make_untrained
 from targcn.devices import choose_device
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
@@ -51,104 +40,79 @@ def measure_evaluate(
     repeats: int = 3,
     device: str = "auto",
     plain: bool = True,
-    progress: Progress | None = None,
-) -> Result:
+    progress: measure.Progress | None = None,
+) -> measure.Result:
     """Seconds and queries per second of evaluating a split, beside a plain loop.
 
     The two take turns `repeats` times; medians are given.
     """
-    check_at_least(1, repeats=repeats)
+    measure.check_at_least(1, repeats=repeats)
     place = choose_device(device)
     dataset, data = open_source(source)
-    made = make_untrained(dataset, model, recipe, settings or {})
+    run = make_untrained(dataset, model, recipe, settings)
     num_facts = sum(data["num_facts"].values())
-    forget_peak(place)
-    begin = clock(place)
-    evaluator = Evaluator(dataset, Setting(split, context), place)
-    index = _row("index", clock(place) - begin, facts=num_facts)
-    index["peak_bytes"] = peak_bytes(place)
-    forget_peak(place)
+    measure.forget_peak(place)
+    evaluator, indexing = measure.timed(
+        lambda: Evaluator(dataset, Setting(split, context), place), place
+    )
+    index = _row("index", indexing, facts=num_facts)
+    index["peak_bytes"] = measure.peak_bytes(place)
+    measure.forget_peak(place)
     # Once before anything is timed: a GPU or a compiler prepares for the shapes it sees.
-    ranks = evaluator.ranks(made.model)
-    peak = peak_bytes(place)
-    sample = PlainSample(evaluator, made.model)
-    sample.score()
+    ranks = evaluator.ranks(run.model)
+    peak = measure.peak_bytes(place)
+    spread = torch.arange(0, evaluator.num_queries, device=place)
+    sample = spread[:: max(len(spread) // MOST_PLAIN_QUERIES, 1)][:MOST_PLAIN_QUERIES]
+
+    def score(known: Known | None = None) -> None:
+        """Score the sample and, where known answers are given, rank it row by row."""
+        with torch.inference_mode():
+            for rows in torch.split(sample, BATCH_SIZE):
+                queries, targets = evaluator.queries[rows], evaluator.targets[rows]
+                scores = run.model(queries, evaluator.graph)
+                if known is not None:
+                    columns = (queries.subjects, queries.relations, queries.times, targets)
+                    asked = (column.tolist() for column in columns)
+                    for row, *query in zip(scores.cpu().numpy(), *asked, strict=True):
+                        plain_ranks(row, query, known)
+
+    score()
     turns: dict[str, Callable[[], object]] = {
-        RANKING: lambda: evaluator.ranks(made.model, progress),
+        RANKING: lambda: evaluator.ranks(run.model, progress),
         FIGURES: lambda: evaluator.summarize(ranks, model),
-        SCORING: sample.score,
+        SCORING: score,
     }
     if plain:
-        begin = clock(place)
-        known = plain_known_answers(dataset.facts.columns, len(dataset.relations))
-        plain_index = _row("plain index", clock(place) - begin, facts=num_facts)
-        turns[PLAIN] = lambda: sample.rank(known)
+        known, plain_indexing = measure.timed(
+            lambda: plain_known_answers(dataset.facts.columns, len(dataset.relations))
+        )
+        turns[PLAIN] = lambda: score(known)
     taken: dict[str, list[float]] = {what: [] for what in turns}
     for what, turn in [*turns.items()] * repeats:
-        begin = clock(place)
-        turn()
-        taken[what].append(clock(place) - begin)
+        taken[what].append(measure.timed(turn, place)[1])
     seconds = {what: statistics.median(times) for what, times in taken.items()}
     scaled = [what for what in turns if what in (SCORING, PLAIN)]
     for what in scaled:
         seconds[what] *= evaluator.num_queries / len(sample)
     rows = [index, *(_row(what, seconds[what], queries=evaluator.num_queries) for what in turns)]
     rows[1]["peak_bytes"] = peak
-    notes = [f"timed on {len(sample):,} queries and scaled: {', '.join(scaled)}"]
     if plain:
-        rows.append(plain_index)
-        index["ratio_to_plain"] = plain_index["seconds"] / index["seconds"]
+        rows.append(_row("plain index", plain_indexing, facts=num_facts))
+        index["ratio_to_plain"] = plain_indexing / indexing
         rows[1]["ratio_to_plain"] = seconds[PLAIN] / seconds[RANKING]
-    arguments = {
-        "model": model,
-        "recipe": made.recipe.name,
-        "settings": asdict(made.recipe.settings),
+    arguments = describe_run(run) | {
         "split": split,
         "context": context,
-        "compile": made.recipe.training.compile,
+        "compile": run.recipe.training.compile,
         "num_queries": evaluator.num_queries,
         "repeats": repeats,
         "device": str(place),
     }
-    return Result("evaluate", arguments, data, describe_machine(place), rows, notes=tuple(notes))
+    note = f"timed on {len(sample):,} queries and scaled: {', '.join(scaled)}"
+    machine = measure.describe_machine(place)
+    return measure.Result("evaluate", arguments, data, machine, rows, notes=(note,))
 
 
-class PlainSample:
-    """Queries of a evaluator, spread over all it has."""
-
-    def __init__(self, evaluator: Evaluator, scorer: Any) -> None:
-        self.evaluator, self.scorer = evaluator, scorer
-        step = max(evaluator.num_queries // MOST_PLAIN_QUERIES, 1)
-        rows = torch.arange(0, evaluator.num_queries, step, device=evaluator.device)
-        self.rows = rows[:MOST_PLAIN_QUERIES]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def score(self) -> None:
-        for _ in self._scores():
-            pass
-
-    def rank(self, known: Known) -> list[dict[str, float]]:
-        """The ranks as the plain version has them, row by row."""
-        ranks = []
-        for chosen, scores in self._scores():
-            queries, targets = self.evaluator.queries[chosen], self.evaluator.targets[chosen]
-            columns = (queries.subjects, queries.relations, queries.times, targets)
-            asked = zip(*(column.tolist() for column in columns), strict=True)
-            for row, (subject, relation, time, target) in zip(
-                scores.cpu().numpy(), asked, strict=True
-            ):
-                ranks.append(plain_ranks(row, subject, relation, time, target, known))
-        return ranks
-
-    def _scores(self) -> Iterator[tuple[Tensor, Tensor]]:
-        with torch.inference_mode():
-            for first in range(0, len(self), BATCH_SIZE):
-                chosen = self.rows[first : first + BATCH_SIZE]
-                yield chosen, self.scorer(self.evaluator.queries[chosen], self.evaluator.graph)
-
-
-def _row(what: str, seconds: float, **counts: int) -> Row:
+def _row(what: str, seconds: float, **counts: int) -> measure.Row:
     rates = {f"{name}_per_second": count / seconds for name, count in counts.items()}
     return {"what": what, "seconds": seconds, **rates}

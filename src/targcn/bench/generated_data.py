@@ -1,16 +1,15 @@
 """Generated data sets of any size, whose entities and relations follow Zipf's law."""
 
 import math
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.bench.measure import Row, peak_bytes
+from targcn.bench.measure import Row, peak_bytes, timed
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.dataset import Dataset, Facts, Split
 from targcn.facts.timeline import Timeline, calendar_value
 from targcn.facts.vocabulary import Vocabulary
 
@@ -83,38 +82,33 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
         columns.setflags(write=False)
         return Facts(columns)
 
-    sizes = (shape.facts - 2 * tenth, tenth, tenth)
-    train, valid, test = map(make_facts, sizes)
+    sizes: dict[Split, int] = {"train": shape.facts - 2 * tenth, "valid": tenth, "test": tenth}
+    splits = {name: make_facts(count) for name, count in sizes.items()}
     seen = np.zeros(shape.days, dtype=bool)
-    for facts in (train, valid, test):
+    for facts in splits.values():
         seen[facts.times] = True
     return Dataset(
         "generated",
         Vocabulary("entity", [str(number) for number in range(shape.entities)]),
         Vocabulary("relation", [str(number) for number in range(shape.relations)]),
         Timeline.of("day", calendar_value(FIRST_DAY, "day"), True, np.flatnonzero(seen)),
-        {"train": train, "valid": valid, "test": test},
+        splits,
         ("generated at random; duplicates are kept",),
     )
 
 
 def generate_into(folder: str, shape: dict[str, Any]) -> Row:
     """Write a data set, all of it train, as a prepared folder; for a process of its own."""
-    begin = time.perf_counter()
-    dataset = generate(Shape(**shape), split=False)
-    generated = time.perf_counter()
-    dataset.save(folder)
-    return {
-        "generate_seconds": generated - begin,
-        "save_seconds": time.perf_counter() - generated,
-        "generate_peak_bytes": peak_bytes(),
-    }
+    dataset, generating = timed(lambda: generate(Shape(**shape), split=False))
+    _, saving = timed(lambda: dataset.save(folder))
+    peak = peak_bytes()
+    return {"generate_seconds": generating, "save_seconds": saving, "generate_peak_bytes": peak}
 
 
 def open_source(source: Dataset | Shape) -> tuple[Dataset, Row]:
     """The data set itself, and its description for a result."""
     dataset = generate(source) if isinstance(source, Shape) else source
-    description: dict[str, Any] = {
+    description: Row = {
         "name": dataset.name,
         "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
         "num_entities": len(dataset.entities),

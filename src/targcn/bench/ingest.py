@@ -5,7 +5,6 @@ polars.
 """
 
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,15 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from targcn.bench import measure
 from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, ZipfLaw
-from targcn.bench.measure import (
-    Progress,
-    Result,
-    Row,
-    describe_machine,
-    peak_bytes,
-    run_apart,
-)
 from targcn.errors import InputError
 from targcn.facts.open import open_dataset
 
@@ -32,41 +24,28 @@ def measure_ingest(
     rows: Sequence[int] = (2_000_000,),
     shape: Shape = DEFAULT,
     *,
-    progress: Progress | None = None,
-) -> Result:
+    progress: measure.Progress | None = None,
+) -> measure.Result:
     """Rows per second and peak memory for tables with these numbers of rows."""
     if not rows:
         raise InputError("rows is empty; name at least one number of rows")
+    found = []
     shapes = [replace(shape, facts=count) for count in rows]
-    found: list[Row] = []
-    for number, one in enumerate(shapes, 1):
+    for one in measure.counted(shapes, progress):
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "facts.csv"
             write_csv(table, one)
-            begin = time.perf_counter()
-            inside = run_apart(
-                __name__, "prepare", source=str(table), out=str(Path(folder) / "prepared")
-            )
-            seconds = time.perf_counter() - begin
-            found.append(
-                {
-                    "rows": one.facts,
-                    "facts": inside["num_facts"],
-                    "file_bytes": table.stat().st_size,
-                    "seconds": seconds,
-                    "rows_per_second": one.facts / seconds,
-                    "peak_bytes": inside["peak_bytes"],
-                }
-            )
-        if progress is not None:
-            progress(number, len(shapes))
-    summary = {}
-    if len(found) > 1:
-        small, large = (choose(found, key=_rows_of) for choose in (min, max))
-        rate = large["rows_per_second"] / small["rows_per_second"]
-        summary = {"rate_of_largest_to_smallest": rate}
+            given = {"source": str(table), "out": str(Path(folder) / "prepared")}
+            begin = measure.clock()
+            inside = measure.run_apart(__name__, "prepare", **given)
+            seconds = measure.clock() - begin
+            sizes = {"rows": one.facts, "file_bytes": table.stat().st_size}
+            rate = {"seconds": seconds, "rows_per_second": one.facts / seconds}
+            found.append(sizes | rate | inside)
+    summary = measure.compare_sizes(found, "rows", "rows_per_second", "rate_of_largest_to_smallest")
     data = {"name": "generated", "shape": asdict(shape) | {"facts": list(rows)}}
-    return Result("ingest", {"rows": list(rows)}, data, describe_machine(), found, summary)
+    arguments, machine = {"rows": list(rows)}, measure.describe_machine()
+    return measure.Result("ingest", arguments, data, machine, found, summary)
 
 
 def prepare(source: str, out: str) -> dict[str, Any]:
@@ -74,7 +53,7 @@ def prepare(source: str, out: str) -> dict[str, Any]:
     dataset = open_dataset(source)
     dataset.save(out)
     num_facts = sum(len(facts) for facts in dataset.splits.values())
-    return {"num_facts": num_facts, "peak_bytes": peak_bytes()}
+    return {"facts": num_facts, "peak_bytes": measure.peak_bytes()}
 
 
 def write_csv(path: Path, shape: Shape) -> None:
@@ -82,19 +61,12 @@ def write_csv(path: Path, shape: Shape) -> None:
     import polars as pl
 
     random = np.random.default_rng(shape.seed)
-    laws = {
-        "entity": ZipfLaw(shape.entities, shape.skew, random),
-        "relation": ZipfLaw(shape.relations, shape.skew, random),
-    }
-    names = {
-        "entity": pl.Series(
-            [
-                f"Organisation {number:07d} (Region {number % 199})"
-                for number in range(shape.entities)
-            ]
-        ),
-        "relation": pl.Series([f"relation number {number}" for number in range(shape.relations)]),
-    }
+    entities = ZipfLaw(shape.entities, shape.skew, random)
+    relations = ZipfLaw(shape.relations, shape.skew, random)
+    entity_names = pl.Series(
+        [f"Organisation {number:07d} (Region {number % 199})" for number in range(shape.entities)]
+    )
+    relation_names = pl.Series([f"relation number {number}" for number in range(shape.relations)])
     first_day = np.datetime64(FIRST_DAY, "D")
     days = pl.Series([str(first_day + number) for number in range(shape.days)])
     with path.open("wb") as stream:
@@ -102,13 +74,9 @@ def write_csv(path: Path, shape: Shape) -> None:
             count = min(CHUNK, shape.facts - start)
             pl.DataFrame(
                 {
-                    "subject": names["entity"][laws["entity"].sample(count)],
-                    "relation": names["relation"][laws["relation"].sample(count)],
-                    "object": names["entity"][laws["entity"].sample(count)],
+                    "subject": entity_names[entities.sample(count)],
+                    "relation": relation_names[relations.sample(count)],
+                    "object": entity_names[entities.sample(count)],
                     "date": days[random.integers(0, shape.days, count)],
                 }
             ).write_csv(stream, include_header=start == 0)
-
-
-def _rows_of(row: Row) -> int:
-    return int(row["rows"])

@@ -1,7 +1,6 @@
 """What every benchmark needs: a clock, the peak of memory, a fresh process, the result.
 
-Torch is imported only where a device is given, so that a benchmark of what does without torch does
-without it too.
+Torch is imported only where a device is given: what does without torch is measured without it.
 """
 
 import json
@@ -10,13 +9,13 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import targcn
 from targcn.errors import InputError
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 Progress = Callable[[int, int], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,39 +45,30 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data for json.dumps."""
-        return {
-            "bench": self.bench,
-            "arguments": dict(self.arguments),
-            "data": dict(self.data),
-            "device": self.device,
-            "versions": {
-                "targcn": targcn.__version__,
-                "python": platform.python_version(),
-                "torch": version("torch"),
-                "numpy": version("numpy"),
-            },
-            "rows": [dict(row) for row in self.rows],
-            "summary": dict(self.summary),
-            "notes": list(self.notes),
-        }
+        versions = {"targcn": targcn.__version__, "python": platform.python_version()}
+        versions |= {name: version(name) for name in ("torch", "numpy")}
+        return {**vars(self), "versions": versions}
 
 
-def clock(device: "Device") -> float:
+def clock(device: "Device | None" = None) -> float:
     """Seconds since some moment, once the device has done all it was told to."""
-    if device.type == "cuda":
-        import torch
-
-        torch.cuda.synchronize(device)
+    if cuda := _cuda(device):
+        cuda.synchronize(device)
     return time.perf_counter()
+
+
+def timed(call: Callable[[], T], device: "Device | None" = None) -> tuple[T, float]:
+    """What a call returns, and the seconds it took."""
+    begin = clock(device)
+    found = call()
+    return found, clock(device) - begin
 
 
 def forget_peak(device: "Device | None" = None) -> None:
     """Let the peak of memory start from what is held now, where the system allows it."""
-    if device is not None and device.type == "cuda":
-        import torch
-
-        torch.cuda.init()  # type: ignore[no-untyped-call]
-        torch.cuda.reset_peak_memory_stats(device)
+    if cuda := _cuda(device):
+        cuda.init()
+        cuda.reset_peak_memory_stats(device)
         return
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
@@ -88,10 +79,8 @@ def peak_bytes(device: "Device | None" = None) -> int:
 
     On Linux not what getrusage says, which begins with the peak of the parent process.
     """
-    if device is not None and device.type == "cuda":
-        import torch
-
-        return int(torch.cuda.max_memory_allocated(device))
+    if cuda := _cuda(device):
+        return int(cuda.max_memory_allocated(device))
     try:
         status = Path("/proc/self/status").read_text()
         return 1024 * int(status.split("VmHWM:")[1].split()[0])
@@ -104,21 +93,26 @@ def peak_bytes(device: "Device | None" = None) -> int:
 
 def describe_machine(device: "Device | None" = None) -> str:
     """The device in words, for people who compare times."""
-    if device is not None and device.type == "cuda":
-        import torch
-
-        return torch.cuda.get_device_name(device)
+    if cuda := _cuda(device):
+        return str(cuda.get_device_name(device))
     model = platform.processor() or platform.machine()
-    try:
+    with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
     if device is None:
         return f"{model}, {os.cpu_count()} cores"
     import torch
 
     return f"{model}, {torch.get_num_threads()} threads"
+
+
+def _cuda(device: "Device | None") -> Any:
+    """torch.cuda if the device is a GPU, else None."""
+    if device is None or device.type != "cuda":
+        return None
+    import torch
+
+    return torch.cuda
 
 
 def run_apart(module: str, function: str, **arguments: Any) -> Row:
@@ -157,6 +151,20 @@ def environment() -> dict[str, str]:
     here = str(Path(targcn.__file__).parents[1])
     paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
     return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
+    """The items one by one, telling after each how many are done."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if progress is not None:
+            progress(number, len(items))
+
+
+def compare_sizes(rows: Sequence[Row], size: str, figure: str, name: str) -> dict[str, float]:
+    """A figure of the largest row over that of the smallest, where there are several."""
+    ordered = sorted(rows, key=lambda row: int(row[size]))
+    return {name: ordered[-1][figure] / ordered[0][figure]} if len(rows) > 1 else {}
 
 
 def check_at_least(least: int, **counts: int) -> None:

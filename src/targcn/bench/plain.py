@@ -6,6 +6,7 @@ ranked in a row of its own, and known answers are looked up in dictionaries.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -14,7 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from targcn.bench.untrained import PUBLISHED_ON
 from targcn.facts.dataset import Dataset
+from targcn.graph.neighbors import Sampling
 from targcn.models.base import ModelSettings
 from targcn.models.factorization import FactorSettings
 from targcn.models.targcn import TARGCNSettings
@@ -26,19 +29,12 @@ Array = NDArray[Any]
 FREE_SETTINGS: Final = {"dim", "neighbors", "decay", "weight_floor", "window", "time_factor"}
 
 
-def sample_near(
-    times: Array,
-    now: int,
-    neighbors: int,
-    decay: float,
-    weight_floor: float,
-    random: np.random.Generator,
-) -> Array:
+def sample_near(times: Array, now: int, how: Sampling, random: np.random.Generator) -> Array:
     """Positions of K facts, or of all where there are fewer, sampled by weight."""
-    weights = np.exp(-np.abs(times - now) / decay) + weight_floor
+    weights = np.exp(-np.abs(times - now) / how.decay) + how.weight_floor
     # A weight of 0 would be refused, though it only stands for a very small one.
     weights = np.maximum(weights, 1e-30)
-    count = min(neighbors, len(times))
+    count = min(how.neighbors, len(times))
     chosen: Array = random.choice(len(times), count, replace=False, p=weights / weights.sum())
     return chosen
 
@@ -64,9 +60,9 @@ class PlainTARGCN(nn.Module):
     @staticmethod
     def covers(settings: ModelSettings) -> bool:
         """Whether these settings differ from the published code's in numbers only."""
-        published = asdict(find_recipe("targcn", "published-code", "icews14").settings)
-        fixed = published.keys() - FREE_SETTINGS
-        return all(published[name] == asdict(settings)[name] for name in fixed)
+        published = find_recipe("targcn", "published-code", PUBLISHED_ON).settings
+        ours, theirs = asdict(settings).items(), asdict(published).items()
+        return {name for name, _ in ours - theirs} <= FREE_SETTINGS
 
     def optimizer(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.parameters(), lr=1e-3)
@@ -76,10 +72,8 @@ class PlainTARGCN(nn.Module):
         return torch.cos(angles + self.phases)
 
     def encode(self, subject: int, time: int) -> Tensor:
-        facts, how = self.incoming[subject], self.settings
-        chosen = sample_near(
-            facts[:, 2], time, how.neighbors, how.decay, how.weight_floor, self.random
-        )
+        facts = self.incoming[subject]
+        chosen = sample_near(facts[:, 2], time, self.settings, self.random)
         entities, relations, times = torch.from_numpy(facts[chosen].T).to(self.entities.device)
         neighbors = self.f(torch.cat([self.entities[entities], self.codes(times - time)], 1))
         messages = self.W(torch.cat([neighbors, self.relations[relations]], 1))
@@ -94,12 +88,11 @@ class PlainTARGCN(nn.Module):
         return nn.functional.cross_entropy(scores, answers)
 
 
-Complex = tuple[Tensor, Tensor]  # real and imaginary numbers
+Complex = tuple[Tensor, ...]  # real and imaginary numbers
 
 
 def halves(vectors: Tensor) -> Complex:
-    size = vectors.shape[1] // 2
-    return vectors[:, :size], vectors[:, size:]
+    return vectors.chunk(2, 1)
 
 
 def multiply(one: Complex, other: Complex) -> Complex:
@@ -144,18 +137,15 @@ class PlainTNTComplEx(nn.Module):
         timed = multiply(halves(self.relations(relations)), halves(self.times(rows)))
         return [halves(self.entities(subjects)), timed, halves(self.lasting(relations))]
 
-    def product(self, subject: Complex, timed: Complex, lasting: Complex) -> Tensor:
+    def scores(self, subject: Complex, timed: Complex, lasting: Complex) -> Tensor:
         """Re <s, r * tau + r', conj(o)> for every entity o."""
         real, imaginary = multiply(subject, (timed[0] + lasting[0], timed[1] + lasting[1]))
         of_entities = halves(self.entities.weight)
         return real @ of_entities[0].T + imaginary @ of_entities[1].T
 
-    def scores(self, subjects: Tensor, relations: Tensor, times: Tensor) -> Tensor:
-        return self.product(*self.factors(subjects, relations, times))
-
     def loss(self, subjects: Tensor, relations: Tensor, times: Tensor, answers: Tensor) -> Tensor:
         subject, timed, lasting = self.factors(subjects, relations, times)
-        loss = nn.functional.cross_entropy(self.product(subject, timed, lasting), answers)
+        loss = nn.functional.cross_entropy(self.scores(subject, timed, lasting), answers)
         ends = cubes(subject) + cubes(halves(self.entities(answers)))
         powers = 2 * ends + cubes(timed) + cubes(lasting)
         changes = self.times.weight[1:] - self.times.weight[:-1]
@@ -175,36 +165,30 @@ def find_plain(model: str, settings: ModelSettings) -> tuple[Any, tuple[str, ...
     return None, (f"no plain version to compare with: {lacking}",)
 
 
-Known = dict[str, dict[tuple[int, ...], set[int]]]
+# By subject and relation, and by subject, relation and time.
+Known = dict[tuple[int, ...], set[int]]
 
 
 def plain_known_answers(facts: Array, num_relations: int) -> Known:
     """Every true answer by its query: at any time, and at the time asked."""
-    static: dict[tuple[int, ...], set[int]] = defaultdict(set)
-    time_aware: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    known: Known = defaultdict(set)
     for subject, relation, object_, time in facts.T.tolist():
         back = relation + num_relations
-        static[subject, relation].add(object_)
-        static[object_, back].add(subject)
-        time_aware[subject, relation, time].add(object_)
-        time_aware[object_, back, time].add(subject)
-    return {"static": static, "time-aware": time_aware}
+        known[subject, relation].add(object_)
+        known[object_, back].add(subject)
+        known[subject, relation, time].add(object_)
+        known[object_, back, time].add(subject)
+    return known
 
 
-def plain_ranks(
-    scores: Array, subject: int, relation: int, time: int, target: int, known: Known
-) -> dict[str, float]:
+def plain_ranks(scores: Array, query: Sequence[int], known: Known) -> dict[str, float]:
     """The target's rank in a row of scores under each filter, the mean one among equals."""
-    query = (subject, relation)
-    true: dict[str, set[int]] = {
-        "raw": set(),
-        "static": known["static"].get(query, set()),
-        "time-aware": known["time-aware"].get((*query, time), set()),
-    }
+    subject, relation, time, target = query
+    queries = {"raw": (), "static": (subject, relation), "time-aware": (subject, relation, time)}
     found = {}
-    for which, answers in true.items():
+    for which, query in queries.items():
         row = scores.copy()
-        for answer in answers:
+        for answer in known.get(query, ()):
             if answer != target:
                 row[answer] = -np.inf
         above, level = (row > scores[target]).sum(), (row == scores[target]).sum() - 1

@@ -7,26 +7,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 
+from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.measure import (
-    Progress,
-    Result,
-    Row,
-    check_at_least,
-    describe_machine,
-    environment,
-    forget_peak,
-    peak_bytes,
-)
-from targcn.bench.untrained import make_untrained
+from targcn.bench.untrained import describe_run, make_untrained
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.inference.predictor import Predictor
@@ -42,67 +31,54 @@ def measure_predict(
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     questions: int = 200,
-    progress: Progress | None = None,
-) -> Result:
+    progress: measure.Progress | None = None,
+) -> measure.Result:
     """Milliseconds per question of the test split, asked one by one, and seconds per command."""
-    check_at_least(2, questions=questions)
+    measure.check_at_least(2, questions=questions)
     dataset, data = open_source(source)
     if len(dataset.test) < 2:
         raise InputError(f"{dataset.name} has too few facts in its test split to ask about")
-    made = make_untrained(dataset, model, recipe, settings or {})
+    run = make_untrained(dataset, model, recipe, settings)
     count = min(questions, len(dataset.test))
     step = len(dataset.test) // count
     asked = [dataset.named("test", number * step) for number in range(count)]
-    forget_peak()
-    begin = time.perf_counter()
-    predictor = Predictor(made, device="cpu")
-    loading = time.perf_counter() - begin
+    measure.forget_peak()
+    predictor, loading = measure.timed(lambda: Predictor(run, device="cpu"))
     seconds = []
-    for subject, relation, _, day in asked:
-        begin = time.perf_counter()
+    for subject, relation, _, day in measure.counted(asked, progress):
+        begin = measure.clock()
         predictor.predict(subject, relation, None, day)
-        seconds.append(time.perf_counter() - begin)
-        if progress is not None:
-            progress(len(seconds), count)
+        seconds.append(measure.clock() - begin)
     seconds.sort()
-    rows: list[Row] = [
+    peak = measure.peak_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "run"
+        save_run(run, kept)
+        subject, relation, _, day = asked[0]
+        command = ["predict", str(kept), subject, relation, "?", day]
+        whole = [_time_command(command) for _ in range(COMMANDS)]
+    rows: list[measure.Row] = [
         {"what": "loading a predictor, which builds the index", "seconds": loading},
         {
             "what": "a question in a loaded process",
             "p50_milliseconds": statistics.median(seconds) * 1e3,
             "p95_milliseconds": seconds[int(len(seconds) * 0.95)] * 1e3,
             "questions_per_second": len(seconds) / sum(seconds),
-            "peak_bytes": peak_bytes(),
+            "peak_bytes": peak,
         },
+        {"what": f"whole command, median of {COMMANDS}", "seconds": statistics.median(whole)},
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "run"
-        save_run(made, kept)
-        subject, relation, _, day = asked[0]
-        command = ["predict", str(kept), subject, relation, "?", day]
-        whole = [_time_command(command) for _ in range(COMMANDS)]
-    rows.append(
-        {"what": f"whole command, median of {COMMANDS}", "seconds": statistics.median(whole)}
-    )
-    arguments = {
-        "model": model,
-        "recipe": made.recipe.name,
-        "settings": asdict(made.recipe.settings),
-        "questions": count,
-        "device": "cpu",
-    }
-    return Result("predict", arguments, data, describe_machine(torch.device("cpu")), rows)
+    arguments = describe_run(run) | {"questions": count, "device": "cpu"}
+    machine = measure.describe_machine(torch.device("cpu"))
+    return measure.Result("predict", arguments, data, machine, rows)
 
 
 def _time_command(arguments: list[str]) -> float:
-    begin = time.perf_counter()
-    ended = subprocess.run(
-        [sys.executable, "-m", "targcn", *arguments],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        check=False,
+    command = [sys.executable, "-m", "targcn", *arguments]
+    environment = measure.environment()
+    ended, seconds = measure.timed(
+        lambda: subprocess.run(command, capture_output=True, text=True, env=environment)
     )
     if ended.returncode:
         raise InputError(f"'targcn {arguments[0]}' failed: {ended.stderr.strip()}")
-    return time.perf_counter() - begin
+    return seconds

@@ -6,11 +6,9 @@ from typing import Any, Final
 from targcn.bench.measure import Result
 from targcn.output.tables import Column, Table, Value
 
-GIGA: Final = 1e9
-
 
 def _gigabytes(value: Value) -> str:
-    return f"{float(value or 0) / GIGA:.2f}"
+    return f"{float(value or 0) / 1e9:.2f}"
 
 
 COLUMNS: Final = (

@@ -4,7 +4,6 @@ For each size a prepared folder is generated in one process, then loaded, built 
 sampled from in another, so that each has its own peak of memory.
 """
 
-import statistics
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -13,22 +12,12 @@ from typing import Final
 
 import torch
 
+from targcn.bench import measure
 from targcn.bench.generated_data import Shape
-from targcn.bench.measure import (
-    Progress,
-    Result,
-    Row,
-    check_at_least,
-    clock,
-    describe_machine,
-    peak_bytes,
-    run_apart,
-)
-from targcn.bench.sampler import NEIGHBORS, time_batches
+from targcn.bench.sampler import NEIGHBORS, PUBLISHED, seconds_per_query
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.graph.neighbors import Sampling
 from targcn.graph.temporal_graph import TemporalGraph
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=200, days=3650)
@@ -42,61 +31,55 @@ def measure_scale(
     queries: int = 2048,
     device: str = "auto",
     folder: Path | str | None = None,
-    progress: Progress | None = None,
-) -> Result:
+    progress: measure.Progress | None = None,
+) -> measure.Result:
     """Seconds, bytes and microseconds per query for these numbers of facts.
 
     The data sets are written below `folder`, by default where temporary files go, and removed.
     """
     if not facts:
         raise InputError("facts is empty; name at least one number of facts")
-    check_at_least(1, queries=queries)
-    place = choose_device(device)
-    shapes = [replace(shape, facts=count) for count in facts]
     if folder is not None and not Path(folder).is_dir():
         raise InputError(f"there is no folder {folder} to write the data sets in")
-    rows: list[Row] = []
-    for number, one in enumerate(shapes, 1):
+    measure.check_at_least(1, queries=queries)
+    place = choose_device(device)
+    rows: list[measure.Row] = []
+    shapes = [replace(shape, facts=count) for count in facts]
+    how = {"queries": queries, "device": device}
+    for one in measure.counted(shapes, progress):
         with tempfile.TemporaryDirectory(dir=folder) as kept:
             data = str(Path(kept) / "data")
-            made = run_apart(GENERATION, "generate_into", folder=data, shape=asdict(one))
-            used = run_apart(__name__, "use_prepared", folder=data, queries=queries, device=device)
+            made = measure.run_apart(GENERATION, "generate_into", folder=data, shape=asdict(one))
+            used = measure.run_apart(__name__, "use_prepared", folder=data, **how)
             rows.append({"facts": one.facts} | made | used)
-        if progress is not None:
-            progress(number, len(shapes))
-    smallest, largest = (choose(rows, key=_facts_of) for choose in (min, max))
-    growth = largest["microseconds_per_query"] / smallest["microseconds_per_query"]
+    figure = "microseconds_per_query"
+    summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
     arguments = {"queries": queries, "neighbors": NEIGHBORS, "device": str(place)}
     described = {"name": "generated", "shape": asdict(shape) | {"facts": list(facts)}}
-    summary = {"growth_of_microseconds_per_query": growth} if len(rows) > 1 else {}
-    return Result("scale", arguments, described, describe_machine(place), rows, summary)
+    machine = measure.describe_machine(place)
+    return measure.Result("scale", arguments, described, machine, rows, summary)
 
 
-def use_prepared(folder: str, queries: int, device: str) -> Row:
+def use_prepared(folder: str, queries: int, device: str) -> measure.Row:
     """Load a prepared folder, build its graph, sample from it, in its own process."""
     place = choose_device(device)
-    begin = clock(place)
-    dataset = Dataset.load(folder)
-    loaded = clock(place)
-    graph = TemporalGraph.of_context(dataset, "train").to(place)
-    built = clock(place)
+    dataset, loading = measure.timed(lambda: Dataset.load(folder), place)
+    graph, building = measure.timed(
+        lambda: TemporalGraph.of_context(dataset, "train").to(place), place
+    )
     # Entities in proportion to their facts, each at the time of one of them.
     generator = torch.Generator().manual_seed(0)
     chosen = torch.randint(len(graph), (queries,), generator=generator).to(place)
     entities, times = graph.keys[chosen] // graph.span, graph.times[chosen]
-    how = Sampling(NEIGHBORS, decay=2.0, weight_floor=1e-9, window=512)
-    seconds = statistics.median(time_batches(graph, entities, times, how))
+    seconds = seconds_per_query(graph, entities, times, PUBLISHED)
     num_facts = len(dataset.train)
     row = {
-        "load_seconds": loaded - begin,
-        "graph_seconds": built - loaded,
-        "facts_per_second": num_facts / (built - loaded),
+        "load_seconds": loading,
+        "graph_seconds": building,
+        "facts_per_second": num_facts / building,
         "bytes_per_fact": graph.num_bytes / num_facts,
         "microseconds_per_query": seconds * 1e6,
-        "peak_bytes": peak_bytes(),
+        "peak_bytes": measure.peak_bytes(),
     }
-    return row | ({"peak_device_bytes": peak_bytes(place)} if place.type == "cuda" else {})
-
-
-def _facts_of(row: Row) -> int:
-    return int(row["facts"])
+    on_gpu = place.type == "cuda"
+    return row | ({"peak_device_bytes": measure.peak_bytes(place)} if on_gpu else {})

@@ -101,8 +101,7 @@ def program() -> None:
     except Exception:
         sys.excepthook(*sys.exc_info())
         code = 1
-    with suppress(OSError, ValueError):
-        sys.stdout.flush()
-    with suppress(OSError, ValueError):
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     os._exit(code)

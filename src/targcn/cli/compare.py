@@ -1,7 +1,7 @@
 """`targcn compare`: several runs, one table."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -9,18 +9,22 @@ from targcn.cli.options import (
     AsJson,
     ContextOfSplit,
     Device,
+    Split,
+    Ties,
     require_folder,
+    require_new_picture,
     warn_if_in_context,
     warn_if_unfinished,
 )
+from targcn.files import require_absent
 from targcn.output.terminal import count_progress, show, show_json
 
 
 def compare_runs(
     *runs: Path,
-    split: Literal["train", "valid", "test"] = "test",
+    split: Split = "test",
     context: ContextOfSplit = None,
-    ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
+    ties: Ties = "mean",
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,
     resamples: int = 2000,
@@ -32,31 +36,17 @@ def compare_runs(
 ) -> None:
     """Evaluate runs of one data set in one setting: figures, costs, and certainty of differences.
 
-    Parameters
-    ----------
-    runs
-        Run folders, as `train` writes them; two or more.
-    split
-        The facts to ask about.
-    ties
-        The rank of an answer among equal scores.
-    filter
-        The filter that orders the runs, and that all figures but the MRR are shown under.
-    to
-        The run to compare the others with; default: the best.
-    resamples
-        How often the facts are resampled for the interval of a difference.
-    seed
-        Seed of the resampling.
-    out
-        Write the figures to this new file too: .csv, .json or .md; can be given several times.
-    plot
-        Plot MRR against parameters to this new file: .png, .svg or .pdf (needs matplotlib).
+    Args:
+        runs: Run folders, as `train` writes them; two or more.
+        filter: The filter that orders the runs, and that all figures but the MRR are shown under.
+        to: The run to compare the others with; default: the best.
+        resamples: How often the facts are resampled for the interval of a difference.
+        seed: Seed of the resampling.
+        out: Write the figures to this new file too: .csv, .json or .md; can be given several times.
+        plot: Plot MRR against parameters to this new file: .png, .svg or .pdf (needs matplotlib).
     """
     for folder in runs:
         require_folder(folder)
-    from targcn.files import require_absent
-    from targcn.output.plots import require_picture
     from targcn.runs.compare import compare
     from targcn.runs.comparison_table import (
         comparison_table,
@@ -68,25 +58,14 @@ def compare_runs(
     for path in out:
         require_ending(path)
         require_absent(path)
-    if plot is not None:
-        require_picture(plot)
-        require_absent(plot)
+    require_new_picture(plot)
     for folder in runs:
         warn_if_unfinished(folder)
     warn_if_in_context(split, context)
+    options: dict[str, Any] = {"split": split, "context": context, "ties": ties, "filter": filter}
+    options |= {"to": to, "resamples": resamples, "seed": seed, "device": device}
     with count_progress(f"evaluating {split}", "queries") as progress:
-        found = compare(
-            runs,
-            split=split,
-            context=context,
-            ties=ties,
-            filter=filter,
-            to=to,
-            resamples=resamples,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+        found = compare(runs, progress=progress, **options)
     table = comparison_table(found)
     try:
         if json:

@@ -1,12 +1,13 @@
 """`targcn data`: list, describe, prepare and derive data sets."""
 
-from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from cyclopts import App
 
-from targcn.cli.options import AsJson, HowToRead, open_source
+from targcn.cli.options import AsJson, HowToRead, NewFolder, Source, open_source
 from targcn.config import require_seed
+from targcn.files import require_absent
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
 
@@ -39,15 +40,9 @@ def list_data() -> None:
 
 @data.command(name="info")
 def describe_data(
-    source: str = "congress", *, read: HowToRead | None = None, json: AsJson = False
+    source: Source = "congress", *, read: HowToRead | None = None, json: AsJson = False
 ) -> None:
-    """Describe a data set.
-
-    Parameters
-    ----------
-    source
-        A name (see `data list`), a folder, or a file.
-    """
+    """Describe a data set."""
     dataset = open_source(source, read)
     description = _describe(dataset)
     if json:
@@ -69,20 +64,8 @@ def describe_data(
 
 
 @data.command(name="prepare")
-def prepare_data(source: str, *, out: Path, read: HowToRead | None = None) -> None:
-    """Parse a data set once; every later command reads the folder without parsing.
-
-    Parameters
-    ----------
-    source
-        A name, a folder, or a file.
-    out
-        The folder to write; it must not exist.
-    """
-    from time import perf_counter
-
-    from targcn.files import require_absent
-
+def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = None) -> None:
+    """Parse a data set once; every later command reads the folder without parsing."""
     require_absent(out)
     start = perf_counter()
     dataset = open_source(source, read)
@@ -101,27 +84,19 @@ def prepare_data(source: str, *, out: Path, read: HowToRead | None = None) -> No
 @data.command(name="derive")
 def derive_data(
     kind: Literal["unseen", "irregular"],
-    source: str,
+    source: Source,
     *,
-    out: Path,
+    out: NewFolder,
     seed: int = 0,
     read: HowToRead | None = None,
 ) -> None:
     """Make a harder data set from a given one, as the paper does from ICEWS14.
 
-    Parameters
-    ----------
-    kind
-        unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart.
-    source
-        A name, a folder, or a file.
-    out
-        The folder to write; it must not exist.
-    seed
-        Seed of what is chosen at random.
+    Args:
+        kind: unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart.
+        seed: Seed of what is chosen at random.
     """
     from targcn.facts.derive import DERIVED
-    from targcn.files import require_absent
 
     require_seed(seed)
     require_absent(out)

@@ -1,41 +1,36 @@
 """`targcn evaluate`: the figures of a run."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
-
-from targcn.cli.options import AsJson, ContextOfSplit, Device, load_folder, warn_if_in_context
+from targcn.cli.options import (
+    AsJson,
+    ContextOfSplit,
+    Device,
+    Flag,
+    RunFolder,
+    Split,
+    Ties,
+    load_folder,
+    warn_if_in_context,
+)
 from targcn.output.terminal import count_progress, show, show_json
-
-if TYPE_CHECKING:
-    from targcn.evaluation.report import Report
 
 
 def evaluate_run(
-    run: Path,
+    run: RunFolder,
     *,
-    split: Literal["train", "valid", "test"] = "test",
+    split: Split = "test",
     context: ContextOfSplit = None,
-    ties: Literal["optimistic", "mean", "pessimistic"] = "mean",
-    by_relation: Annotated[bool, Parameter(negative="")] = False,
+    ties: Ties = "mean",
+    by_relation: Flag = False,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
 
-    Parameters
-    ----------
-    run
-        A run folder, as `train` writes it.
-    split
-        The facts to ask about.
-    ties
-        The rank of an answer among equal scores.
-    by_relation
-        Show the figures of every relation too.
+    Args:
+        by_relation: Show the figures of every relation too.
     """
     from targcn.distributed import join_process_group
+    from targcn.evaluation.report import relation_table, report_table
     from targcn.runs.evaluate import evaluate
 
     with (
@@ -59,14 +54,6 @@ def evaluate_run(
     if json:
         show_json(report.to_json(by_relation))
         return
-    show_report(report)
-    if by_relation:
-        from targcn.evaluation.report import relation_table
-
-        show(relation_table(report))
-
-
-def show_report(report: "Report") -> None:
-    from targcn.evaluation.report import report_table
-
     show(report_table(report))
+    if by_relation:
+        show(relation_table(report))

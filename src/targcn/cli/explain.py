@@ -1,14 +1,15 @@
 """`targcn explain`: the facts behind an answer."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
-from targcn.cli.options import AsJson, Context, load_folder
+from targcn.cli.options import AsJson, Context, RunFolder, load_folder, require_new_picture
 from targcn.output.terminal import show, show_json
 
 
 def explain_answer(
-    run: Path,
+    run: RunFolder,
     subject: str,
     relation: str,
     object: str,
@@ -26,41 +27,25 @@ def explain_answer(
     The effect is the answer's probability with all facts, minus its probability
     without this one. If the context holds the explained fact itself, it is hidden.
 
-    Parameters
-    ----------
-    run
-        A run folder, as written by `train`.
-    subject
-        The subject of the fact to explain.
-    relation
-        Its relation.
-    object
-        Its object.
-    time
-        Its date.
-    asked
-        Which of the two is the answer.
-    top
-        How many facts to show.
-    plot
-        Plot the facts on a time axis into this new file (needs matplotlib).
+    Args:
+        subject: The subject of the fact to explain.
+        relation: Its relation.
+        object: Its object.
+        time: Its date.
+        asked: Which of the two is the answer.
+        top: How many facts to show.
+        plot: Plot the facts on a time axis into this new file (needs matplotlib).
     """
-    from targcn.files import require_absent
     from targcn.inference.explanation import in_words
     from targcn.inference.explanation import plot as plot_explanation
     from targcn.inference.predictor import Predictor
-    from targcn.output.plots import require_picture
 
-    if plot is not None:
-        require_picture(plot)
-        require_absent(plot)
+    require_new_picture(plot)
     predictor = Predictor(load_folder(run), context, "cpu")
     found = predictor.explain(subject, relation, object, time, asked=asked, top=top)
     if plot is not None:
         plot_explanation(found, plot)
     if json:
-        from dataclasses import asdict
-
         show_json(asdict(found))
-        return
-    show("\n".join(in_words(found)))
+    else:
+        show("\n".join(in_words(found)))

@@ -1,5 +1,7 @@
 """`targcn models`: what can be trained, its settings and its recipes."""
 
+from dataclasses import asdict
+
 from targcn.output.tables import Table
 from targcn.output.terminal import show
 
@@ -7,10 +9,8 @@ from targcn.output.terminal import show
 def list_models(name: str | None = None, /) -> None:
     """List what can be trained, or the settings and recipes of one model.
 
-    Parameters
-    ----------
-    name
-        A model whose settings to show.
+    Args:
+        name: A model whose settings to show.
     """
     from targcn.models.registry import MODELS
 
@@ -18,8 +18,6 @@ def list_models(name: str | None = None, /) -> None:
         rows = [(known, entry.summary) for known, entry in MODELS.items()]
         show(Table.of_text(["model", "what it does"], rows))
         return
-    from dataclasses import asdict
-
     from docstring_parser import parse_from_object
 
     from targcn.models.base import Learner
@@ -40,15 +38,11 @@ def list_models(name: str | None = None, /) -> None:
     for settings in classes:
         for parameter in parse_from_object(settings).params:
             described[parameter.arg_name] = parameter.description or ""
-    show(
-        Table.of_text(
-            ["setting", "default", "meaning"],
-            [
-                (f"--{setting.replace('_', '-')}", str(values[setting]), meaning)
-                for setting, meaning in described.items()
-            ],
-        )
-    )
+    described_settings = [
+        (f"--{setting.replace('_', '-')}", str(values[setting]), meaning)
+        for setting, meaning in described.items()
+    ]
+    show(Table.of_text(["setting", "default", "meaning"], described_settings))
     recipes = [
         (recipe, dataset or "any", find_recipe(name, recipe, dataset).about)
         for recipe, dataset in list_recipes(name)

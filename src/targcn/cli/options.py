@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,6 +10,8 @@ from cyclopts import Parameter
 
 from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
+from targcn.files import require_absent
+from targcn.output.plots import require_picture
 from targcn.output.terminal import download_progress, say, text_progress
 
 if TYPE_CHECKING:
@@ -26,6 +29,15 @@ ContextOfSplit = Annotated[
     Parameter(help="The facts that the model may see; default: train, and train+valid for test."),
 ]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
+Source = Annotated[str, Parameter(help="A name (see `data list`), a folder, or a file.")]
+NewFolder = Annotated[Path, Parameter(help="The folder to write; it must not exist.")]
+RunFolder = Annotated[Path, Parameter(help="A run folder, as `train` writes it.")]
+Split = Annotated[Literal["train", "valid", "test"], Parameter(help="The facts to ask about.")]
+Ties = Annotated[
+    Literal["optimistic", "mean", "pessimistic"],
+    Parameter(help="The rank of an answer among equal scores."),
+]
+Flag = Annotated[bool, Parameter(negative="")]
 
 
 def open_source(source: str, options: ReadOptions | None) -> "Dataset":
@@ -47,6 +59,13 @@ def load_folder(folder: Path) -> "Run":
     run = load_run(folder)
     warn_if_unfinished(folder)
     return run
+
+
+def require_new_picture(path: Path | None) -> None:
+    """Refuse, before any work is done, a plot that could not be written."""
+    if path is not None:
+        require_picture(path)
+        require_absent(path)
 
 
 def warn_if_in_context(split: str, context: str | None, reads_context: bool = True) -> None:
@@ -86,8 +105,6 @@ def training_progress() -> Iterator["ProgressCallback | None"]:
 
 def describe_progress(progress: "TrainingProgress") -> str:
     """How far a training is, in words."""
-    from datetime import timedelta
-
     words = [
         f"epoch {min(progress.epoch + 1, progress.num_epochs)}/{progress.num_epochs}",
         f"{progress.queries_per_second:,.0f} queries/s",

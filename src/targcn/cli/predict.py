@@ -1,12 +1,12 @@
 """`targcn predict`: the best answers to a question, or to a table of questions."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from targcn.cli.options import AsJson, Context, load_folder
+from targcn.cli.options import AsJson, Context, Flag, RunFolder, load_folder
 from targcn.errors import InputError
+from targcn.files import require_absent
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress, show, show_json
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def predict_answers(
-    run: Path,
+    run: RunFolder,
     subject: str | None = None,
     relation: str | None = None,
     object: str | None = None,
@@ -28,7 +28,7 @@ def predict_answers(
     *,
     top: int = 10,
     context: Context = "train+valid",
-    explain: Annotated[bool, Parameter(negative="")] = False,
+    explain: Flag = False,
     queries: Path | None = None,
     out: Path | None = None,
     json: AsJson = False,
@@ -41,30 +41,18 @@ def predict_answers(
     itself is shown. An answer is known "then" if the data holds it at this time,
     "at another time" if only at others, else "no".
 
-    Parameters
-    ----------
-    run
-        A run folder, as written by `train`.
-    subject
-        The subject, or ? to ask for it.
-    relation
-        The relation.
-    object
-        The object, or ? to ask for it.
-    time
-        Any date, also one that the data does not have.
-    top
-        How many answers to show.
-    explain
-        Show the facts behind the best answer too.
-    queries
-        A table of questions instead: subject, relation, object, time; what is asked is ? or empty.
-    out
-        A new file to write the answers to: .csv, .jsonl or .parquet; required with --queries.
+    Args:
+        subject: The subject, or ? to ask for it.
+        relation: The relation.
+        object: The object, or ? to ask for it.
+        time: Any date, also one that the data does not have.
+        top: How many answers to show.
+        explain: Show the facts behind the best answer too.
+        queries: A table of questions: subject, relation, object, time; what is asked is ? or empty.
+        out: A new file to write the answers to: .csv, .jsonl or .parquet; required with --queries.
     """
     if out is not None:
         from targcn.facts.question_tables import require_ending
-        from targcn.files import require_absent
 
         require_ending(out)
         require_absent(out)
@@ -89,8 +77,6 @@ def predict_answers(
 
         _write(pl.DataFrame([question]), answers, out)
     if json:
-        from dataclasses import asdict
-
         content = {
             "context": context,
             "num_entities": len(predictor.dataset.entities),

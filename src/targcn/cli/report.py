@@ -22,17 +22,13 @@ def report_results(
 ) -> None:
     """Write a report on results next to the paper's figures, or fill their tables into texts.
 
-    Parameters
-    ----------
-    results
-        The folder of results of `targcn reproduce`.
-    out
-        Write index.html, report.md and plots to this new folder.
-    fill
-        Fill the tables of these Markdown files. Each is between the lines
-        `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be costs; a
-        fourth word, `valid`, asks for the valid split; `EXPERIMENT all mrr` is the MRR on all data
-        sets.
+    Args:
+        results: The folder of results of `targcn reproduce`.
+        out: Write index.html, report.md and plots to this new folder.
+        fill: Fill the tables of these Markdown files. Each is between the lines
+            `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be
+            costs; a fourth word, `valid`, asks for the valid split; `EXPERIMENT all mrr` is the MRR
+            on all data sets.
     """
     from targcn.experiments.pages import write_report
     from targcn.experiments.results import require_results

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from targcn.cli.options import Device, training_progress
+from targcn.cli.options import Device, Flag, training_progress
+from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show
 
@@ -40,7 +41,7 @@ def run_experiments(
     seeds: int | None = None,
     device: Device = "auto",
     jobs: int = 1,
-    quick: Annotated[bool, Parameter(negative="")] = False,
+    quick: Flag = False,
     results: Path | None = None,
 ) -> None:
     """Run one or more experiments and show their tables next to the paper's figures.
@@ -48,24 +49,16 @@ def run_experiments(
     Every result is written to a file of its own as soon as it is there, and a run that was stopped
     goes on. Experiments share the runs they have in common.
 
-    Parameters
-    ----------
-    names
-        Experiments (see `reproduce list`), or `all`.
-    data
-        Only these data sets, and those derived from them; default: all that are here or small
-        enough to download.
-    seeds
-        The number of seeds; default: what the experiment says, and 1 for a quick run.
-    jobs
-        Processes that share the work, and the GPU.
-    quick
-        Try everything in a minute or two: tiny models, one epoch, a part of `congress`. The
-        figures mean nothing.
-    results
-        The folder of results; default: results/, and results-quick/ for a quick run.
+    Args:
+        names: Experiments (see `reproduce list`), or `all`.
+        data: Only these data sets, and those derived from them; default: all that are here or small
+            enough to download.
+        seeds: The number of seeds; default: what the experiment says, and 1 for a quick run.
+        jobs: Processes that share the work, and the GPU.
+        quick: Try everything in a minute or two: tiny models, one epoch, a part of `congress`. The
+            figures mean nothing.
+        results: The folder of results; default: results/, and results-quick/ for a quick run.
     """
-    from targcn.errors import InputError
     from targcn.experiments.cells import cells_of, choose_data
     from targcn.experiments.execute import CellError, run_cells
     from targcn.experiments.results import read_results
@@ -89,8 +82,7 @@ def run_experiments(
                 f"{asked} is no data set of these; choose from {', '.join(sorted(known))}"
             )
     folder = results or Path("results-quick" if quick else "results")
-    cells = []
-    shown = []
+    cells, shown = [], []
     for experiment in chosen:
         for name in choose_data(experiment, data, quick, show):
             shown.append((experiment, name))

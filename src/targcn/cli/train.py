@@ -2,15 +2,15 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from targcn.cli.evaluate import show_report
-from targcn.cli.options import Device, HowToRead, open_source, training_progress
+from targcn.cli.options import Device, Flag, HowToRead, Source, open_source, training_progress
 from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
+from targcn.files import require_absent
 from targcn.output.terminal import count_progress, say, show
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    source: str = "congress",
+    source: Source = "congress",
     *,
     model: str = "targcn",
     recipe: str = "default",
@@ -26,30 +26,20 @@ def train(
     resume: Path | None = None,
     seed: int = 0,
     device: Device = "auto",
-    tensorboard: Annotated[bool, Parameter(negative="")] = False,
+    tensorboard: Flag = False,
     read: HowToRead | None = None,
     **settings: str,
 ) -> None:
     """Train a model and keep it in a run folder, with its figures on the valid split.
 
-    Parameters
-    ----------
-    source
-        A name, a folder, or a file.
-    model
-        What to train (see `models`).
-    recipe
-        The recipe whose settings to take (see `models NAME`).
-    out
-        The run folder to write; it must not exist. Default: a new one under runs/.
-    resume
-        A run folder whose training was stopped and is to go on.
-    seed
-        Seed of everything random.
-    tensorboard
-        Write curves for TensorBoard into a folder beside the run's.
-    settings
-        Any setting of the model or its training (see `models NAME`).
+    Args:
+        model: What to train (see `models`).
+        recipe: The recipe whose settings to take (see `models NAME`).
+        out: The run folder to write; it must not exist. Default: a new one under runs/.
+        resume: A run folder whose training was stopped and is to go on.
+        seed: Seed of everything random.
+        tensorboard: Write curves for TensorBoard into a folder beside the run's.
+        settings: Any setting of the model or its training (see `models NAME`).
     """
     from targcn.models.registry import find_model
 
@@ -62,7 +52,6 @@ def train(
             )
     _check_settings(model, find_model(model).Settings, settings)
     from targcn.distributed import join_process_group, was_restarted
-    from targcn.files import require_absent
     from targcn.training.fit import fit
     from targcn.training.fit import resume as go_on
     from targcn.training.signals import TrainingStopped
@@ -92,22 +81,13 @@ def train(
                         # Beside the run folder, which training makes whole.
                         curves = Path(f"{out.resolve()}-tensorboard")
                         progress = write_curves(curves, also=progress)
+                how: dict[str, Any] = {"device": place, "progress": progress}
+                how["processes"] = processes
                 if resume is not None:
-                    run = go_on(resume, device=place, progress=progress, processes=processes)
+                    run = go_on(resume, **how)
                 else:
-                    options: dict[str, Any] = dict(settings)
-                    run = fit(
-                        dataset,
-                        model,
-                        recipe=recipe,
-                        seed=seed,
-                        out=out,
-                        device=place,
-                        progress=progress,
-                        processes=processes,
-                        restarted=restarted,
-                        **options,
-                    )
+                    how |= {"recipe": recipe, "seed": seed, "restarted": restarted, **settings}
+                    run = fit(dataset, model, out=out, **how)
         except TrainingStopped as stopped:
             with processes.barrier():
                 say(f"{stopped}; go on with: targcn train --resume {out}")
@@ -118,23 +98,22 @@ def train(
 
 def _show_trained(run: "Run", out: Path, device: str) -> None:
     """Show the validation of a run; one that was not trained is validated now."""
+    from targcn.evaluation.report import report_table
+    from targcn.runs.evaluate import evaluate
+    from targcn.runs.store import write_result
+
     report = run.validation
     if report is None and len(run.dataset.valid):
-        from targcn.runs.evaluate import evaluate
-        from targcn.runs.store import write_result
-
         with count_progress("evaluating valid", "queries") as progress:
             report = evaluate(run, split="valid", context="train", device=device, progress=progress)
         write_result(run, out, [report])
     if report is not None:
-        show_report(report)
+        show(report_table(report))
     show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
 
 
 def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     """Refuse, before any data is read, an option that neither `train` nor the model knows."""
-    from dataclasses import fields
-
     from targcn.facts.vocabulary import suggest
     from targcn.recipes.training_settings import TrainingSettings
 
@@ -151,7 +130,5 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
 
 
 def _free_folder(parent: Path, name: str) -> Path:
-    numbered = (
-        parent / (name if number == 1 else f"{name}-{number}") for number in range(1, 10**6)
-    )
-    return next(folder for folder in numbered if not folder.exists())
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(parent / free for free in names if not (parent / free).exists())
