@@ -26,7 +26,7 @@ from targcn.graph.temporal_graph import TemporalGraph
 NEIGHBORS: Final = 100
 WINDOWS: Final = (256, 512, 1024, 0)
 # The paper's weights, the published code's, and wider ones.
-PUBLISHED: Final = Sampling(NEIGHBORS, decay=2.0, weight_floor=1e-9)
+PUBLISHED: Final = Sampling(NEIGHBORS, decay=2.0, weight_floor=1e-9, window=512)
 WEIGHTS: Final = (Sampling(NEIGHBORS, decay=1.0), PUBLISHED, Sampling(NEIGHBORS, decay=5.0))
 # Looking at every fact is slow, in numpy and here: this many queries are enough.
 MOST_SLOW_QUERIES: Final = 256

@@ -1,7 +1,8 @@
-"""The filters: known true answers, which must not count against a model.
+"""The filters: known true answers, of whatever split, which must not count against a model.
 
 `static` knows what is true at any time, `time-aware` what is true at the query's time, and `raw`
 knows nothing. They are different tasks: figures under different filters never share a column.
+ranking.py subtracts the known answers from the counts; the target itself stays.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,8 @@
-"""The sources that can be opened: one file each, one line here."""
+"""The sources that can be opened: one file each, one line here.
+
+The file holds a `Source` (source.py); a file format derives from `TableFile` or `TextFile`
+(table_file.py), which also makes it a format of split folders and question tables.
+"""
 
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
