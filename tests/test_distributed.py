@@ -18,6 +18,8 @@ from small_training import DATA, FACTS, SMALL, same_weights, trace_of
 from targcn.distributed import ProcessGroup
 from targcn.runs.store import load_run, read_state
 
+pytestmark = pytest.mark.slow
+
 # 540 queries in 9 steps an epoch, the last of 28; 90 queries in the valid and in the test split.
 FLAGS = SMALL | {"validate_every": 1, "patience": 0}
 CPU = torch.device("cpu")

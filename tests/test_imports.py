@@ -136,6 +136,7 @@ for one in (run, targcn.load_run(sys.argv[2])):
 """
 
 
+@pytest.mark.slow
 def test_torch_and_numpy_are_enough_for_a_prepared_folder(tmp_path: Path) -> None:
     facts = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
     dataset = World(5, 2, facts, cuts=(20, 25)).dataset

@@ -9,6 +9,8 @@ from targcn.bench.generated_data import generate
 from targcn.bench.untrained import make_untrained
 from targcn.training.batches import Batch, Batches
 
+pytestmark = pytest.mark.slow
+
 
 def test_epoch() -> None:
     result = measure_epoch(TINY, settings=SMALL, repeats=2, device="cpu")

@@ -1,8 +1,12 @@
 """The time of reading a table."""
 
+import pytest
+
 from bench_results import sane
 from targcn.bench.generated_data import Shape
 from targcn.bench.ingest import measure_ingest
+
+pytestmark = pytest.mark.slow
 
 
 def test_ingest() -> None:

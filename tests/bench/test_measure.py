@@ -18,6 +18,8 @@ from targcn.bench.sampler import measure_sampler
 from targcn.bench.scale import measure_scale
 from targcn.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 ON_A_BARE_NODE = """
 import sys
 for absent in ("polars", "pandas", "cyclopts"):

@@ -5,6 +5,8 @@ import pytest
 from bench_results import TINY, sane
 from targcn.bench.predict import measure_predict
 
+pytestmark = pytest.mark.slow
+
 
 def test_predict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("targcn.bench.predict.COMMANDS", 1)

@@ -10,6 +10,8 @@ from bench_results import run_here
 from targcn.bench.result_table import COLUMNS
 from targcn.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:

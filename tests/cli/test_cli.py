@@ -8,6 +8,8 @@ import pytest
 
 from command_line import call, complaint_of, start
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:

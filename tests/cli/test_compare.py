@@ -17,6 +17,8 @@ from targcn.runs.compare import compare
 from targcn.runs.store import save_run
 from targcn.training.fit import fit
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -24,6 +24,7 @@ def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
         assert word in answer.stdout
 
 
+@pytest.mark.slow
 def test_what_is_asked_about_is_not_in_the_context_unless_one_says_so(run: Path) -> None:
     plain = call("evaluate", run, "--split", "valid", "--json")
     assert json.loads(plain.stdout)["context"] == "train"

@@ -24,6 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_program_shows_reasons_and_plots_them(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     plot = tmp_path / "reasons.svg"

@@ -47,6 +47,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_program_shows_answers_and_reasons(trained: Path) -> None:
     question = ("Ted Kennedy", BESIDE, "?", "2009")
     answer = start("predict", trained, *question, "--top", 3, "--explain")

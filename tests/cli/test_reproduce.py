@@ -7,6 +7,8 @@ import pytest
 from targcn.cli import main
 from targcn.experiments.spec import find_experiment, list_experiments
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),

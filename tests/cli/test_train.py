@@ -17,6 +17,8 @@ from targcn.runs.store import read_state
 from targcn.training.fit import resume
 from targcn.training.signals import TrainingStopped
 
+pytestmark = pytest.mark.slow
+
 
 def test_evaluating_a_stopped_run_says_that_it_was_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -31,6 +31,8 @@ from targcn.training.fit import fit
 from targcn.training.progress import TrainingProgress
 from targcn.training.signals import TrainingStopped
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def one_small_world(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from targcn.experiments import pages, tables
 from targcn.experiments.pages import write_report
 from targcn.experiments.spec import Experiment, Row, find_experiment
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 COPY = Row("copy", model="decayed-copy", place=2)
 SEEN = Row("seen", model="seen", place=1)

@@ -15,6 +15,8 @@ from targcn.errors import InputError
 from targcn.facts import catalog
 from targcn.facts.catalog import CATALOG, NamedSet, RemoteFile
 
+pytestmark = pytest.mark.slow
+
 CONTENT = {
     "train.txt": "Zoë\tvisit\tBob\t2014-01-01\n".encode() * 60_000,
     "valid.txt": b"Ann\tvisit\tBob\t2014-01-02\n",

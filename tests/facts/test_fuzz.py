@@ -16,6 +16,8 @@ from targcn.errors import InputError
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 
+pytestmark = pytest.mark.slow
+
 TABLES_PER_FORMAT = 300
 HEADER = ["subject", "relation", "object", "time"]
 NAMES = ["Zoë", "Bob, Jr.", '"Q"', "Chi\tna", "Ann", "O'Neil; Bob|"]

@@ -582,6 +582,7 @@ def test_the_capturable_adagrad_takes_torchs_steps(rate: float | torch.Tensor) -
     takes_torchs_steps([build("telm", **REGULARISED) for _ in range(2)], rate)
 
 
+@pytest.mark.slow
 @needs_a_compiler
 def test_it_takes_them_in_kernels_that_torch_writes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     spy = Mock(wraps=torch.compile)

@@ -186,6 +186,7 @@ def dataset(request: pytest.FixtureRequest) -> targcn.Dataset:
     return targcn.open_dataset(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", NAMES)
 def test_a_floor_has_its_published_figures(dataset: targcn.Dataset, model: str) -> None:
     report = targcn.evaluate(targcn.fit(dataset, model))

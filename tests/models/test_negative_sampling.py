@@ -254,6 +254,7 @@ def test_slices_of_the_entities_are_the_whole(
     assert max(widths) == min(max(most // numbers, 1), 7)
 
 
+@pytest.mark.slow
 @needs_a_compiler
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_scores_are_the_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from targcn.runs import comparison_table as module
 from targcn.runs.compare import Comparison, compare
 from targcn.runs.comparison_table import comparison_table, plot_comparison, write_comparison
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:

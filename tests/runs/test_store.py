@@ -108,7 +108,7 @@ def edit(folder: Path, **changes: Any) -> None:
         ({"model": ["seen"]}, "there is no model"),
         ({"settings": {"scal": 2}}, "decayed-copy.scal is unknown; did you mean 'scale'?"),
         ({"settings": {"scale": "long"}}, "decayed-copy.scale is 'long'; a number was expected"),
-        ({"settings": {"scale": 0}}, "decayed-copy.scale is 0.0; a number above 0"),
+        ({"settings": {"scale": 0}}, "scale is 0.0; it must be above 0"),
         ({"settings": 7}, "run.json is damaged"),
         ({"settings": "scale"}, "run.json is damaged"),
         ({"seed": None}, "run.json is damaged"),

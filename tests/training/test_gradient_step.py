@@ -19,6 +19,7 @@ from targcn.training.fit import fit
 from targcn.training.loop import Trainer
 
 
+@pytest.mark.slow
 @needs_a_compiler
 def test_compiled_steps_are_the_same_steps() -> None:
     options = {"dim": 4, "epochs": 1, "batch_size": 270, "device": "cpu"}

@@ -406,6 +406,7 @@ assert os.waitpid(child(train_undisturbed), 0)[1] == 0
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_always_loads_and_goes_on(tmp_path: Path) -> None:
     num_kills = int(os.environ.get("TARGCN_KILLS", "6"))
     folder = tmp_path / "run"
