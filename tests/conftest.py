@@ -1,6 +1,13 @@
 """What holds for every test."""
 
 import os
+import tempfile
+from pathlib import Path
+
+# torch caches what it compiles without regard to the vector instructions it was told to use.
+instructions = os.environ.get("ATEN_CPU_CAPABILITY", "native")
+cache = Path(tempfile.gettempdir()) / f"targcn-tests-compiled-{os.getuid()}-{instructions}"
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))
 
 # Threads that wait must not spin: several test processes share the cores. OpenMP reads this when
 # torch is imported.
