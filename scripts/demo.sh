@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The main job on the embedded data: describe it, train TARGCN, judge it beside the two rules that
+# The main job on the embedded data: describe it, train TARGCN, evaluate it beside the two rules that
 # learn nothing, ask one question and see why.
 set -euo pipefail
 targcn=$1

@@ -2,7 +2,7 @@
 
 Each process takes a shard of every batch and of every evaluation; gradients are averaged by
 PyTorch's DistributedDataParallel. The main process, number 0, is the only one that writes files and
-prints. It opens the data before the others (cli/train.py) and makes the run folder before anyone
+prints. It opens the data before the others (cli/train.py) and makes the run folder before any
 trains (training/fit.py); all wait while it saves (training/loop.py).
 """
 
