@@ -1,4 +1,8 @@
-"""Ranks from scores: how many entities stand above the target, and how ties count."""
+"""Ranks from scores: how many entities stand above the target, and how ties count.
+
+The mean rank on ties is the default everywhere: a model that scores all entities alike ranks every
+target in the middle.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal

@@ -1,4 +1,8 @@
-"""All models by name. A new model is one file in this folder and one line in MODELS."""
+"""All models by name.
+
+A new model is one file in this folder with a Model or Learner (base.py) and one line in MODELS;
+CONTRIBUTING.md lists what else it wants: recipes, a test, a row in experiments/main.toml.
+"""
 
 from dataclasses import dataclass
 from importlib import import_module

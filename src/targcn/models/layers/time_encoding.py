@@ -1,4 +1,4 @@
-"""Φ: a time difference as a vector of cosines."""
+"""Φ: a time difference as a vector of cosines, which equation 1 (aggregators.py) takes in."""
 
 import torch
 from torch import Tensor, nn
