@@ -4,6 +4,7 @@ A model says how subject, relation and time make the query's vector, and which f
 small. The product with every entity, the loss and the regularisers are here.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -79,9 +80,9 @@ class Factorization(Learner):
         if self.uses_time:
             self.times = self.time_table(dataset, self.time_parts)
 
+    @abstractmethod
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         """The queries' vectors, and the factors of relation and time to keep small, `in_parts`."""
-        raise NotImplementedError
 
     def table(self, num_rows: int, parts: int, dim: int | None = None) -> nn.Parameter:
         """A table with `dim` numbers per row, each of several parts, laid out part by part."""

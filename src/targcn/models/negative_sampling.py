@@ -4,6 +4,7 @@ A model says how well some candidates answer each query. Sampling the negatives,
 scoring all entities one slice at a time are here.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -75,9 +76,9 @@ class NegativeSampling(Learner):
     def sample_width(self) -> int:
         return self.settings.negatives
 
+    @abstractmethod
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
         """How well each query's candidates answer it; a single row of them is for all queries."""
-        raise NotImplementedError
 
     def log_probabilities(self, scores: Tensor) -> Tensor | None:
         """The softmax, which only cross-entropy trains; the other loss trains each score alone."""
