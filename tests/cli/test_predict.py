@@ -1,8 +1,6 @@
 """`targcn predict`."""
 
-import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ from command_line import call, complaint_of, start
 from oracle import World
 from targcn import Dataset, InputError, fit, open_dataset, save_run
 from targcn.cli.predict import predict_answers
-from targcn.output.terminal import show_json
 
 ANIMAL, MARKED = "processes:cat:x", "[red]team[/red]"
 QUESTION = (ANIMAL, "likes", "?", "2005")
@@ -165,11 +162,3 @@ def test_what_a_table_cannot_have_with_it_is_refused(
 def test_a_wrong_ending_is_refused_before_any_work() -> None:
     with pytest.raises(InputError, match=r"a\.txt should end in \.csv, \.jsonl or \.parquet"):
         predict_answers(Path("no-such-run"), *QUESTION, out=Path("a.txt"))
-
-
-def test_json_has_every_letter_wherever_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii", errors="replace"))
-    show_json({"answer": "Zoë"})
-    sys.stdout.flush()
-    assert json.loads(written.getvalue()) == {"answer": "Zoë"}

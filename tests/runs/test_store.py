@@ -53,17 +53,6 @@ def test_metrics_are_kept(run: Run, folder: Path) -> None:
     assert kept["reports"] == [json.loads(json.dumps(evaluate(run).to_json()))]
 
 
-def test_the_card_tells_filter_context_and_figures(run: Run, folder: Path) -> None:
-    card = (folder / "README.md").read_text()
-    assert card.startswith("# decayed-copy on world\n")
-    assert "seed 3" in card
-    assert "scale 2.0" in card
-    assert "20 / 5 / 5 facts" in card
-    assert "Figures: test split, context train+valid, mean rank on ties, 10 queries" in card
-    for which, sides in evaluate(run).metrics.items():
-        assert f"| {which} | {sides['both']['mrr']:.3f} |" in card
-
-
 def test_the_folder_holds_no_pickle(folder: Path) -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".json", ".md", ".npy"}

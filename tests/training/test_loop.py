@@ -140,22 +140,6 @@ def test_training_stops_when_patience_ends(tmp_path: Path, monkeypatch: pytest.M
     assert trace_of(tmp_path / "run")[-1]["epoch"] == 8
 
 
-def test_the_trace_has_a_line_per_epoch_and_per_validation(tmp_path: Path) -> None:
-    train(tmp_path / "run")
-    text = (tmp_path / "run" / "trace.jsonl").read_text()
-    lines = [json.loads(line) for line in text.splitlines()]
-    assert text.endswith("\n")
-    assert [(line["epoch"], "valid" in line) for line in lines] == [
-        (1, False), (2, False), (2, True), (3, False), (4, False), (4, True),
-    ]  # fmt: skip
-    for line in lines:
-        if "valid" in line:
-            assert line["context"] == "train"
-            assert list(line["valid"]) == ["raw", "static", "time-aware"]
-        else:
-            assert line.keys() == {"epoch", "loss", "seconds", "queries_per_second"}
-
-
 def test_without_a_valid_split_the_last_weights_are_kept(tmp_path: Path) -> None:
     data = World(30, 3, FACTS, cuts=(315, 315)).dataset
     run = fit(data, out=tmp_path / "run", **SMALL)
@@ -303,30 +287,12 @@ def test_what_is_no_line_of_the_trace_is_forgotten(whole: tuple[Run, Path], tmp_
     assert trace_of(tmp_path / "run") == trace_of(whole[1])
 
 
-def test_signals_are_given_back_after_training() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    train(epochs=1)
-    with pytest.raises(RuntimeError):
-        train(epochs=1, progress=stop_at((0, 0), None))
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
-
-
 def test_a_thread_can_train_too(whole: tuple[Run, Path]) -> None:
     made: list[Run] = []
     thread = threading.Thread(target=lambda: made.append(train()))
     thread.start()
     thread.join()
     assert same_weights(made[0], whole[0])
-
-
-def test_a_second_signal_stops_at_once() -> None:
-    def signal_twice(now: TrainingProgress) -> None:
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        train(progress=signal_twice)
-    assert stopped.type is KeyboardInterrupt
 
 
 def test_a_signal_during_the_last_validation_is_not_lost(
