@@ -12,13 +12,12 @@ from targcn.config import build
 from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.evaluator import Evaluator
-from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Dataset
 from targcn.files import remove_drafts, require_absent, sole_writer
 from targcn.models.base import Learner, Model
 from targcn.models.registry import DEFAULT, create
 from targcn.recipes.recipe import Recipe, change, find_recipe
+from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import is_unfinished, load_run, read_state, save_run
 from targcn.training.loop import Position, Trainer
@@ -135,7 +134,11 @@ def _go_on(
     if not isinstance(run.model, Learner):
         return run
     if not unfinished:
-        return replace(run, validation=_validation(run, where, processes))
+        if len(run.dataset.valid) == 0:
+            return run
+        # The folder does not keep all of the report.
+        report = evaluate(run, split="valid", device=where, processes=processes)
+        return replace(run, validation=report)
     if processes.is_main:
         remove_drafts(folder)
     if not tensors:
@@ -145,14 +148,6 @@ def _go_on(
     if tensors:
         trainer.restore(tensors, build(Position, position, "state"))
     return trainer.train()
-
-
-def _validation(run: Run, device: torch.device, processes: ProcessGroup) -> Report | None:
-    """The validation of a finished run, which its folder does not keep whole."""
-    if not len(run.dataset.valid):
-        return None
-    evaluator = Evaluator(run.dataset, Setting("valid", "train"), device, processes)
-    return evaluator.evaluate(run.model, run.recipe.model)
 
 
 def _holds(folder: Path, run: Run) -> bool:
