@@ -54,3 +54,8 @@ def test_html_is_escaped() -> None:
     assert "<caption>a_title</caption>" in page
     assert "<td>a|b &lt;i&gt;</td><td>0.636</td>" in page
     assert "<li>see [1]</li>" in page
+
+
+def test_flags_are_lower_case_in_csv_as_they_are_in_json() -> None:
+    table = Table((Column("flag", "flag"), Column("count", "count")), ({"flag": True, "count": 1},))
+    assert to_csv(table) == "flag,count\ntrue,1\n"

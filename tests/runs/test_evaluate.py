@@ -12,9 +12,13 @@ from targcn.errors import InputError
 from targcn.evaluation import ranking
 from targcn.evaluation.ranking import TIES
 from targcn.facts.dataset import Context
+from targcn.inference.predictor import Predictor
+from targcn.models.boxte import BoxTE
+from targcn.recipes.recipe import find_recipe
 from targcn.runs.evaluate import evaluate
-from targcn.runs.store import save_run
-from targcn.training.fit import fit
+from targcn.runs.run import Run
+from targcn.runs.store import load_run, save_run
+from targcn.training.fit import fit, initialize
 
 
 @pytest.mark.parametrize(
@@ -68,3 +72,18 @@ def test_a_folder_is_evaluated_like_its_run(tmp_path: Path) -> None:
     run = fit(WORLD.dataset, "seen")
     save_run(run, tmp_path / "run")
     assert evaluate(tmp_path / "run", device="cpu") == evaluate(run, device="cpu")
+
+
+def test_scores_are_compiled_for_an_evaluation_and_not_for_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(BoxTE, "compile_scores", lambda self: compiled.append("boxte"))
+    recipe = find_recipe("boxte", changes={"dim": 4, "compile": True})
+    run = Run(recipe, 0, WORLD.dataset, initialize(recipe, WORLD.dataset, seed=0))
+    save_run(run, tmp_path / "run")
+    loaded = load_run(tmp_path / "run")
+    Predictor(loaded, device="cpu").predict("e0", "r0", None, WORLD.dataset.timeline.first)
+    assert compiled == []
+    evaluate(loaded, device="cpu")
+    assert compiled == ["boxte"]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from oracle import World
-from small_training import FACTS, SMALL, train
+from small_training import DATA, FACTS, SMALL, train
 from targcn.errors import InputError
+from targcn.recipes.recipe import find_recipe
 from targcn.training.fit import fit
 
 
@@ -51,3 +52,12 @@ def test_there_must_be_facts_to_learn_from(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no facts in its train split; nothing to learn"):
             fit(data, out=tmp_path / "run", **SMALL)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_recipe_of_another_model_is_refused() -> None:
+    recipe = find_recipe("decayed-copy")
+    assert (
+        fit(DATA, recipe=recipe).recipe == fit(DATA, "decayed-copy", recipe=recipe).recipe == recipe
+    )
+    with pytest.raises(InputError, match="the recipe is one of decayed-copy, not of seen"):
+        fit(DATA, "seen", recipe=recipe)

@@ -88,7 +88,7 @@ def script_validations(monkeypatch: pytest.MonkeyPatch, *mrrs: tuple[float, floa
     """Let every validation find the next of these MRRs: under the time-aware and another filter."""
     left = iter(mrrs)
 
-    def evaluate(evaluator: Evaluator, model: Any, name: str) -> Report:
+    def evaluate(evaluator: Evaluator, model: Any, name: str, progress: Any = None) -> Report:
         time_aware, other = next(left)
         mrrs = {which: time_aware if which == "time-aware" else other for which in FILTERS}
         metrics: Any = {

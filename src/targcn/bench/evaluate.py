@@ -59,7 +59,7 @@ def measure_evaluate(
     index["peak_bytes"] = measure.peak_bytes(place)
     measure.forget_peak(place)
     # Once before anything is timed: a GPU or a compiler prepares for the shapes it sees.
-    ranks = evaluator.ranks(run.model)
+    ranks = evaluator.ranks(run.model_to_evaluate())
     peak = measure.peak_bytes(place)
     spread = torch.arange(0, evaluator.num_queries, device=place)
     sample = spread[:: max(len(spread) // MOST_PLAIN_QUERIES, 1)][:MOST_PLAIN_QUERIES]

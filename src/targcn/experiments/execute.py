@@ -184,7 +184,9 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
     reports = {run.validation.setting: run.validation} if run.validation else {}
     for setting, evaluator in evaluators.items():
         if relevant(setting) not in reports:
-            reports[relevant(setting)] = evaluator.evaluate(run.model, run.recipe.model)
+            reports[relevant(setting)] = evaluator.evaluate(
+                run.model_to_evaluate(), run.recipe.model
+            )
     return {
         setting: {
             which: {key: round(value, 5) for key, value in sides["both"].items()}
@@ -280,8 +282,8 @@ def _stop_with_parent() -> None:
 
 
 def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
-    """Epochs and times of a training; None where nothing is trained."""
-    if run.trained is None:
+    """Epochs and times of a training; None where nothing is trained, or nobody knows."""
+    if run.trained is None or not (folder / TRACE).exists():
         return None
     lines = (folder / TRACE).read_text(encoding="utf-8").splitlines()
     seconds = [line["seconds"] for line in map(json.loads, lines) if "seconds" in line]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,9 @@ class Result:
             if setting not in figures:
                 raise ValueError(f"it was not evaluated on the {setting}")
             float(figures[setting][which][metric.key])
-        return cls(**{**content, "cell": cell, "figures": figures})
+        # A later version may say more.
+        said = {field.name: content[field.name] for field in fields(cls) if field.name in content}
+        return cls(**{**said, "cell": cell, "figures": figures})
 
     def write(self, folder: Path) -> None:
         """Write the file of this result into a folder of results."""

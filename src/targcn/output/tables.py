@@ -123,7 +123,9 @@ def to_csv(table: Table) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [column.key for column in table.columns], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table.records())
+    for record in table.records():
+        flags = {key: value for key, value in record.items() if isinstance(value, bool)}
+        writer.writerow(record | {key: str(flag).lower() for key, flag in flags.items()})
     return stream.getvalue()
 
 

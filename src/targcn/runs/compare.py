@@ -166,7 +166,7 @@ def compare(
     for number, (name, source) in enumerate(sources.items()):
         run = _open(source)
         start = time.perf_counter()
-        ranks = evaluator.ranks(run.model, _part_of(progress, number, len(sources)))
+        ranks = evaluator.ranks(run.model_to_evaluate(), _part_of(progress, number, len(sources)))
         cost = run.num_parameters, time.perf_counter() - start, describe_device(evaluator.device)
         report = evaluator.summarize(ranks, run.recipe.model)
         evaluated.append(EvaluatedRun(name, dataset, report, ranks, *cost, run.trained))

@@ -37,4 +37,4 @@ def evaluate(
     run = run if isinstance(run, Run) else load_run(run)
     setting = Setting.of(split, context, ties)
     evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
-    return evaluator.evaluate(run.model, run.recipe.model, progress)
+    return evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)

@@ -32,6 +32,12 @@ class Run:
     # The valid split in the context train, with the weights that were kept.
     validation: Report | None = None
 
+    def model_to_evaluate(self) -> Model:
+        """The model, with compiled scores if the recipe says so; for a whole split that pays."""
+        if self.recipe.training.compile:
+            self.model.compile_scores()
+        return self.model
+
     @property
     def num_parameters(self) -> int:
         return self.model.num_parameters

@@ -101,8 +101,6 @@ def load_run(folder: Path | str) -> Run:
         weights, _ = _read_tensors(folder / WEIGHTS)
         _require_fit(folder / WEIGHTS, weights, wanted)
         model.load_state_dict(weights)
-    if recipe.training.compile:
-        model.compile_scores()
     return Run(recipe, seed, dataset, model, trained=read_record(folder))
 
 

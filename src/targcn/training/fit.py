@@ -28,7 +28,7 @@ MOST_SEEDS: Final = 2**31
 
 def fit(
     dataset: Dataset,
-    model: str = DEFAULT,
+    model: str | None = None,
     *,
     recipe: str | Recipe = "default",
     seed: int = 0,
@@ -52,10 +52,12 @@ def fit(
     >>> targcn.predict(run, "Barack Obama", "succeeded", None, 2005, top=1)["answer"].to_list()
     ['Peter G. Fitzgerald']
     """
-    if isinstance(recipe, Recipe):
+    if not isinstance(recipe, Recipe):
+        recipe = find_recipe(model or DEFAULT, recipe, dataset.name, settings)
+    elif model in (None, recipe.model):
         recipe = change(recipe, settings)
     else:
-        recipe = find_recipe(model, recipe, dataset.name, settings)
+        raise InputError(f"the recipe is one of {recipe.model}, not of {model}; leave one out")
     where = choose_device(device)
     run = _initial_run(recipe, seed, dataset, describe_device(where))
     folder = None if out is None else Path(out)
@@ -108,8 +110,6 @@ def initialize(recipe: Recipe, dataset: Dataset, seed: int) -> Model:
             f"{recipe.model} with these settings needs more memory than there is; smaller vectors "
             "would do"
         ) from None
-    if recipe.training.compile:
-        model.compile_scores()
     return model
 
 

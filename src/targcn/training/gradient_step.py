@@ -40,7 +40,8 @@ class GradientStep:
             # Models share a loss function, of which torch compiles a few variants and no more.
             torch.compiler.reset()
             self.loss = compiled(self.loss, instead=self.loss, dynamic=False)
-        # Set while weights change: what happens then cannot be repeated.
+        # Set while weights change: what happens then cannot be repeated. (While a CUDA graph is
+        # recorded, nothing happens yet.)
         self.is_updating = False
         self.replay: CUDAGraphed[Batch] | None = None
         if device.type == "cuda" and model.has_static_shapes and processes.size == 1:
@@ -66,7 +67,8 @@ class GradientStep:
 
     def _take(self, batch: Batch) -> Tensor:
         loss = self.compute_gradients(batch)
-        self.is_updating = True
+        on_gpu = self.device.type == "cuda"
+        self.is_updating = not (on_gpu and torch.cuda.is_current_stream_capturing())
         self.optimizer.step()
         self.is_updating = False
         return loss

@@ -150,7 +150,8 @@ class Trainer:
         # Without a valid split the latest weights are the best.
         mrr = float(position.epoch)
         if self.evaluator is not None:
-            self.validation = self.evaluator.evaluate(self.model, self.run.recipe.model)
+            model = self.run.model_to_evaluate()
+            self.validation = self.evaluator.evaluate(model, self.run.recipe.model)
             mrr = self.validation.metrics[self.settings.select_by]["both"]["mrr"]
             self.trace.write(position.epoch, valid=self.validation.metrics, context="train")
         if mrr > position.best_mrr:
@@ -179,7 +180,8 @@ class Trainer:
         record = self._record(finished=True)
         self.model.load_state_dict(self.best_weights)
         if self.evaluator is not None and self.best_validation is None:
-            self.best_validation = self.evaluator.evaluate(self.model, self.run.recipe.model)
+            model = self.run.model_to_evaluate()
+            self.best_validation = self.evaluator.evaluate(model, self.run.recipe.model)
         self._write_result(record)
         return replace(self.run, trained=record, validation=self.best_validation)
 
