@@ -11,15 +11,6 @@ from command_line import call, complaint_of, start
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "copy"
-    trained = call("train", "--model", "decayed-copy", "--scale", "7", "--out", folder)
-    assert trained.returncode == 0, trained.stderr
-    assert "decayed-copy on congress: 8,318 queries, valid split, context train," in trained.stdout
-    return folder
-
-
 @pytest.mark.parametrize(
     "command",
     [[], ["data"], ["train"], ["evaluate"], ["models"], ["data", "prepare"], ["bench", "epoch"]],

@@ -8,15 +8,6 @@ import pytest
 from command_line import call, complaint_of
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "copy"
-    trained = call("train", "--model", "decayed-copy", "--scale", "7", "--out", folder)
-    assert trained.returncode == 0, trained.stderr
-    assert "decayed-copy on congress: 8,318 queries, valid split, context train," in trained.stdout
-    return folder
-
-
 def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
     answer = call("evaluate", run, "--context", "train", "--by-relation")
     assert "8,318 queries, test split, context train, mean rank on ties" in answer.stdout
