@@ -32,6 +32,9 @@ FACTS = [
     (s, (s + t) % 3, (s + 7 * ((s + t) % 3 + 1)) % 30, t) for t in range(12) for s in range(30)
 ]
 DATA = World(30, 3, FACTS, cuts=(270, 315)).dataset
+# Another one on top: most queries for a subject or an object have two answers, some given twice.
+NEXT = [(s, r, (o + 1) % 30, t) for s, r, o, t in FACTS[:270] if t % 2]
+TWO_AT_A_TIME = World(30, 3, FACTS[:270] + NEXT + NEXT[:9], cuts=(400, 410))
 # 540 queries in 9 steps an epoch, the last of them smaller.
 SMALL: dict[str, Any] = {
     "dim": 16,

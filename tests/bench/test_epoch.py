@@ -56,7 +56,7 @@ def test_an_epoch_of_one_small_step_and_of_settings_the_plain_loop_lacks() -> No
 def test_whole_epochs_are_watched_as_on_a_gpu() -> None:
     dataset = generate(TINY)
     made = make_untrained(dataset, "targcn", None, SMALL)
-    batches = Batches(made.model, dataset, 64, 0, torch.device("cpu"))
+    batches = Batches(made.model, dataset, made.recipe.training, 0, torch.device("cpu"))
     taken: list[Batch] = []
     watched = WatchedBatches(
         batches, 2, lambda: {"scoring products and loss alone": taken.append}, None

@@ -1,10 +1,11 @@
 from dataclasses import replace
 
 import pytest
+import torch
 from hypothesis import given
 
 import oracle
-from oracle import Query, World, checked, queries_of, worlds_with_queries
+from oracle import Query, World, checked, queries_of, worlds, worlds_with_queries
 from targcn.evaluation.filters import Filter, KnownAnswers
 
 
@@ -45,6 +46,27 @@ def test_reciprocal_relation_knows_the_subjects() -> None:
 @pytest.mark.parametrize("time", [-1, 1, 5, 10**9, -(10**9), 2**62])
 def test_a_time_without_facts_knows_nothing(time: int) -> None:
     assert look_up(WORLD, "time-aware", [(0, 0, time), (0, 1, time), (1, 0, time)]) == []
+
+
+@checked
+@given(worlds(min_facts=1))
+def test_others_are_the_known_answers_besides_a_facts_own(world: World) -> None:
+    known = oracle.known_answers(world.facts, world.num_relations, "time-aware")
+    facts = oracle.with_reciprocals(world.facts, world.num_relations)
+    queries = queries_of([(s, r, t) for s, r, _, t in facts])
+    answers = torch.tensor([o for _, _, o, _ in facts])
+    index = KnownAnswers.of(world.graph, "time-aware")
+    found = index.others(queries, answers)
+    most = max(map(len, known.values())) - 1
+    assert index.most_others == most
+    assert found.shape == (len(facts), most)
+    for (s, r, o, t), row in zip(facts, found.tolist(), strict=True):
+        others = sorted(known[s, r, t] - {o})
+        assert row == others + [o] * (most - len(others))
+
+
+def test_nobody_has_others_where_nothing_is_known() -> None:
+    assert KnownAnswers.of(World(2, 1, []).graph, "time-aware").most_others == 0
 
 
 def test_keys_past_64_bits_are_refused() -> None:

@@ -2,12 +2,16 @@
 
 from copy import deepcopy
 
+import pytest
 import torch
 
-from oracle import World, queries_of
+from oracle import World, queries_of, with_reciprocals
 from small_training import create
+from targcn.evaluation.filters import KnownAnswers
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import PerContext
+from targcn.models.layers.losses import cross_entropy
+from targcn.models.registry import MODELS, find_model
 
 WORLD = World(3, 1, [(0, 0, 1, 0), (1, 0, 2, 4)], cuts=(2, 2))
 
@@ -25,6 +29,26 @@ def test_a_learners_probabilities_are_the_softmax_of_its_scores() -> None:
     torch.testing.assert_close(learner.log_probabilities(scores).exp(), scores.softmax(1))
     assert learner.reasons(queries_of([(0, 0, 0)]), 1, WORLD.graph) is None
     assert learner.num_parameters == (3 + 2) * 100
+
+
+@pytest.mark.parametrize("name", [one for one in MODELS if find_model(one).can_filter_loss])
+def test_a_filtered_loss_differs_by_what_the_softmax_leaves_out(name: str) -> None:
+    """Whatever else is in the loss stays as it is."""
+    facts = [(s, 0, o, t) for s in range(4) for o in range(5) for t in range(3) if (s + o + t) % 2]
+    world = World(6, 1, facts, cuts=(len(facts), len(facts)))
+    exact = {"targcn": {"strategy": "whole", "own_fact": "kept", "dropout": 0.0}}
+    exact["de-simple"] = {"dropout": 0.0}
+    model = create(name, world.dataset, {"dim": 8} | exact.get(name, {})).double().train()
+    both = with_reciprocals(facts, 1)
+    queries = queries_of([(s, r, t) for s, r, _, t in both])
+    answers = torch.tensor([o for _, _, o, _ in both])
+    others = KnownAnswers.of(world.graph, "time-aware").others(queries, answers)
+    sample = model.sample(queries, answers, world.graph, torch.zeros(len(both), dtype=torch.long))
+    scores = model(queries, world.graph).detach()
+    found = model.loss(queries, answers, sample, others) - model.loss(queries, answers, sample)
+    expected = cross_entropy(scores, answers, others) - cross_entropy(scores, answers)
+    assert float(expected) < -0.1
+    torch.testing.assert_close(found.detach(), expected)
 
 
 def test_an_index_is_built_again_only_for_another_context() -> None:

@@ -108,6 +108,17 @@ def test_a_change_is_checked(changes: dict[str, object], message: str) -> None:
         assert message in str(refused.value)
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_only_a_model_that_can_filter_its_loss_is_asked_to(model: str) -> None:
+    asked = {"filtered_loss": True}
+    if find_model(model).can_filter_loss:
+        assert find_recipe(model, changes=asked).training.filtered_loss
+    else:
+        sentence = f"^{model} is not trained against all entities; leave filtered_loss out$"
+        with pytest.raises(InputError, match=sentence):
+            find_recipe(model, changes=asked)
+
+
 # --- what is not there or damaged -----------------------------------------------------------
 
 

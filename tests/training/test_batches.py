@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 import torch
 
-from small_training import DATA, SMALL, create
+from oracle import known_answers
+from small_training import DATA, SMALL, TWO_AT_A_TIME, create
 from targcn.distributed import ProcessGroup
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
+from targcn.recipes.training_settings import TrainingSettings
 from targcn.training.batches import Batch, Batches
 
 # 540 queries: 9 batches of 60.
@@ -19,9 +21,8 @@ def batches_of(size: int, batch_size: int = 60, **settings: Any) -> list[Batches
     torch.manual_seed(0)
     own = {name: SMALL[name] for name in ("dim", "neighbors", "dropout")}
     model = create("targcn", DATA, own | settings).train()
-    return [
-        Batches(model, DATA, batch_size, 7, CPU, ProcessGroup(rank, size)) for rank in range(size)
-    ]
+    how = TrainingSettings(batch_size=batch_size)
+    return [Batches(model, DATA, how, 7, CPU, ProcessGroup(rank, size)) for rank in range(size)]
 
 
 def rows_of(batch: Batch) -> list[tuple[Any, ...]]:
@@ -49,6 +50,23 @@ def test_shares_are_the_batch_of_one_process_sampled_alike(size: int, steps: int
             assert [rows_of(share) for share in shares] == [rows[n::size] for n in range(size)]
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_other_answers_come_with_the_batches_where_the_loss_is_filtered(size: int) -> None:
+    model = create("distmult", TWO_AT_A_TIME.dataset)
+    known = known_answers(TWO_AT_A_TIME.train, 3, "time-aware")
+    for filtered in (False, True):
+        how = TrainingSettings(batch_size=60, filtered_loss=filtered)
+        for rank in range(size):
+            processes = ProcessGroup(rank, size)
+            for batch in Batches(model, TWO_AT_A_TIME.dataset, how, 0, CPU, processes).of_epoch(0):
+                if not filtered:
+                    assert batch.others is None
+                    continue
+                assert batch.others.shape == (len(batch), 1)
+                for s, r, t, own, [other] in rows_of(batch):
+                    assert {own, other} == known[s, r, t]
+
+
 @pytest.mark.parametrize("ahead", [1, 2, 100])
 def test_a_step_is_the_same_wherever_an_epoch_is_entered(ahead: int) -> None:
     whole = [rows_of(batch) for batch in of_epoch(batches_of(1)[0], ahead=1)]
@@ -63,11 +81,12 @@ def test_each_step_is_sampled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for epoch in range(3):
         list(alone.of_epoch(epoch))
-    other = Batches(alone.model, DATA, 60, 8, CPU)
+    how = TrainingSettings(batch_size=60)
+    other = Batches(alone.model, DATA, how, 8, CPU)
     list(other.of_epoch(0))
     assert [len(set(seeds[n : n + 60])) for n in range(0, len(seeds), 60)] == [1] * 36
     assert len(set(seeds)) == 36
-    next(Batches(alone.model, DATA, 60, 10**15, CPU).of_epoch(10**5))
+    next(Batches(alone.model, DATA, how, 10**15, CPU).of_epoch(10**5))
 
 
 def test_out_of_memory_fewer_steps_are_sampled_ahead(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import torch
 
 from small_training import (
     DATA,
+    SMALL,
+    TWO_AT_A_TIME,
     needs_a_compiler,
     same_weights,
     take_the_compiler_away,
@@ -21,10 +23,11 @@ from targcn.training.loop import Trainer
 
 @pytest.mark.slow
 @needs_a_compiler
-def test_compiled_steps_are_the_same_steps() -> None:
-    options = {"dim": 4, "epochs": 1, "batch_size": 270, "device": "cpu"}
-    plain = fit(DATA, "boxte", **options)
-    compiled = fit(DATA, "boxte", compile=True, **options)
+@pytest.mark.parametrize(("name", "more"), [("boxte", {}), ("tntcomplex", {"filtered_loss": True})])
+def test_compiled_steps_are_the_same_steps(name: str, more: dict[str, Any]) -> None:
+    options = {"dim": 4, "epochs": 1, "batch_size": 270, "device": "cpu"} | more
+    plain = fit(TWO_AT_A_TIME.dataset, name, **options)
+    compiled = fit(TWO_AT_A_TIME.dataset, name, compile=True, **options)
     for name, weights in plain.model.state_dict().items():
         torch.testing.assert_close(compiled.model.state_dict()[name], weights)
     assert compiled.validation == plain.validation
@@ -42,9 +45,9 @@ def test_the_smaller_last_batch_is_not_compiled(monkeypatch: pytest.MonkeyPatch)
     sizes = set()
 
     def compile(function: Any, **options: Any) -> Any:
-        def call(queries: Any, answers: Any, sample: Any) -> Any:
-            sizes.add(len(answers))
-            return function(queries, answers, sample)
+        def call(queries: Any, *rest: Any) -> Any:
+            sizes.add(len(queries))
+            return function(queries, *rest)
 
         return call
 
@@ -80,11 +83,14 @@ def test_out_of_memory_a_step_is_taken_in_parts(
     ]
 
 
+@pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("rows", [64, 61, 3])
-def test_parts_have_the_gradient_of_the_whole(rows: int) -> None:
+def test_parts_have_the_gradient_of_the_whole(rows: int, filtered: bool) -> None:
     found = []
     for parts in (1, 2, 4):
-        trainer = Trainer(train(epochs=1, dropout=0.5), None, torch.device("cpu"))
+        options = SMALL | {"epochs": 1, "dropout": 0.5, "filtered_loss": filtered}
+        run = fit(TWO_AT_A_TIME.dataset, **options)
+        trainer = Trainer(run, None, torch.device("cpu"))
         trainer.model.train()
         trainer.gradient_step.num_parts = parts
         batch = next(trainer.batches.of_epoch(3))[:rows]

@@ -6,6 +6,7 @@ ranking.py subtracts the known answers from the counts; the target itself stays.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal
 
 import torch
@@ -64,6 +65,28 @@ class KnownAnswers(Columns):
         """The known answers of a batch: the row of the query each belongs to, and the entity."""
         rows, positions = look_up(self.keys, self._keys(queries))
         return rows, self.answers[positions].long()
+
+    @cached_property
+    def most_others(self) -> int:
+        """How many known answers a query has at most, besides one of them."""
+        counts = torch.unique_consecutive(self.keys, return_counts=True)[1]
+        return max(int(counts.max()) - 1, 0) if len(counts) else 0
+
+    def others(self, queries: Queries, answers: Tensor) -> Tensor:
+        """The known answers of each query besides this known one, in as many columns for any batch.
+
+        Rows with fewer are filled up with the given answer.
+        """
+        keys = self._keys(queries)
+        starts = torch.searchsorted(self.keys, keys)[:, None]
+        counts = torch.searchsorted(self.keys, keys, right=True)[:, None] - starts
+        columns = torch.arange(self.most_others, device=keys.device)
+        # The answers of a query are sorted: from the given one on, each makes room for the next.
+        own, last = answers[:, None], max(len(self.answers) - 1, 0)
+        found = self.answers[(starts + columns).clamp(max=last)].long()
+        following = self.answers[(starts + columns + 1).clamp(max=last)].long()
+        others = torch.where(found < own, found, following)
+        return torch.where(columns < counts - 1, others, own)
 
 
 def known_answers(dataset: Dataset, device: torch.device | str) -> dict[Filter, KnownAnswers]:

@@ -42,6 +42,8 @@ class Model(nn.Module, ABC):
     Settings: ClassVar[type[ModelSettings]] = ModelSettings
     # Whether the scores depend on the context, or only on what was learned.
     reads_context: ClassVar[bool] = False
+    # Whether its loss compares the answer with all entities, and can leave out some of them.
+    can_filter_loss: ClassVar[bool] = False
 
     def __init__(self, settings: ModelSettings, dataset: Dataset) -> None:
         super().__init__()
@@ -97,8 +99,14 @@ class Learner(Model):
         return Columns()
 
     @abstractmethod
-    def loss(self, queries: Queries, answers: Tensor, sample: Any) -> Tensor:
-        """The mean loss of these queries."""
+    def loss(
+        self, queries: Queries, answers: Tensor, sample: Any, others: Tensor | None = None
+    ) -> Tensor:
+        """The mean loss of these queries.
+
+        `others` are true answers that must not count against a query's own, one row per query,
+        filled up with its own; given only to a model that declares `can_filter_loss`.
+        """
 
     def start_epoch(self, epoch: int) -> None:
         """Called before the first step of an epoch, and when training resumes within one."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from targcn.config import require_least
 from targcn.errors import InputError
@@ -19,6 +18,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
+from targcn.models.layers.losses import cross_entropy
 
 # A GPU scores by the whole calendar at once up to this many years, months and days, and up to this
 # many numbers for the waves of all entities on them.
@@ -57,6 +57,7 @@ class DESimplE(Learner):
     """score = ½ (⟨a_s(t), u_r, b_o(t)⟩ + ⟨a_o(t), u′_r, b_s(t)⟩), for heads a and tails b."""
 
     Settings = DESimplESettings
+    can_filter_loss = True
     settings: DESimplESettings
     calendar: Tensor
 
@@ -103,10 +104,15 @@ class DESimplE(Learner):
         kept = uniform(rows[:, None], columns) >= self.settings.dropout
         return DropoutAndDates(kept, self.dates(queries.times).T)
 
-    def loss(self, queries: Queries, answers: Tensor, sample: DropoutAndDates) -> Tensor:
+    def loss(
+        self,
+        queries: Queries,
+        answers: Tensor,
+        sample: DropoutAndDates,
+        others: Tensor | None = None,
+    ) -> Tensor:
         """Cross-entropy of the answers against all entities."""
-        scores = self.score(queries, sample.dates.T, sample.kept)
-        return functional.cross_entropy(scores, answers)
+        return cross_entropy(self.score(queries, sample.dates.T, sample.kept), answers, others)
 
     def score(self, queries: Queries, dates: Tensor, kept: Tensor | None = None) -> Tensor:
         own = (table.index_select(1, queries.subjects) for table in self.tables)

@@ -11,7 +11,6 @@ from typing import ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from targcn.config import require_least
 from targcn.facts.dataset import Dataset
@@ -20,6 +19,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
 from targcn.models.layers.arithmetic import changes, in_parts, sum_of_powers
+from targcn.models.layers.losses import cross_entropy
 from targcn.models.layers.sums import rows_and_table
 
 
@@ -57,6 +57,7 @@ class Factorization(Learner):
     """Scores all entities in one product; a model adds its `combine`, and tables of its own."""
 
     Settings = FactorSettings
+    can_filter_loss = True
     settings: FactorSettings
     # How many real numbers make one of the `dim` numbers of an entity: 2 for complex ones.
     parts: ClassVar[int] = 2
@@ -98,11 +99,13 @@ class Factorization(Learner):
         vectors, _ = self.combine(self.entities[queries.subjects], queries)
         return vectors @ self.entities.T
 
-    def loss(self, queries: Queries, answers: Tensor, sample: Columns) -> Tensor:
+    def loss(
+        self, queries: Queries, answers: Tensor, sample: Columns, others: Tensor | None = None
+    ) -> Tensor:
         """Cross-entropy of the answers against all entities, and the regularisers."""
         ends, entities = rows_and_table(self.entities, torch.cat([queries.subjects, answers]))
         vectors, factors = self.combine(ends[: len(answers)], queries)
-        loss = functional.cross_entropy(vectors @ entities.T, answers)
+        loss = cross_entropy(vectors @ entities.T, answers, others)
         settings = self.settings
         if settings.factor_weight > 0:
             powers = sum(sum_of_powers(factor, settings.power) for factor in factors)

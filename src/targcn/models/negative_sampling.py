@@ -122,7 +122,9 @@ class NegativeSampling(Learner):
             wrong = ~self._truths.of(context).hold(queries, entities)
         return Negatives(entities, wrong)
 
-    def loss(self, queries: Queries, answers: Tensor, sample: Negatives) -> Tensor:
+    def loss(
+        self, queries: Queries, answers: Tensor, sample: Negatives, others: Tensor | None = None
+    ) -> Tensor:
         """The answers against the sampled entities, and the penalty."""
         scores = self.score(queries, torch.cat([answers[:, None], sample.entities], dim=1))
         right, others = scores[:, 0], scores[:, 1:].masked_fill(~sample.wrong, NO_SCORE)

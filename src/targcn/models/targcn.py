@@ -23,6 +23,7 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, Reasons
 from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, Decoder
+from targcn.models.layers.losses import cross_entropy
 from targcn.models.layers.time_encoding import TimeEncoding
 
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
@@ -97,6 +98,7 @@ class TARGCN(Learner):
 
     Settings = TARGCNSettings
     reads_context = True
+    can_filter_loss = True
     settings: TARGCNSettings
 
     def __init__(self, settings: TARGCNSettings, dataset: Dataset) -> None:
@@ -177,9 +179,11 @@ class TARGCN(Learner):
         far = sample_neighbors(context, entities, times, how, seed, hidden)
         return TARGCNSample(near, far.map(lambda column: column.view(*shape, column.shape[1])))
 
-    def loss(self, queries: Queries, answers: Tensor, sample: TARGCNSample) -> Tensor:
+    def loss(
+        self, queries: Queries, answers: Tensor, sample: TARGCNSample, others: Tensor | None = None
+    ) -> Tensor:
         """Equation 3: the cross-entropy of the answers against all entities."""
-        return functional.cross_entropy(self.score(queries, sample), answers)
+        return cross_entropy(self.score(queries, sample), answers, others)
 
     def score(self, queries: Queries, sample: TARGCNSample) -> Tensor:
         """The score of every entity, given what was sampled for each query."""

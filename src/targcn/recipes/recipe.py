@@ -66,13 +66,17 @@ def make_recipe(
     model: str, name: str, settings: Mapping[str, Any], training: Mapping[str, Any], about: str = ""
 ) -> Recipe:
     """A recipe of these settings, each of them converted and checked."""
-    return Recipe(
+    of_model = find_model(model)
+    recipe = Recipe(
         model,
         name,
-        build(find_model(model).Settings, settings, model),
+        build(of_model.Settings, settings, model),
         build(TrainingSettings, training, "training"),
         about,
     )
+    if recipe.training.filtered_loss and not of_model.can_filter_loss:
+        raise InputError(f"{model} is not trained against all entities; leave filtered_loss out")
+    return recipe
 
 
 def change(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:

@@ -26,6 +26,9 @@ class TrainingSettings:
     optimizer: Literal["adam", "adagrad"] = "adam"
     """The update rule."""
 
+    filtered_loss: bool = False
+    """Leave other answers of train at the query's time out of the softmax."""
+
     matmul_precision: Literal["highest", "high"] = "high"
     """Precision of matrix products on a GPU; high is TF32, several times as fast."""
 

@@ -13,11 +13,13 @@ from torch import Tensor
 from targcn.devices import is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
+from targcn.evaluation.filters import KnownAnswers
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner
+from targcn.recipes.training_settings import TrainingSettings
 
 # Numbers sampled ahead on a GPU, where sampling for many steps costs hardly more than for one.
 MOST_SAMPLED_AHEAD = 2_000_000
@@ -32,6 +34,8 @@ class Batch(Columns):
     queries: Queries
     answers: Tensor
     sample: Columns
+    # What else train knows as an answer, one row per query, if it must not count against it.
+    others: Tensor | None = None
     # How much this process's part of a step counts beside the others'; 1 if all are alike.
     weight: float = 1.0
 
@@ -46,11 +50,12 @@ class Batches:
         self,
         model: Learner,
         dataset: Dataset,
-        batch_size: int,
+        settings: TrainingSettings,
         seed: int,
         device: torch.device,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
+        batch_size = settings.batch_size
         if batch_size % processes.size:
             raise InputError(
                 f"batch_size is {batch_size}, which {processes.size} processes cannot share "
@@ -58,11 +63,17 @@ class Batches:
             )
         self.model, self.batch_size, self.seed, self.device = model, batch_size, seed, device
         self.processes = processes
-        self.context = TemporalGraph.of_context(dataset, "train").to(device)
+        context = TemporalGraph.of_context(dataset, "train")
+        self.context = context.to(device)
+        self.known: KnownAnswers | None = None
+        sample_width = model.sample_width
+        if settings.filtered_loss:
+            self.known = KnownAnswers.of(context, "time-aware").to(device)
+            sample_width += self.known.most_others
         queries, answers = queries_of(dataset.train, len(dataset.relations))
         self.queries, self.answers = queries.to(device), answers.to(device)
         self.num_steps = -(-len(queries) // batch_size)
-        per_step = batch_size // processes.size * max(model.sample_width, 1)
+        per_step = batch_size // processes.size * max(sample_width, 1)
         self.steps_ahead = 1
         if device.type == "cuda":
             self.steps_ahead = max(MOST_SAMPLED_AHEAD // per_step, 1)
@@ -95,7 +106,9 @@ class Batches:
 
     def _sample(self, rows: Tensor, seeds: Tensor) -> Batch:
         queries, answers = self.queries[rows], self.answers[rows]
-        return Batch(queries, answers, self.model.sample(queries, answers, self.context, seeds))
+        sample = self.model.sample(queries, answers, self.context, seeds)
+        others = None if self.known is None else self.known.others(queries, answers)
+        return Batch(queries, answers, sample, others)
 
     def _weight(self, step: int) -> float:
         """1, except in the last batch of an epoch, which may be too small to share equally."""

@@ -81,7 +81,7 @@ class GradientStep:
         loss_function = self.loss if self._is_whole(batch) else self.loss_of_last
         for first in range(0, len(batch), size):
             part = batch[first : first + size]
-            loss = loss_function(part.queries, part.answers, part.sample)
+            loss = loss_function(part.queries, part.answers, part.sample, part.others)
             loss = loss * (len(part) / len(batch) * batch.weight)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()

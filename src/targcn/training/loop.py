@@ -63,9 +63,7 @@ class Trainer:
         self.folder = folder if processes.is_main else None
         self.model = run.model.to(device)
         self.optimizer = create_optimizer(self.model, settings)
-        self.batches = Batches(
-            self.model, dataset, settings.batch_size, run.seed, device, processes
-        )
+        self.batches = Batches(self.model, dataset, settings, run.seed, device, processes)
         self.num_steps = self.batches.num_steps
         self.evaluator: Evaluator | None = None
         if len(dataset.valid):
