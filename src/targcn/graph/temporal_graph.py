@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from targcn.facts.dataset import Context, Dataset, Facts
 from targcn.graph.ragged import sort_rows
@@ -40,6 +41,8 @@ class TemporalGraph:
     times: Tensor
     keys: Tensor
     offsets: Tensor
+    # Whether each query may use only the facts before its own time.
+    past_only: bool = False
 
     @classmethod
     def of(cls, facts: Facts, num_entities: int, num_relations: int) -> "TemporalGraph":
@@ -105,6 +108,20 @@ class TemporalGraph:
         torch.cumsum(counts, 0, out=offsets[1:])
         return TimeMajor(times, order, offsets)
 
+    @cached_property
+    def by_relation(self) -> "RelationMajor":
+        """The same facts, found by relation instead of by entity."""
+        keys = self.relations.long() * self.span + self.times
+        order = torch.argsort(keys, stable=True)
+        counts = torch.bincount(self.relations, minlength=2 * self.num_relations)
+        return RelationMajor(
+            self.subjects[order],
+            self.objects[order],
+            self.times[order],
+            keys[order],
+            functional.pad(counts.cumsum(0), (1, 0)),
+        )
+
     @property
     def device(self) -> torch.device:
         return self.subjects.device
@@ -120,6 +137,21 @@ class TemporalGraph:
     def to(self, device: torch.device | str) -> "TemporalGraph":
         columns = (column.to(device) for column in self._columns)
         return TemporalGraph(self.num_entities, self.num_relations, self.span, *columns)
+
+
+@dataclass(frozen=True, eq=False)
+class RelationMajor:
+    """Columns of the same facts, sorted by relation and time.
+
+    Those of relation r have the positions offsets[r] up to offsets[r + 1]; the keys are
+    relation · span + time.
+    """
+
+    subjects: Tensor
+    objects: Tensor
+    times: Tensor
+    keys: Tensor
+    offsets: Tensor
 
 
 @dataclass(frozen=True, eq=False)

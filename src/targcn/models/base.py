@@ -89,6 +89,11 @@ class Learner(Model):
         """About how many numbers of each kind are sampled per query; limits sampling ahead."""
         return 0
 
+    @property
+    def samples_ahead(self) -> bool:
+        """Whether samples may be made some steps ahead: not if they depend on the weights."""
+        return True
+
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
     ) -> Columns:
