@@ -4,8 +4,8 @@
 
 The last tenth of congress by time is held out: a run is trained on the table of the facts before it
 and knows neither its facts nor its entities. Then a random half of the held-out facts is asked
-about, and the other half is added to the context or not. Candidates and filters are the same in both
-cases: all entities, and all facts.
+about, and the other half is added to the context or not. Candidates and filters are the same in
+both cases: all entities, and all facts.
 """
 
 import sys

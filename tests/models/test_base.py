@@ -2,10 +2,12 @@
 
 from copy import deepcopy
 
+import pytest
 import torch
 
 from oracle import World, queries_of
 from small_training import create
+from targcn.errors import InputError
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import PerContext
 
@@ -39,3 +41,8 @@ def test_a_copy_does_not_take_the_index_along() -> None:
     index = PerContext(len)
     index.of(WORLD.graph)
     assert deepcopy(index).latest is None
+
+
+def test_a_model_without_a_way_to_score_new_entities_says_so() -> None:
+    with pytest.raises(InputError, match="DistMult has learned one vector per entity and can scor"):
+        create("distmult", WORLD.dataset).add_entities(1)
