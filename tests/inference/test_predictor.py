@@ -365,7 +365,7 @@ def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> Non
         key = row["question"], row["answer"]
         for side, of_side in rows.items():
             for what in ("rank", "tied", "score", "probability"):
-                assert row[f"{what}_{side}"] == pytest.approx(of_side[key][what], rel=1e-5), what
+                assert row[f"{what}_{side}"] == pytest.approx(of_side[key][what]), what
         assert row["known"] == rows["before"][key]["known"]
         was, remains = key in best[0], key in best[1]
         assert row["change"] == {(0, 1): "came in", (1, 0): "dropped out"}.get((was, remains), "")
@@ -394,7 +394,7 @@ def test_what_if_leaves_the_predictor_as_it_is(run: Run) -> None:
 
 
 def test_what_if_needs_a_model_that_reads_its_context(learned: Run) -> None:
-    with pytest.raises(InputError, match="distmult ignores its context .* facts left out or put"):
+    with pytest.raises(InputError, match="distmult ignores its context and answers from"):
         Predictor(learned).what_if(
             [Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")]
         )
