@@ -1,6 +1,6 @@
 """Names in, names out: the best answers to questions, and the facts behind an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -88,18 +88,10 @@ class Predictor:
         """The best answers to each question; see `targcn.predict_many`."""
         import polars as pl
 
-        _require_some(top, "answer")
-        if not questions:
-            raise InputError("there are no questions to answer")
-        queries = encode(questions, self.dataset)
+        queries = self._encode(questions, top)
         most = rows_at_once(self.graph.num_entities, self.device)
-        batch_size = min(most, MOST_QUESTIONS_AT_ONCE)
-        frames = []
-        for start in range(0, len(queries), batch_size):
-            frames.append(self._answer(queries[slice(start, start + batch_size)], start, top))
-            if progress is not None:
-                progress(min(start + batch_size, len(queries)), len(queries))
-        return pl.concat(frames)
+        batches = _in_batches(queries, most, progress)
+        return pl.concat([self._answer(part, start, top) for start, part in batches])
 
     def what_if(
         self,
@@ -117,26 +109,19 @@ class Predictor:
         """
         import polars as pl
 
-        _require_some(top, "answer")
-        if not questions:
-            raise InputError("there are no questions to answer")
         require_reader(self.model, self.model_name, "facts left out or put in")
-        queries = encode(questions, self.dataset)
+        queries = self._encode(questions, top)
         changed = change_context(self.graph, self.dataset, without, given)
         # A model of its own, since one that indexes its context keeps the index of one only.
         model = deepcopy(self.model)
         # A row of scores is laid out for each of the best answers, before and after.
-        most = rows_at_once(self.graph.num_entities, self.device) // (2 * top)
-        batch_size = min(max(most, 1), MOST_QUESTIONS_AT_ONCE)
+        most = max(rows_at_once(self.graph.num_entities, self.device) // (2 * top), 1)
         frames = []
-        for start in range(0, len(queries), batch_size):
-            part = queries[slice(start, start + batch_size)]
+        for start, part in _in_batches(queries, most, progress):
             with torch.inference_mode():
                 asked = part.to(self.device)
                 before, after = self.model(asked, self.graph), model(asked, changed)
                 frames.append(self._compare(before, after, part, start, top))
-            if progress is not None:
-                progress(min(start + batch_size, len(queries)), len(queries))
         order = ["question", "rank_after", "rank_before"]
         return pl.concat(frames).sort(order, maintain_order=True)
 
@@ -188,6 +173,12 @@ class Predictor:
             num_facts=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
         )
+
+    def _encode(self, questions: Sequence[Question], top: int) -> Queries:
+        _require_some(top, "answer")
+        if not questions:
+            raise InputError("there are no questions to answer")
+        return encode(questions, self.dataset)
 
     def _answer(self, queries: Queries, start: int, top: int) -> "pl.DataFrame":
         """The best answers to a batch of questions, the first of which has the number `start`."""
@@ -358,6 +349,17 @@ def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) ->
             f"this predictor has the context {run.context}, not {context}; make another one"
         )
     return run
+
+
+def _in_batches(
+    queries: Queries, most: int, progress: Progress | None
+) -> Iterator[tuple[int, Queries]]:
+    """At most so many queries at once, with the number of the first; progress is told of each."""
+    size = min(most, MOST_QUESTIONS_AT_ONCE)
+    for start in range(0, len(queries), size):
+        yield start, queries[slice(start, start + size)]
+        if progress is not None:
+            progress(min(start + size, len(queries)), len(queries))
 
 
 def _require_some(top: int, what: str) -> None:
