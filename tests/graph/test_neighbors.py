@@ -14,6 +14,7 @@ from oracle import (
     World,
     checked,
     facts_around,
+    facts_of,
     inclusion_probabilities,
     with_reciprocals,
     worlds,
@@ -355,3 +356,20 @@ def test_the_same_entity_at_another_time_samples_anew() -> None:
 def test_settings_out_of_range_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Sampling(**settings)
+
+
+@checked
+@given(worlds(min_facts=1), st.data())
+def test_facts_that_stay_are_drawn_as_before(world: World, data: st.DataObject) -> None:
+    """The sample of a changed graph is one of more places, less what is gone."""
+    distinct = World(world.num_entities, world.num_relations, list(dict.fromkeys(world.facts)))
+    gone = data.draw(st.lists(st.sampled_from(distinct.facts), unique=True, max_size=3))
+    changed = distinct.graph.changed(facts_of(gone), facts_of([]))
+    entities, times = torch.arange(world.num_entities), torch.full((world.num_entities,), 3)
+    few, many = (Sampling(neighbors=number, window=0) for number in (2, 2 + 2 * len(gone)))
+    found = sample_neighbors(changed, entities, times, few, 7)
+    wider = sample_neighbors(distinct.graph, entities, times, many, 7)
+    unseen = set(with_reciprocals(gone, world.num_relations))
+    for entity, (row, all_row) in enumerate(zip(rows_of(found), rows_of(wider), strict=True)):
+        left = [(s, r, d) for s, r, d in all_row if (s, r, entity, d + 3) not in unseen]
+        assert row == left[:2]

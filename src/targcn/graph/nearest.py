@@ -30,7 +30,7 @@ class NearestFacts(Columns):
 def nearest_of_entities(
     graph: TemporalGraph, entities: Tensor, times: Tensor, count: int
 ) -> NearestFacts:
-    """The `count` facts of each entity that are nearest to its time, the entity as their subject."""
+    """The `count` facts of each entity nearest to its time, with the entity as their subject."""
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
     here = _find(graph.keys, graph.span, entities, times)

@@ -147,7 +147,10 @@ def _race(
         gone |= distances > how.search_range - outside
     if how.strategy == "whole":
         return positions, ~gone
-    arrivals = uniform(shifted(row_hashes, starts)[:, None], columns).log_().neg_()
+    if graph.numbers is None:
+        arrivals = uniform(shifted(row_hashes, starts)[:, None], columns).log_().neg_()
+    else:
+        arrivals = uniform(row_hashes[:, None], graph.numbers.take(positions)).log_().neg_()
     if how.strategy == "near" and how.weight_floor > 0:
         exponents = (distances * (-1 / how.decay)).clamp_(min=LEAST_EXPONENT)
         weights = exponents.exp_().mul_(torch.exp(outside / -how.decay))

@@ -4,7 +4,7 @@ The reciprocal of each fact is added here and nowhere else. Facts are sorted by 
 facts that come in to an entity lie together, in the order of time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from targcn.facts.dataset import Context, Dataset, Facts
+from targcn.facts.dataset import Context, Dataset, Facts, join_facts
 from targcn.graph.ragged import sort_rows
 
 Numbers = npt.NDArray[Any]
@@ -43,6 +43,8 @@ class TemporalGraph:
     offsets: Tensor
     # Whether each query may use only the facts before its own time.
     past_only: bool = False
+    # What random draws know each fact by, where that is not its position.
+    numbers: Tensor | None = None
 
     @classmethod
     def of(cls, facts: Facts, num_entities: int, num_relations: int) -> "TemporalGraph":
@@ -92,6 +94,44 @@ class TemporalGraph:
         facts = dataset.context(context)
         return cls.of(facts, len(dataset.entities), len(dataset.relations))
 
+    def positions_of(self, subject: int, relation: int, object: int, time: int) -> Tensor:
+        """Where a fact stands: nowhere, once, or more often if the data repeat it."""
+        first, last = self.offsets[object : object + 2].tolist()
+        held = (self.subjects[first:last] == subject) & (self.relations[first:last] == relation)
+        held &= self.times[first:last] == time
+        return held.nonzero().flatten() + int(first)
+
+    def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
+        """The graph without some facts and with others that it does not hold.
+
+        All other facts keep the numbers that random draws know them by: where a neighbourhood is
+        sampled, they are drawn as before, and the answers change by these facts alone.
+        """
+        here = self.to("cpu")
+        gone = here._positions(without)
+        kept = torch.ones(len(here), dtype=torch.bool)
+        kept[gone] = False
+        facts = [here.subjects, here.relations, here.objects, here.times]
+        stay = kept & (here.relations < here.num_relations)
+        stayed = Facts(torch.stack([column[stay] for column in facts]).numpy())
+        changed = TemporalGraph.of(join_facts(stayed, given), here.num_entities, here.num_relations)
+        # Both graphs are sorted alike, so the facts that stayed have the same order in both.
+        is_new = torch.zeros(len(changed), dtype=torch.bool)
+        is_new[changed._positions(given)] = True
+        numbers = torch.empty(len(changed), dtype=torch.int64)
+        numbers[~is_new] = kept.nonzero().flatten()
+        numbers[is_new] = torch.arange(len(here), len(here) + int(is_new.sum()))
+        return replace(changed, numbers=numbers, past_only=self.past_only).to(self.device)
+
+    def _positions(self, facts: Facts) -> Tensor:
+        """Where these facts and their reciprocals stand."""
+        found = [torch.empty(0, dtype=torch.int64)]
+        for subject, relation, object_, time in facts.columns.T.tolist():
+            found.append(self.positions_of(subject, relation, object_, time))
+            back = relation + self.num_relations
+            found.append(self.positions_of(object_, back, subject, time))
+        return torch.cat(found)
+
     def __len__(self) -> int:
         return len(self.subjects)
 
@@ -135,8 +175,16 @@ class TemporalGraph:
         return self.subjects, self.relations, self.times, self.keys, self.offsets
 
     def to(self, device: torch.device | str) -> "TemporalGraph":
-        columns = (column.to(device) for column in self._columns)
-        return TemporalGraph(self.num_entities, self.num_relations, self.span, *columns)
+        subjects, relations, times, keys, offsets = (one.to(device) for one in self._columns)
+        return replace(
+            self,
+            subjects=subjects,
+            relations=relations,
+            times=times,
+            keys=keys,
+            offsets=offsets,
+            numbers=None if self.numbers is None else self.numbers.to(device),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,6 +96,7 @@ class Evidence(Learner):
     Settings = EvidenceSettings
     reads_context = True
     can_filter_loss = True
+    about_new_entities = "are scored by their facts and the mean prior"
     settings: EvidenceSettings
 
     def __init__(self, settings: EvidenceSettings, dataset: Dataset) -> None:
@@ -115,6 +116,13 @@ class Evidence(Learner):
         self.prior_objects = nn.Parameter(SCALE * torch.randn(num_entities, size))
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         self._partners = PerContext(Partners)
+
+    def add_entities(self, count: int) -> None:
+        """Give them the mean prior; all else about them is evidence."""
+        for name in ("prior_subjects", "prior_objects", "prior_bias"):
+            known = getattr(self, name).detach()
+            mean = known.mean(0, keepdim=True).expand(count, *known.shape[1:])
+            setattr(self, name, nn.Parameter(torch.cat([known, mean])))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
@@ -234,7 +242,8 @@ class Evidence(Learner):
 
     def _weigh_facts(self, queries: Queries, facts: NearestFacts) -> Tensor:
         buckets = self.time_buckets(facts.times - queries.times[:, None])
-        return self.fact_weights(queries.relations, facts.relations, buckets)
+        weights: Tensor = self.fact_weights(queries.relations, facts.relations, buckets)
+        return weights
 
     def _ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece of evidence ends in; one more than all of them if in none."""
