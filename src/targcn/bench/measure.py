@@ -6,6 +6,7 @@ Torch is imported only where a device is given: what does without torch is measu
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -159,6 +160,20 @@ def counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
         yield item
         if progress is not None:
             progress(number, len(items))
+
+
+def take_turns(
+    turns: Mapping[str, Callable[[], object]],
+    repeats: int,
+    device: "Device",
+    progress: Progress | None = None,
+) -> dict[str, float]:
+    """The median seconds of each of some calls, which are made in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in turns}
+    for _ in counted(range(repeats), progress):
+        for name, call in turns.items():
+            taken[name].append(timed(call, device)[1])
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def compare_sizes(rows: Sequence[Row], size: str, figure: str, name: str) -> dict[str, float]:
