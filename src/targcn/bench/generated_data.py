@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,9 +97,9 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
     )
 
 
-def generate_into(folder: str, shape: dict[str, Any]) -> Row:
+def generate_into(folder: Path, shape: Shape) -> Row:
     """Write a data set, all of it train, as a prepared folder; for a process of its own."""
-    dataset, generating = timed(lambda: generate(Shape(**shape), split=False))
+    dataset, generating = timed(lambda: generate(shape, split=False))
     _, saving = timed(lambda: dataset.save(folder))
     peak = peak_bytes()
     return {"generate_seconds": generating, "save_seconds": saving, "generate_peak_bytes": peak}

@@ -7,13 +7,14 @@ polars.
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from targcn.bench import measure
-from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, ZipfLaw
+from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, generate
 from targcn.errors import InputError
 from targcn.facts.open import open_dataset
 
@@ -35,10 +36,8 @@ def measure_ingest(
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder) / "facts.csv"
             write_csv(table, one)
-            given = {"source": str(table), "out": str(Path(folder) / "prepared")}
-            begin = measure.clock()
-            inside = measure.run_apart(__name__, "prepare", **given)
-            seconds = measure.clock() - begin
+            how = {"source": table, "out": Path(folder) / "prepared"}
+            inside, seconds = measure.timed(partial(measure.run_apart, prepare, **how))
             sizes = {"rows": one.facts, "file_bytes": table.stat().st_size}
             rate = {"seconds": seconds, "rows_per_second": one.facts / seconds}
             found.append(sizes | rate | inside)
@@ -48,7 +47,7 @@ def measure_ingest(
     return measure.Result("ingest", arguments, data, machine, found, summary)
 
 
-def prepare(source: str, out: str) -> dict[str, Any]:
+def prepare(source: Path, out: Path) -> dict[str, Any]:
     """Read a table and write a prepared folder, in its own process."""
     dataset = open_dataset(source)
     dataset.save(out)
@@ -60,9 +59,7 @@ def write_csv(path: Path, shape: Shape) -> None:
     """A table of this shape, its names as long as real ones are."""
     import polars as pl
 
-    random = np.random.default_rng(shape.seed)
-    entities = ZipfLaw(shape.entities, shape.skew, random)
-    relations = ZipfLaw(shape.relations, shape.skew, random)
+    facts = generate(shape, split=False).train
     entity_names = pl.Series(
         [f"Organisation {number:07d} (Region {number % 199})" for number in range(shape.entities)]
     )
@@ -71,12 +68,12 @@ def write_csv(path: Path, shape: Shape) -> None:
     days = pl.Series([str(first_day + number) for number in range(shape.days)])
     with path.open("wb") as stream:
         for start in range(0, shape.facts, CHUNK):
-            count = min(CHUNK, shape.facts - start)
+            subjects, relations, objects, times = facts.columns[:, start : start + CHUNK]
             pl.DataFrame(
                 {
-                    "subject": entity_names[entities.sample(count)],
-                    "relation": relation_names[relations.sample(count)],
-                    "object": entity_names[entities.sample(count)],
-                    "date": days[random.integers(0, shape.days, count)],
+                    "subject": entity_names[subjects],
+                    "relation": relation_names[relations],
+                    "object": entity_names[objects],
+                    "date": days[times],
                 }
             ).write_csv(stream, include_header=start == 0)

@@ -3,18 +3,18 @@
 Torch is imported only where a device is given: what does without torch is measured without it.
 """
 
-import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -116,42 +116,16 @@ def _cuda(device: "Device | None") -> Any:
     return torch.cuda
 
 
-def run_apart(module: str, function: str, **arguments: Any) -> Row:
-    """The result of a function of this package, run in a process whose memory is its own."""
-    code = "from targcn.bench.measure import answer_parent; answer_parent()"
-    process = subprocess.run(
-        [sys.executable, "-c", code, module, function, json.dumps(arguments)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    if process.returncode:
-        raise InputError(
-            f"the process that was to be measured ended with {process.returncode}; where nothing "
-            "is said above, memory is likely to have run out: ask for less"
-        )
-    answer: Row = json.loads(process.stdout)
-    if "error" in answer:
-        raise InputError(answer["error"])
-    return answer
-
-
-def answer_parent() -> None:
-    """The other end of `run_apart`."""
-    module, function, arguments = sys.argv[1:]
+def run_apart(function: Callable[..., Row], **arguments: Any) -> Row:
+    """What a function gives in a process whose memory is its own."""
     try:
-        answer = getattr(import_module(module), function)(**json.loads(arguments))
-    except InputError as error:
-        answer = {"error": str(error)}
-    print(json.dumps(answer))
-
-
-def environment() -> dict[str, str]:
-    """The variables of a process that is to find this very package."""
-    here = str(Path(targcn.__file__).parents[1])
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)}
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            return process.submit(function, **arguments).result()
+    except BrokenProcessPool:
+        raise InputError(
+            "the process that was to be measured was ended; where nothing is said above, memory "
+            "is likely to have run out: ask for less"
+        ) from None
 
 
 def counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:

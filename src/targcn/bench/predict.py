@@ -3,6 +3,7 @@
 The model has its initial weights, which changes no time. Needs polars, since answers are frames.
 """
 
+import os
 import statistics
 import subprocess
 import sys
@@ -75,7 +76,8 @@ def measure_predict(
 
 def _time_command(arguments: list[str]) -> float:
     command = [sys.executable, "-m", "targcn", *arguments]
-    environment = measure.environment()
+    # The process is to find this very package.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ended, seconds = measure.timed(
         lambda: subprocess.run(command, capture_output=True, text=True, env=environment)
     )

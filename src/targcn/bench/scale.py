@@ -13,7 +13,7 @@ from typing import Final
 import torch
 
 from targcn.bench import measure
-from targcn.bench.generated_data import Shape
+from targcn.bench.generated_data import Shape, generate_into
 from targcn.bench.sampler import NEIGHBORS, PUBLISHED, seconds_per_query
 from targcn.devices import choose_device
 from targcn.errors import InputError
@@ -21,7 +21,6 @@ from targcn.facts.dataset import Dataset
 from targcn.graph.temporal_graph import TemporalGraph
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=200, days=3650)
-GENERATION: Final = "targcn.bench.generated_data"
 
 
 def measure_scale(
@@ -48,9 +47,9 @@ def measure_scale(
     how = {"queries": queries, "device": device}
     for one in measure.counted(shapes, progress):
         with tempfile.TemporaryDirectory(dir=folder) as kept:
-            data = str(Path(kept) / "data")
-            made = measure.run_apart(GENERATION, "generate_into", folder=data, shape=asdict(one))
-            used = measure.run_apart(__name__, "use_prepared", folder=data, **how)
+            data = Path(kept) / "data"
+            made = measure.run_apart(generate_into, folder=data, shape=one)
+            used = measure.run_apart(use_prepared, folder=data, **how)
             rows.append({"facts": one.facts} | made | used)
     figure = "microseconds_per_query"
     summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
@@ -60,7 +59,7 @@ def measure_scale(
     return measure.Result("scale", arguments, described, machine, rows, summary)
 
 
-def use_prepared(folder: str, queries: int, device: str) -> measure.Row:
+def use_prepared(folder: Path, queries: int, device: str) -> measure.Row:
     """Load a prepared folder, build its graph, sample from it, in its own process."""
     place = choose_device(device)
     dataset, loading = measure.timed(lambda: Dataset.load(folder), place)
