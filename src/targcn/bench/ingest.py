@@ -4,18 +4,14 @@ Each table is read in its own process, timed from start to end like `targcn data
 polars.
 """
 
-import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from targcn.bench import measure
-from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, generate
-from targcn.errors import InputError
+from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, for_each_size, generate
 from targcn.facts.open import open_dataset
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=250, days=7305)
@@ -28,23 +24,20 @@ def measure_ingest(
     progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Rows per second and peak memory for tables with these numbers of rows."""
-    if not rows:
-        raise InputError("rows is empty; name at least one number of rows")
-    found = []
-    shapes = [replace(shape, facts=count) for count in rows]
-    for one in measure.counted(shapes, progress):
-        with tempfile.TemporaryDirectory() as folder:
-            table = Path(folder) / "facts.csv"
-            write_csv(table, one)
-            how = {"source": table, "out": Path(folder) / "prepared"}
-            inside, seconds = measure.timed(partial(measure.run_apart, prepare, **how))
-            sizes = {"rows": one.facts, "file_bytes": table.stat().st_size}
-            rate = {"seconds": seconds, "rows_per_second": one.facts / seconds}
-            found.append(sizes | rate | inside)
+    found, data = for_each_size("rows", rows, shape, _read_table, progress)
     summary = measure.compare_sizes(found, "rows", "rows_per_second", "rate_of_largest_to_smallest")
-    data = {"name": "generated", "shape": asdict(shape) | {"facts": list(rows)}}
-    arguments, machine = {"rows": list(rows)}, measure.describe_machine()
-    return measure.Result("ingest", arguments, data, machine, found, summary)
+    machine = measure.describe_machine()
+    return measure.Result("ingest", {"rows": list(rows)}, data, machine, found, summary)
+
+
+def _read_table(shape: Shape, folder: Path) -> measure.Row:
+    table = folder / "facts.csv"
+    write_csv(table, shape)
+    begin = measure.clock()
+    inside = measure.run_apart(prepare, source=table, out=folder / "prepared")
+    seconds = measure.clock() - begin
+    rate = {"seconds": seconds, "rows_per_second": shape.facts / seconds}
+    return {"file_bytes": table.stat().st_size} | rate | inside
 
 
 def prepare(source: Path, out: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.experiments.cells import choose_data, is_quick
 from targcn.experiments.results import require_results
-from targcn.experiments.spec import SETTINGS, Experiment, find_experiment, list_experiments
+from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Experiment, find_experiment
 from targcn.experiments.tables import (
     Line,
     Results,
@@ -68,7 +68,7 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
         yield Heading("At a glance", "at-a-glance")
         yield summary
     missing = []
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         experiment = find_experiment(name)
         for data in [*experiment.data, *choose_data(experiment, quick=True)]:
             lines = lines_of(experiment, data, results)

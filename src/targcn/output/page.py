@@ -9,24 +9,7 @@ from typing import Final
 
 from targcn.output.tables import Table, markdown_text, to_html, to_markdown
 
-STYLE: Final = """
-:root { color-scheme: light dark; --ink: #222; --page: #fff; --rule: #ccc; --link: #0b62a0; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #ddd; --page: #161616; --rule: #444; --link: #6cb6ee; }
-}
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink);
-  background: var(--page); font: 16px/1.5 system-ui, sans-serif; }
-a { color: var(--link); }
-h2 { margin-top: 3rem; border-top: 1px solid var(--rule); padding-top: 1rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1.5rem 0 .5rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding-bottom: .4rem; }
-th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--rule); }
-td { white-space: nowrap; }
-.notes { font-size: .875rem; margin-top: 0; }
-figure { margin: 1.5rem 0; }
-svg { max-width: 100%; height: auto; }
-"""
+STYLE: Final = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -76,7 +59,7 @@ def render_page(title: str, blocks: Sequence[Block], folder: Path) -> tuple[str,
         '<head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title>",
-        f"<style>{STYLE}</style></head>",
+        f"<style>\n{STYLE}</style></head>",
         f"<body><h1>{escape(title)}</h1>",
         *html,
         "</body></html>",
