@@ -31,11 +31,7 @@ def _read_counts(kind: object, tokens: Sequence[Token]) -> tuple[int, ...]:
     return tuple(int(float(token.value)) for token in tokens)
 
 
-def _read_count(kind: object, tokens: Sequence[Token]) -> int:
-    return _read_counts(kind, tokens)[0]
-
-
-Count = Annotated[int, Parameter(converter=_read_count)]
+Count = Annotated[int, Parameter(converter=lambda kind, tokens: _read_counts(kind, tokens)[0])]
 Counts = Annotated[
     tuple[int, ...], Parameter(converter=_read_counts, consume_multiple=True, negative="")
 ]
