@@ -58,7 +58,6 @@ def measure_epoch(
     repeats: int | None = None,
     device: str = "auto",
     plain: bool = True,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Milliseconds per step and seconds per epoch: medians over `repeats` steps (GPU: epochs)."""
     place = choose_device(device)
@@ -88,7 +87,7 @@ def measure_epoch(
         return others
 
     trainer = Trainer(run, None, place)
-    seconds, peak = time_turns(trainer, repeats, bring_others, by_epoch=on_gpu, progress=progress)
+    seconds, peak = time_turns(trainer, repeats, bring_others, by_epoch=on_gpu)
     rows = [_row(name, seconds, trainer) for name in seconds]
     rows[0]["peak_bytes"] = peak
     named = ("batch_size", "matmul_precision", "compile")
@@ -103,7 +102,6 @@ def time_turns(
     repeats: int,
     bring_others: Callable[[], Mapping[str, Step]],
     by_epoch: bool,
-    progress: measure.Progress | None = None,
 ) -> tuple[dict[str, float], int]:
     """Seconds per step of a training and of the others, and the peak of memory before these."""
     sizes = {TRAINING: _steps_per_epoch(trainer) if by_epoch else 1.0}
@@ -125,7 +123,7 @@ def time_turns(
         sizes[name] = TURNS[name] if by_epoch else 1.0
         take(name, TURNS_BEFORE)
     turns = {name: partial(take, name, size) for name, size in sizes.items()}
-    seconds = measure.take_turns(turns, repeats, trainer.device, progress)
+    seconds = measure.take_turns(turns, repeats, trainer.device)
     return {name: seconds[name] / size for name, size in sizes.items()}, peak
 
 

@@ -38,7 +38,6 @@ def measure_evaluate(
     repeats: int = 3,
     device: str = "auto",
     plain: bool = True,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Seconds and queries per second of evaluating the test split, beside a plain loop.
 
@@ -76,7 +75,7 @@ def measure_evaluate(
 
     score()
     turns: dict[str, Callable[[], object]] = {
-        RANKING: lambda: evaluator.ranks(run.model, progress),
+        RANKING: lambda: evaluator.ranks(run.model),
         FIGURES: lambda: evaluator.summarize(ranks, model),
         SCORING: score,
     }

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.bench.measure import Progress, Row, counted, peak_bytes, timed
+from targcn.bench.measure import Row, counted, peak_bytes, timed
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts, Split
 from targcn.facts.timeline import Timeline, calendar_value
@@ -127,7 +127,6 @@ def for_each_size(
     counts: Sequence[int],
     shape: Shape,
     measure_one: Callable[[Shape, Path], Row],
-    progress: Progress | None,
     folder: Path | str | None = None,
 ) -> tuple[list[Row], Row]:
     """What was measured of each number of facts in a folder of its own, and the data described."""
@@ -135,7 +134,7 @@ def for_each_size(
         raise InputError(f"{what} is empty; name at least one number of {what}")
     shapes = [replace(shape, facts=count) for count in counts]
     rows = []
-    for one in counted(shapes, progress):
+    for one in counted(shapes, "measuring", "sizes"):
         with TemporaryDirectory(dir=folder) as within:
             rows.append({what: one.facts} | measure_one(one, Path(within)))
     return rows, {"name": "generated", "shape": asdict(shape) | {"facts": list(counts)}}

@@ -17,14 +17,9 @@ from targcn.facts.open import open_dataset
 DEFAULT: Final = Shape(entities=1_000_000, relations=250, days=7305)
 
 
-def measure_ingest(
-    rows: Sequence[int] = (2_000_000,),
-    shape: Shape = DEFAULT,
-    *,
-    progress: measure.Progress | None = None,
-) -> measure.Result:
+def measure_ingest(rows: Sequence[int] = (2_000_000,), shape: Shape = DEFAULT) -> measure.Result:
     """Rows per second and peak memory for tables with these numbers of rows."""
-    found, data = for_each_size("rows", rows, shape, _read_table, progress)
+    found, data = for_each_size("rows", rows, shape, _read_table)
     summary = measure.compare_sizes(found, "rows", "rows_per_second", "rate_of_largest_to_smallest")
     machine = measure.describe_machine()
     return measure.Result("ingest", {"rows": list(rows)}, data, machine, found, summary)

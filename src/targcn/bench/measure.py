@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import targcn
 from targcn.errors import InputError
+from targcn.output.terminal import count_progress
 
 if TYPE_CHECKING:
     from torch import device as Device  # noqa: N812
 
 Row = dict[str, Any]
-Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 
@@ -128,25 +128,22 @@ def run_apart(function: Callable[..., Row], **arguments: Any) -> Row:
         ) from None
 
 
-def counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
-    """The items one by one, telling after each how many are done."""
-    for number, item in enumerate(items, 1):
-        yield item
-        if progress is not None:
-            progress(number, len(items))
+def counted(items: Sequence[T], label: str, what: str) -> Iterator[T]:
+    """The items one by one, behind a bar of progress."""
+    with count_progress(label, what) as progress:
+        for number, item in enumerate(items, 1):
+            yield item
+            if progress is not None:
+                progress(number, len(items))
 
 
 def take_turns(
-    turns: Mapping[str, Callable[[], object]],
-    repeats: int,
-    device: "Device",
-    progress: Progress | None = None,
+    turns: Mapping[str, Callable[[], object]], repeats: int, device: "Device"
 ) -> dict[str, float]:
     """The median seconds of each of some calls, which are made in turns."""
     taken: dict[str, list[float]] = {name: [] for name in turns}
-    for _ in counted(range(repeats), progress):
-        for name, call in turns.items():
-            taken[name].append(timed(call, device)[1])
+    for name, call in counted([*turns.items()] * repeats, "timing", "turns"):
+        taken[name].append(timed(call, device)[1])
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 

@@ -32,7 +32,6 @@ def measure_predict(
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     questions: int = 200,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Milliseconds per question of the test split, asked one by one, and seconds per command."""
     measure.check_at_least(2, questions=questions)
@@ -46,7 +45,7 @@ def measure_predict(
     measure.forget_peak()
     predictor, loading = measure.timed(lambda: Predictor(run, device="cpu"))
     seconds = []
-    for subject, relation, _, day in measure.counted(asked, progress):
+    for subject, relation, _, day in measure.counted(asked, "asking", "questions"):
         begin = measure.clock()
         predictor.predict(subject, relation, None, day)
         seconds.append(measure.clock() - begin)

@@ -40,7 +40,6 @@ def measure_sampler(
     queries: int = 2048,
     device: str = "auto",
     plain: bool = True,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Microseconds per query and missed mass for several windows and weights, K being 100."""
     measure.check_at_least(1, queries=queries)
@@ -54,7 +53,7 @@ def measure_sampler(
     entities, times = asked.subjects[order].to(place), asked.times[order].to(place)
     few = (entities[:MOST_SLOW_QUERIES], times[:MOST_SLOW_QUERIES])
     rows: list[measure.Row] = []
-    for how in measure.counted(WEIGHTS, progress):
+    for how in measure.counted(WEIGHTS, "sampling", "weights"):
         weights = {"decay": how.decay, "weight_floor": how.weight_floor}
         missed = missed_mass(graph, entities, times, how)
         loop = _time_loop(graph, *few, how) if plain else None

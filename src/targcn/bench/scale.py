@@ -28,7 +28,6 @@ def measure_scale(
     queries: int = 2048,
     device: str = "auto",
     folder: Path | str | None = None,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Seconds, bytes and microseconds per query for these numbers of facts.
 
@@ -44,7 +43,7 @@ def measure_scale(
         made = measure.run_apart(generate_into, folder=data, shape=shape)
         return made | measure.run_apart(use_prepared, folder=data, queries=queries, device=device)
 
-    rows, described = for_each_size("facts", facts, shape, measure_one, progress, folder)
+    rows, described = for_each_size("facts", facts, shape, measure_one, folder)
     figure = "microseconds_per_query"
     summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
     arguments = {"queries": queries, "neighbors": NEIGHBORS, "device": str(place)}

@@ -11,7 +11,7 @@ from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.plots import require_picture
-from targcn.output.terminal import download_progress, progress_bar, say
+from targcn.output.terminal import progress_bar, say
 
 if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
@@ -42,8 +42,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 def open_source(source: str, options: ReadOptions | None) -> "Dataset":
     from targcn.facts.open import open_dataset
 
-    with download_progress() as progress:
-        return open_dataset(source, options, progress)
+    return open_dataset(source, options)
 
 
 def require_folder(folder: Path) -> None:

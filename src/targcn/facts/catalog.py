@@ -16,6 +16,7 @@ from pathlib import Path
 from targcn.config import build
 from targcn.errors import InputError
 from targcn.files import atomic_folder
+from targcn.output.terminal import download_progress
 
 # Called with a label of the file, the bytes received so far and, if known, the bytes in total.
 # A file that is tried again starts over from zero.
@@ -74,10 +75,12 @@ def find_local(name: str) -> Path | None:
     return folder if _has_files(folder) else None
 
 
-def fetch(named_set: NamedSet, progress: Progress | None = None, timeout: float = 30.0) -> Path:
+def fetch(named_set: NamedSet) -> Path:
     """A folder that holds the set, downloaded into the cache if it is not found locally."""
-    found = find_local(named_set.name)
-    return found or download(named_set, cache_folder() / named_set.name, progress, timeout)
+    if found := find_local(named_set.name):
+        return found
+    with download_progress() as progress:
+        return download(named_set, cache_folder() / named_set.name, progress)
 
 
 def download(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
+from importlib.util import find_spec
 
 from targcn.output.tables import Table
 
@@ -57,9 +58,9 @@ def progress_bar(
 ) -> Iterator[Callable[..., None] | None]:
     """A function that shows a bar: how much is done, of how much, and a text beside it.
 
-    It is told what `describe` takes. Where nobody looks there is no bar and no function.
+    It is told what `describe` takes. Where nobody looks, or rich is missing, there is none.
     """
-    if not (sys.stderr.isatty() and is_main_process()):
+    if not (sys.stderr.isatty() and is_main_process() and find_spec("rich")):
         yield None
         return
     from rich.console import Console

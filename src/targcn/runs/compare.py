@@ -229,23 +229,29 @@ def _common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
 
 
 def _require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
-    """Refuse data sets that differ in more than their names and the order of their facts."""
-    times = [(of.unit, of.start, of.dated) for of in (first.timeline, second.timeline)]
-    same = {
-        "entities": first.entities == second.entities,
-        "relations": first.relations == second.relations,
-        "times": times[0] == times[1],
-    }
+    what = _difference_of_data(first, second)
+    if what:
+        raise InputError(
+            f"{one} and {other} have different data: their {what} differ; compare runs of the same "
+            "facts and splits"
+        )
+
+
+def _difference_of_data(first: Dataset, second: Dataset) -> str:
+    """What differs between two data sets, apart from their names and the order of their facts."""
+    for what in ("entities", "relations"):
+        if getattr(first, what) != getattr(second, what):
+            return what
+    one, other = first.timeline, second.timeline
+    if (one.unit, one.start, one.dated) != (other.unit, other.start, other.dated):
+        return "times"
     for split in SPLITS:
         columns, others = first.splits[split].columns, second.splits[split].columns
-        same[f"{split} facts"] = np.array_equal(columns, others) or np.array_equal(
+        if not np.array_equal(columns, others) and not np.array_equal(
             columns[:, np.lexsort(columns)], others[:, np.lexsort(others)]
-        )
-    if differing := [what for what, is_same in same.items() if not is_same]:
-        raise InputError(
-            f"{one} and {other} have different data: their {differing[0]} differ; compare runs of "
-            "the same facts and splits"
-        )
+        ):
+            return f"{split} facts"
+    return ""
 
 
 def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:
