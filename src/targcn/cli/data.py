@@ -118,8 +118,8 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
     train, test = dataset.train, dataset.test
     seen = np.zeros(len(dataset.entities), dtype=bool)
     seen[train.subjects] = seen[train.objects] = True
-    counts = np.bincount(train.relations, minlength=len(dataset.relations))
-    first_fact = dict(zip(train.relations[::-1].tolist(), range(len(train))[::-1], strict=True))
+    found = np.stack(np.unique(train.relations, return_index=True, return_counts=True))
+    common = found[:, np.argsort(-found[2], stable=True)].T.tolist()
     timeline = dataset.timeline
     return {
         "name": dataset.name,
@@ -137,10 +137,9 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
         "relations": [
             {
                 "name": dataset.relations.names[relation],
-                "num_facts": int(counts[relation]),
-                "example": dataset.named("train", first_fact[relation]),
+                "num_facts": count,
+                "example": dataset.named("train", first),
             }
-            for relation in np.argsort(-counts, kind="stable").tolist()
-            if counts[relation]
+            for relation, first, count in common
         ],
     }
