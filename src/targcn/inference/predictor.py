@@ -129,6 +129,7 @@ class Predictor:
             fact_was_hidden=_holds(self.graph, query, target),
             num_facts=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
+            parts=reasons.parts,
         )
 
     def _answer(self, queries: Queries, start: int, top: int) -> "pl.DataFrame":

@@ -1,11 +1,15 @@
 """A run: a model, the recipe and the seed it was made with, and the data it belongs to."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
 from targcn.models.base import Model
+from targcn.models.fused import FUSED, Fused, FusedSettings
 from targcn.recipes.recipe import Recipe
+from targcn.recipes.training_settings import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Run:
     trained: TrainingRecord | None = None
     # The valid split in the context train, with the weights that were kept.
     validation: Report | None = None
+    # Of a fused run: the runs that it is made of, by name.
+    members: Mapping[str, "Run"] = field(default_factory=dict)
 
     def model_to_evaluate(self) -> Model:
         """The model, with compiled scores if the recipe says so; for a whole split that pays."""
@@ -41,3 +47,15 @@ class Run:
     @property
     def num_parameters(self) -> int:
         return self.model.num_parameters
+
+
+def fused_run(
+    dataset: Dataset, members: Mapping[str, Run], settings: FusedSettings, seed: int
+) -> Run:
+    """A run of the members' models, weighted."""
+    if list(settings.weights) != list(members):
+        raise InputError("a fused run must have one weight for each of its members; fuse again")
+    model = Fused(settings, dataset, {name: run.model for name, run in members.items()})
+    compile = any(run.recipe.training.compile for run in members.values())
+    recipe = Recipe(FUSED, "default", settings, TrainingSettings(compile=compile))
+    return Run(recipe, seed, dataset, model, members=members)
