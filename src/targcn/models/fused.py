@@ -67,6 +67,7 @@ class Fused(Model):
         """The softmax: the weighted geometric mean of the members' probabilities."""
         return scores.log_softmax(dim=1)
 
+    @torch.no_grad()
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
         """The members' facts; an effect is that on the member's probability times its weight.
 
