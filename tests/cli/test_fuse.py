@@ -35,7 +35,7 @@ def test_the_weights_and_all_figures_are_shown(runs: Path, tmp_path: Path) -> No
         report = evaluate(folder, split="valid", device="cpu")
         assert row.split()[-1] == f"{report.metrics['time-aware']['both']['mrr']:.3f}"
     weights = fused.recipe.settings.weights  # type: ignore[attr-defined]
-    assert [row.split()[2] for row in rows[:2]] == [f"{weight:.3f}" for weight in weights.values()]
+    assert [row.split()[2] for row in rows[:2]] == [f"{weight:.3g}" for weight in weights.values()]
 
 
 def test_a_fused_run_is_explained_by_its_members(runs: Path, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_a_fused_run_is_explained_by_its_members(runs: Path, tmp_path: Path) -> 
     assert not (out / "members").exists()
     answer = call("explain", out, "e0", "r0", "e7", "1970-01-04")
     assert answer.returncode == 0, answer.stderr
-    assert "The member tcomplex says 0." in answer.stdout
+    assert "The member tcomplex gives the probability 0." in answer.stdout
 
 
 def test_what_is_refused(runs: Path, tmp_path: Path) -> None:

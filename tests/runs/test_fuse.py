@@ -117,6 +117,17 @@ def test_the_search_finds_what_an_exhaustive_one_finds(members: dict[str, Run], 
     assert sum(weights_of(fused).values()) == pytest.approx(1, abs=0.003)
 
 
+def test_a_member_whose_scores_are_spread_wide_is_no_worse(members: dict[str, Run]) -> None:
+    """What counts is how a member ranks, not how wide its scores are spread."""
+    two = {name: members[name] for name in ("distmult", "tcomplex")}
+    expected = fuse(two, device="cpu")
+    wide = replace(two["tcomplex"], model=deepcopy(two["tcomplex"].model))
+    with torch.no_grad():
+        wide.model.get_parameter("relations").mul_(100)
+    found = fuse(two | {"tcomplex": wide}, device="cpu")
+    assert valid_mrr(found) == pytest.approx(valid_mrr(expected), abs=0.02)
+
+
 def test_a_member_that_knows_nothing_is_left_out() -> None:
     good = fit(DATA, "tcomplex", epochs=12, **LEARNED)
     bad = replace(good, model=deepcopy(good.model))

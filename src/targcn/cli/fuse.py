@@ -60,7 +60,7 @@ def _table(fused: "Run", queries: int) -> Table:
         mrrs = {str(which): by["both"]["mrr"] for which, by in run.validation.metrics.items()}
         rows.append({"run": name, "model": run.recipe.model, "weight": weight, **mrrs})
     figures = [Column(which, f"{which} MRR", ".3f") for which in report.metrics]
-    columns = Column("run", "run"), Column("model", "model"), Column("weight", "weight", ".3f")
+    columns = Column("run", "run"), Column("model", "model"), Column("weight", "weight", ".3g")
     chosen_on = min(queries, report.num_queries)
     return Table(
         (*columns, *figures),

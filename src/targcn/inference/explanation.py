@@ -85,7 +85,7 @@ def in_words(explanation: Explanation) -> list[str]:
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
     for part in explanation.parts:
-        said = f"says {part.probability:.3f} and counts {part.weight:.3g}"
+        said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
         lines.append(f"The member {part.name} {said}.")
     if explanation.num_facts == 0:
         why = "this one rests on the learned weights alone"

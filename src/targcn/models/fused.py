@@ -6,7 +6,6 @@ It is not trained, and therefore not in the registry: runs/fuse.py makes it of t
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Final, cast
 
 import torch
@@ -88,7 +87,13 @@ class Fused(Model):
 
 
 def weighted_sum(terms: Iterable[tuple[float, Tensor]]) -> Tensor:
-    return reduce(torch.add, (weight * tensor for weight, tensor in terms))
+    """The sum of weights times tensors, of which no more than one at a time is asked for."""
+    rest = iter(terms)
+    weight, tensor = next(rest)
+    total = weight * tensor
+    for weight, tensor in rest:
+        total.add_(tensor, alpha=weight)
+    return total
 
 
 def log_probabilities_of(model: Model, scores: Tensor) -> Tensor:

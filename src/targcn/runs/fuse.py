@@ -28,9 +28,10 @@ FILTER: Final[Filter] = "time-aware"
 SETTING: Final = Setting("valid", "train")
 # Queries that the weights are chosen on, at most. More hardly change them.
 MOST_QUERIES: Final = 20_000
-# A step either moves this share of the weights to one member, or multiplies its weight.
-MOVED: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)
-TIMES: Final = (0.0, 0.5, 0.8)
+# A step either moves this share of all weights to one member, or multiplies that member's weight:
+# one model's scores may be spread a hundred times as wide as another's.
+MOVED: Final = (0.005, 0.02, 0.08, 0.3)
+TIMES: Final = (0.0, 0.03, 0.25, 0.5, 0.8, 1.25, 2.0, 4.0)
 # The search ends when a step gains less MRR than this.
 LEAST_GAIN: Final = 1e-4
 
@@ -140,7 +141,7 @@ def _moves(weights: Weights) -> Iterator[Weights]:
 
 def _rounded(weights: Sequence[float]) -> Weights:
     """The weights as shares of their sum, of three digits; more would say nothing."""
-    return tuple(round(weight / sum(weights), 3) for weight in weights)
+    return tuple(float(f"{weight / sum(weights):.3g}") for weight in weights)
 
 
 def mrr_of_each(
