@@ -22,12 +22,11 @@ def fuse_runs(
 ) -> None:
     """Fuse runs of one data set into one: the weighted sum of their log-probabilities.
 
-    The weights are chosen on the valid split, in the context train, by time-aware MRR. The
-    fused run is evaluated, asked, explained and compared like any other.
+    The weights are chosen on the valid split, in the context train, by time-aware
+    MRR. The fused run is evaluated, asked, explained and compared like any other.
 
     Args:
-        runs: Run folders, as `train` writes them; two or more, whose scores stand for
-            probabilities.
+        runs: Two run folders or more, as `train` writes them, that give probabilities.
         link: Say where the members are instead of copying them.
         queries: How many queries of the valid split to choose the weights on, at most.
         seed: Seed that chooses these queries.
