@@ -24,7 +24,7 @@ def leave_out(facts: Facts, others: Facts) -> Facts:
     array([5], dtype=int32)
     """
     frame, known = (_as_frame(one).cast(pl.Int64) for one in (facts, others))
-    kept = frame.with_row_index("row").join(known, on=COLUMNS, how="anti")
+    kept = frame.with_row_index("row").join(known, on=ROLES, how="anti")
     return facts.where(kept["row"].sort().to_numpy())
 
 

@@ -172,6 +172,7 @@ class Predictor:
             fact_was_hidden=self._holds(query, target),
             num_facts=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
+            parts=reasons.parts,
         )
 
     def _encode(self, questions: Sequence[Question], top: int) -> Queries:

@@ -1,0 +1,67 @@
+"""Several runs, given as folders or by name: opened, and held to the same data."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS, Dataset
+from targcn.runs.run import Run
+from targcn.runs.store import load_run
+
+
+def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
+    """Runs by name; folders by their own names if these differ, else by their paths as given."""
+    if isinstance(runs, Mapping):
+        return runs
+    folders = [Path(folder) for folder in runs]
+    for position, folder in enumerate(folders):
+        if any(folder.resolve() == other.resolve() for other in folders[:position]):
+            raise InputError(f"{folder} is given twice; name each run once")
+    short = [folder.resolve().name for folder in folders]
+    names = short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+    return dict(zip(names, folders, strict=True))
+
+
+def open_run(source: Run | Path) -> Run:
+    return source if isinstance(source, Run) else load_run(source)
+
+
+def common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
+    """The data set of all these runs; an error names two that differ."""
+    (one, first), *others = [
+        (name if isinstance(source, Run) else str(source), source)
+        for name, source in sources.items()
+    ]
+    # Whole runs are loaded, so that anything wrong with a folder shows here.
+    dataset = open_run(first).dataset
+    for other, source in others:
+        require_same_data(one, dataset, other, open_run(source).dataset)
+    return dataset
+
+
+def require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
+    what = _difference_of_data(first, second)
+    if what:
+        raise InputError(
+            f"{one} and {other} have different data: their {what} differ; take runs of the same "
+            "facts and splits"
+        )
+
+
+def _difference_of_data(first: Dataset, second: Dataset) -> str:
+    """What differs between two data sets, apart from their names and the order of their facts."""
+    for what in ("entities", "relations"):
+        if getattr(first, what) != getattr(second, what):
+            return what
+    one, other = first.timeline, second.timeline
+    if (one.unit, one.start, one.dated) != (other.unit, other.start, other.dated):
+        return "times"
+    for split in SPLITS:
+        columns, others = first.splits[split].columns, second.splits[split].columns
+        if not np.array_equal(columns, others) and not np.array_equal(
+            columns[:, np.lexsort(columns)], others[:, np.lexsort(others)]
+        ):
+            return f"{split} facts"
+    return ""
