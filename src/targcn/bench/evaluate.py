@@ -36,7 +36,7 @@ def measure_evaluate(
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     split: Split = "test",
-    context: Context = "train+valid",
+    context: Context | None = None,
     repeats: int = 3,
     device: str = "auto",
     plain: bool = True,
@@ -50,6 +50,7 @@ def measure_evaluate(
     place = choose_device(device)
     dataset, data = open_source(source)
     run = make_untrained(dataset, model, recipe, settings)
+    context = context or run.default_context(split)
     num_facts = sum(data["num_facts"].values())
     measure.forget_peak(place)
     evaluator, indexing = measure.timed(

@@ -2,7 +2,7 @@
 
 from targcn.cli.options import (
     AsJson,
-    ContextOfSplit,
+    Context,
     Device,
     Flag,
     RunFolder,
@@ -18,7 +18,7 @@ def evaluate_run(
     run: RunFolder,
     *,
     split: Split = "test",
-    context: ContextOfSplit = None,
+    context: Context = None,
     ties: Ties = "mean",
     by_relation: Flag = False,
     device: Device = "auto",

@@ -27,7 +27,7 @@ def predict_answers(
     /,
     *,
     top: int = 10,
-    context: Context = "train+valid",
+    context: Context = None,
     explain: Flag = False,
     queries: Path | None = None,
     out: Path | None = None,
@@ -78,7 +78,7 @@ def predict_answers(
         _write(pl.DataFrame([question]), answers, out)
     if json:
         content = {
-            "context": context,
+            "context": predictor.context,
             "num_entities": len(predictor.dataset.entities),
             "answers": answers.drop("question").to_dicts(),
         }
@@ -134,7 +134,8 @@ def _answer_table(run: Path, queries: Path, out: Path | None, top: int, context:
     with count_progress("answering", "questions") as progress:
         answers = predictor.predict_many(questions, top=top, progress=progress)
     _write(asked, answers, out)
-    show(f"{out}: {answers.height:,} answers to {len(questions):,} questions, context {context}")
+    done = f"{answers.height:,} answers to {len(questions):,} questions"
+    show(f"{out}: {done}, context {predictor.context}")
 
 
 def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:

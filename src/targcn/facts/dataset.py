@@ -14,7 +14,7 @@ from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
 
 Split = Literal["train", "valid", "test"]
-Context = Literal["train", "train+valid"]
+Context = Literal["train", "train+valid", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
 
 
@@ -94,12 +94,17 @@ class Dataset:
         return _join(*self.splits.values())
 
     def context(self, context: Context) -> Facts:
-        """The facts a model may look at; facts reach a model in no other way."""
+        """The facts a model may look at; facts reach a model in no other way.
+
+        Of the past, whatever their split, each query sees those before its time (graph/).
+        """
         if context == "train":
             return self.train
         if context == "train+valid":
             return _join(self.train, self.valid)
-        raise InputError(f"context {context!r} is unknown; choose 'train' or 'train+valid'")
+        if context == "past":
+            return self.facts
+        raise InputError(f"context {context!r} is unknown; choose train, train+valid or past")
 
     def named(self, split: Split, position: int) -> tuple[str, str, str, str]:
         """One fact in words: subject, relation, object and date."""

@@ -4,7 +4,7 @@ The reciprocal of each fact is added here and nowhere else. Facts are sorted by 
 facts that come in to an entity lie together, in the order of time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -40,6 +40,8 @@ class TemporalGraph:
     times: Tensor
     keys: Tensor
     offsets: Tensor
+    # Whether a query may see only the facts before its time; whoever reads the graph sees to it.
+    past_only: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, facts: Facts, num_entities: int, num_relations: int) -> "TemporalGraph":
@@ -87,7 +89,8 @@ class TemporalGraph:
     def of_context(cls, dataset: Dataset, context: Context) -> "TemporalGraph":
         """The graph of the facts that a model may use."""
         facts = dataset.context(context)
-        return cls.of(facts, len(dataset.entities), len(dataset.relations))
+        graph = cls.of(facts, len(dataset.entities), len(dataset.relations))
+        return replace(graph, past_only=context == "past")
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -95,6 +98,16 @@ class TemporalGraph:
     @property
     def objects(self) -> Tensor:
         return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
+
+    def ends_before(self, entities: Tensor, times: Tensor) -> Tensor:
+        """The end of the facts that come in to each entity before a time; offsets are the start.
+
+        >>> graph = TemporalGraph.of(Facts.of([0, 0], [0, 0], [1, 2], [5, 3]), 3, 1)
+        >>> graph.ends_before(torch.tensor([0, 0, 0]), torch.tensor([3, 5, 99])).tolist()
+        [0, 1, 2]
+        """
+        moments = times.long().clamp(min=0, max=self.span)
+        return torch.searchsorted(self.keys, entities.long() * self.span + moments)
 
     @cached_property
     def by_time(self) -> "TimeMajor":
@@ -119,7 +132,8 @@ class TemporalGraph:
 
     def to(self, device: torch.device | str) -> "TemporalGraph":
         columns = (column.to(device) for column in self._columns)
-        return TemporalGraph(self.num_entities, self.num_relations, self.span, *columns)
+        sizes = self.num_entities, self.num_relations, self.span
+        return TemporalGraph(*sizes, *columns, past_only=self.past_only)
 
 
 @dataclass(frozen=True, eq=False)

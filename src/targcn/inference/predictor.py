@@ -43,7 +43,7 @@ class Predictor:
     def __init__(
         self,
         run: Run | Path | str,
-        context: Context = "train+valid",
+        context: Context | None = None,
         device: str | torch.device = "auto",
     ) -> None:
         self.device = choose_device(device)
@@ -52,8 +52,8 @@ class Predictor:
         self.model = model.to(self.device).eval()
         self.model_name = loaded.recipe.model
         self.dataset = loaded.dataset
-        self.context: Context = context
-        self.graph = TemporalGraph.of_context(self.dataset, context).to(self.device)
+        self.context: Context = context or loaded.default_context("test")
+        self.graph = TemporalGraph.of_context(self.dataset, self.context).to(self.device)
         self.known = known_answers(self.dataset, "cpu")
 
     def predict(
@@ -185,8 +185,9 @@ def predict(
 ) -> "pl.DataFrame":
     """The entities that best fill the open place of a question, best first.
 
-    Any date will do. The context is train+valid unless another is given. To ask a run more than
-    once, make a Predictor of it; it can also use a GPU.
+    Any date will do. The context is train+valid, or the past of each question if the run was
+    trained with `past_only`, unless another is given. To ask a run more than once, make a Predictor
+    of it; it can also use a GPU.
 
     `rank` is 1 plus the number of entities with a higher score, `tied` the number of those with
     this very score, shown or not, in an order that means nothing. `probability` is the softmax of
@@ -245,7 +246,7 @@ def explain(
 def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) -> Predictor:
     """The predictor itself, or one for a single call, for which a GPU would not pay."""
     if not isinstance(run, Predictor):
-        return Predictor(run, context or "train+valid", "cpu")
+        return Predictor(run, context, "cpu")
     if context not in (None, run.context):
         raise InputError(
             f"this predictor has the context {run.context}, not {context}; make another one"
@@ -269,7 +270,9 @@ def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _holds(graph: TemporalGraph, query: Queries, answer: int) -> bool:
-    """Whether a graph holds the fact that an answer makes of a query."""
+    """Whether a graph shows a query the fact that an answer makes of it."""
+    if graph.past_only:
+        return False
     subject, relation, time = (int(column) for column in query.tensors())
     incoming = slice(*graph.offsets[answer : answer + 2].tolist())
     held = (graph.subjects[incoming] == subject) & (graph.relations[incoming] == relation)

@@ -160,8 +160,9 @@ def compare(
         to = _name_of(to, sources)
     _check_choices(list(sources), filter, to, resamples, seed)
     # All sources are checked before the first is evaluated.
-    dataset = _common_dataset(sources)
-    evaluator = Evaluator(dataset, Setting.of(split, context, ties), choose_device(device))
+    dataset, own_contexts = _common_dataset(sources, split)
+    setting = Setting(split, context or _common_context(own_contexts), ties)
+    evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
     for number, (name, source) in enumerate(sources.items()):
         run = _open(source)
@@ -215,17 +216,33 @@ def _check_choices(
     require_seed(seed)
 
 
-def _common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
-    """The data set of all these runs; an error names two that differ."""
+def _common_dataset(
+    sources: Mapping[str, Run | Path], split: Split
+) -> tuple[Dataset, dict[str, Context]]:
+    """The data set of all runs, an error names two that differ, and the context of each."""
     (one, first), *others = [
         (name if isinstance(source, Run) else str(source), source)
         for name, source in sources.items()
     ]
     # Whole runs are loaded, so that anything wrong with a folder shows here.
-    dataset = _open(first).dataset
+    run = _open(first)
+    dataset, contexts = run.dataset, {one: run.default_context(split)}
     for other, source in others:
-        _require_same_data(one, dataset, other, _open(source).dataset)
-    return dataset
+        run = _open(source)
+        _require_same_data(one, dataset, other, run.dataset)
+        contexts[other] = run.default_context(split)
+    return dataset, contexts
+
+
+def _common_context(contexts: Mapping[str, Context]) -> Context:
+    (one, first), *others = contexts.items()
+    for other, second in others:
+        if second != first:
+            raise InputError(
+                f"{one} is evaluated with the context {first}, {other} with {second}, unless you "
+                "choose one for both"
+            )
+    return first
 
 
 def _require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:

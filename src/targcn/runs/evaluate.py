@@ -26,7 +26,8 @@ def evaluate(
 ) -> Report:
     """Evaluate a run on a split; its model sees the facts of the context alone.
 
-    Without a context it sees the splits before this one: train, and valid too for test.
+    Without a context it sees the splits before this one: train, and valid too for test; or the
+    past, if it was trained with `past_only`.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
@@ -35,6 +36,6 @@ def evaluate(
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
     run = run if isinstance(run, Run) else load_run(run)
-    setting = Setting.of(split, context, ties)
+    setting = Setting(split, context or run.default_context(split), ties)
     evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
     return evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)

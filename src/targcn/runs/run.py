@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from targcn.evaluation.report import Report
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import Context, Dataset, Split
 from targcn.models.base import Model
 from targcn.recipes.recipe import Recipe
 
@@ -29,8 +29,14 @@ class Run:
     model: Model
     # None where nothing is trained.
     trained: TrainingRecord | None = None
-    # The valid split in the context train, with the weights that were kept.
+    # The valid split in its default context, with the weights that were kept.
     validation: Report | None = None
+
+    def default_context(self, split: Split) -> Context:
+        """The context to ask about a split in: the splits before it or, if so trained, the past."""
+        if self.recipe.training.past_only:
+            return "past"
+        return "train+valid" if split == "test" else "train"
 
     def model_to_evaluate(self) -> Model:
         """The model, with compiled scores if the recipe says so; for a whole split that pays."""

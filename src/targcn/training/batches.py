@@ -64,6 +64,7 @@ class Batches:
         self.model, self.batch_size, self.seed, self.device = model, batch_size, seed, device
         self.processes = processes
         context = TemporalGraph.of_context(dataset, "train")
+        context = replace(context, past_only=settings.past_only)
         self.context = context.to(device)
         self.known: KnownAnswers | None = None
         sample_width = model.sample_width
