@@ -355,7 +355,7 @@ class World:
     @property
     def past(self) -> TemporalGraph:
         """The same graph, of which a query may see only what lies before its time."""
-        return replace(self.graph, past_only=True)
+        return self.graph.as_past()
 
     @property
     def train(self) -> list[Fact]:

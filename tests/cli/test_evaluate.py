@@ -68,3 +68,12 @@ def test_a_damaged_run_is_explained(run: Path, tmp_path: Path) -> None:
     whole = (broken / "data/train.npy").read_bytes()
     (broken / "data/train.npy").write_bytes(whole[: len(whole) // 2])
     assert "damaged or half-written" in complaint_of(call("evaluate", broken))
+
+
+def test_newer_facts_join_the_context(run: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.csv"
+    more.write_text("subject,relation,object,time\nJane Doe,succeeded,Barack Obama,2017\n")
+    answer = call("evaluate", run, "--facts", more)
+    assert answer.stdout.startswith("decayed-copy on congress with 1 added fact: 8,318 queries")
+    assert "facts of more.csv: 1 added to the context" in answer.stdout
+    assert "are scored by their facts alone: Jane Doe" in answer.stdout

@@ -170,3 +170,83 @@ def test_what_a_table_cannot_have_with_it_is_refused(
 def test_a_wrong_ending_is_refused_before_any_work() -> None:
     with pytest.raises(InputError, match=r"a\.txt should end in \.csv, \.jsonl or \.parquet"):
         predict_answers(Path("no-such-run"), *QUESTION, out=Path("a.txt"))
+
+
+WITHOUT = f"{ANIMAL} | likes | {MARKED} | 2003"
+WITH = f"{MARKED} | likes | {ANIMAL} | 2004"
+CHANGED = ("--without", WITHOUT, "--with", WITH)
+
+
+def test_what_if_shows_before_and_after(trained: Path) -> None:
+    fact = "Ted Kennedy | succeeded | John Kerry | 2016"
+    question = ("Ted Kennedy", BESIDE, "?", "2009")
+    shown = call("predict", trained, *question, "--with", fact)
+    title, labels, *rows = shown.stdout.splitlines()
+    assert title == "Ted Kennedy — serves beside — ?, 2009 (context train+valid)"
+    words = "rank before rank after answer probability before probability after change known"
+    assert labels.split() == words.split()
+    assert len(rows) == 3
+    content = json.loads(call("predict", trained, *question, "--with", fact, "--json").stdout)
+    assert (content["without"], content["with"]) == ([], [fact])
+    assert {row["rank_after"] for row in content["answers"]} == {1, 2, 3}
+
+
+def test_what_if_is_written_like_other_answers(tmp_path: Path) -> None:
+    facts = dataset([(ANIMAL, "likes", MARKED, year) for year in range(2000, 2010)])
+    save_run(fit(facts, "decayed-copy"), tmp_path / "run")
+    held = next(facts.named("train", n) for n in range(8))
+    change = ("--without", " | ".join(held), "--with", f"{MARKED}|likes|{ANIMAL}|2004")
+    one, table, many = (tmp_path / name for name in ("one.csv", "questions.csv", "many.csv"))
+    answer = call("predict", tmp_path / "run", *QUESTION, *change, "--out", one)
+    assert answer.returncode == 0, answer.stderr
+    table.write_text("subject,relation,object,time\n" + ",".join(QUESTION) + "\n")
+    answer = call("predict", tmp_path / "run", "--queries", table, *change, "--out", many)
+    assert answer.returncode == 0, answer.stderr
+    assert one.read_text() == many.read_text()
+    written = pl.read_csv(one)
+    best = written.row(0, named=True)
+    assert best["answer"] == MARKED
+    assert best["score_after"] != best["score_before"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--without", "a|b"], "'a|b' is not a fact; write 'SUBJECT | RELATION | OBJECT | TIME'"),
+        (["--without", f"{ANIMAL}|likes|{MARKED}|1999"], "does not hold"),
+        (["--with", f"{ANIMAL}|likes|{MARKED}s|1999"], "did you mean"),
+        (["--with", WITH, "--explain"], "leave out --with and --without"),
+    ],
+)
+def test_what_if_that_cannot_be_asked(run: Path, options: list[str], sentence: str) -> None:
+    assert sentence in complaint_of(call("predict", run, *QUESTION, *options))
+
+
+def test_newer_facts_are_asked_for_and_named(trained: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more.csv"
+    more.write_text("subject,relation,object,time\nEd Markey,succeeded,John Kerry,2013\n")
+    question = ("Ed Markey", "succeeded", "?", "2013")
+    assert "did you mean" in complaint_of(call("predict", trained, "Ted Kenedy", *question[1:]))
+    shown = call("predict", trained, *question, "--facts", more)
+    assert shown.returncode == 0, shown.stderr
+    title, *_, note = shown.stdout.splitlines()
+    assert title.endswith("2013 (context train+valid with 1 added fact)")
+    assert note.startswith("entities new to the model have no vector of their own")
+    assert note.endswith(": Ed Markey")
+    assert "facts of more.csv: 1 added to the context" in shown.stderr
+    content = json.loads(call("predict", trained, *question, "--facts", more, "--json").stdout)
+    assert (content["num_entities"], content["new_entities"]) == (4, ["Ed Markey"])
+    assert content["context"] == "train+valid with 1 added fact"
+    more.write_text("subject,relation,object,time\nEd Markey,succeeds,John Kerry,2013\n")
+    refused = complaint_of(call("predict", trained, *question, "--facts", more))
+    assert "more.csv: the relation 'succeeds' is new (did you mean 'succeeded'?)" in refused
+
+
+def test_newer_facts_and_rivals(tmp_path: Path) -> None:
+    facts = dataset([(ANIMAL, "likes", MARKED, year) for year in range(2000, 2010)])
+    save_run(fit(facts, "distmult", dim=4, epochs=1, device="cpu"), tmp_path / "run")
+    more = tmp_path / "more.csv"
+    more.write_text(f"subject,relation,object,time\n{ANIMAL},likes,{MARKED},2011\n")
+    for options in (("--facts", more), CHANGED):
+        refused = complaint_of(call("predict", tmp_path / "run", *QUESTION, *options))
+        assert "distmult ignores its context" in refused

@@ -61,3 +61,8 @@ def test_an_unknown_context():
 
 def test_a_fact_in_words():
     assert MADE.named("valid", 0) == ("Zoë", "meets", "Ann", "2014-10-21")
+
+
+def test_a_context_of_one_part_is_not_copied():
+    assert MADE.context("train") is MADE.train
+    assert MADE.context("train+valid").times.tolist() == [0, 3, 364]

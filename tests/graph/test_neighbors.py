@@ -15,6 +15,8 @@ from oracle import (
     World,
     checked,
     facts_around,
+    facts_of,
+    facts_of,
     inclusion_probabilities,
     with_reciprocals,
     worlds,
@@ -327,6 +329,21 @@ def test_the_future_changes_nothing_in_a_sample_not_even_its_empty_places(
         assert not theirs[:, width:].any()
 
 
+@checked
+@given(worlds_with_another_future())
+def test_a_what_if_of_the_future_changes_nothing_in_a_sample(
+    drawn: tuple[World, World, list[Query]],
+) -> None:
+    world, another, queries = drawn
+    places = [(s, t) for s, _, t in queries]
+    held = set(world.facts)
+    given = sorted({fact for fact in another.facts if fact[3] >= places[0][1]} - held)
+    without = sorted(fact for fact in held if fact[3] >= places[0][1])
+    changed = world.past.changed(facts_of(without), facts_of(given))
+    for how in (Sampling(2, window=3), Sampling(2, "random")):
+        assert sample(changed, places, how) == sample(world.past, places, how)
+
+
 # --- the hidden fact ------------------------------------------------------------------------
 
 
@@ -437,3 +454,20 @@ def test_the_same_entity_at_another_time_samples_anew() -> None:
 def test_settings_out_of_range_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Sampling(**settings)
+
+
+@checked
+@given(worlds(min_facts=1), st.data())
+def test_facts_that_stay_are_drawn_as_before(world: World, data: st.DataObject) -> None:
+    """The sample of a changed graph is one of more places, less what is gone."""
+    distinct = World(world.num_entities, world.num_relations, list(dict.fromkeys(world.facts)))
+    gone = data.draw(st.lists(st.sampled_from(distinct.facts), unique=True, max_size=3))
+    changed = distinct.graph.changed(facts_of(gone), facts_of([]))
+    entities, times = torch.arange(world.num_entities), torch.full((world.num_entities,), 3)
+    few, many = (Sampling(neighbors=number, window=0) for number in (2, 2 + 2 * len(gone)))
+    found = sample_neighbors(changed, entities, times, few, 7)
+    wider = sample_neighbors(distinct.graph, entities, times, many, 7)
+    unseen = set(with_reciprocals(gone, world.num_relations))
+    for entity, (row, all_row) in enumerate(zip(rows_of(found), rows_of(wider), strict=True)):
+        left = [(s, r, d) for s, r, d in all_row if (s, r, entity, d + 3) not in unseen]
+        assert row == left[:2]

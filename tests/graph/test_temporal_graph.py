@@ -173,3 +173,36 @@ def test_to_a_device_keeps_every_column() -> None:
     assert torch.equal(moved.offsets, graph.offsets)
     assert (moved.num_entities, moved.num_relations) == (3, 2)
     assert moved.device == torch.device("cpu")
+
+
+@checked
+@given(worlds(min_facts=1), st.data())
+def test_a_changed_graph_is_the_graph_of_the_changed_facts(
+    world: World, data: st.DataObject
+) -> None:
+    gone = data.draw(st.lists(st.sampled_from(world.facts), unique=True, max_size=3))
+    fact = st.tuples(
+        st.integers(0, world.num_entities - 1),
+        st.integers(0, world.num_relations - 1),
+        st.integers(0, world.num_entities - 1),
+        st.integers(0, 500),
+    ).filter(lambda one: one not in world.facts)
+    new = data.draw(st.lists(fact, unique=True, max_size=3))
+    changed = world.graph.changed(facts_of(gone), facts_of(new))
+    left = [fact for fact in world.facts if fact not in gone]
+    expected = World(world.num_entities, world.num_relations, left + new).graph
+    assert rows(changed) == rows(expected)
+    assert (changed.span, changed.keys.tolist()) == (expected.span, expected.keys.tolist())
+    # What stayed is known by its old position, what is new by a number that nothing else has.
+    old = rows(world.graph)
+    for number, row in zip(changed.numbers.tolist(), rows(changed), strict=True):
+        assert old[number] == row if number < len(old) else row not in old
+    assert changed.numbers.unique().numel() == len(changed)
+
+
+def test_a_fact_is_found_in_its_own_direction_wherever_it_stands() -> None:
+    graph = World(3, 2, [(0, 0, 1, 4), (0, 0, 1, 4), (1, 1, 0, 4)]).graph
+    assert [rows(graph)[i] for i in graph.positions_of(0, 0, 1, 4)] == [(0, 0, 1, 4)] * 2
+    assert [rows(graph)[i] for i in graph.positions_of(1, 2, 0, 4)] == [(1, 2, 0, 4)] * 2
+    for absent in ((0, 0, 1, 3), (0, 1, 1, 4), (1, 0, 0, 4), (0, 0, 2, 4)):
+        assert len(graph.positions_of(*absent)) == 0

@@ -302,3 +302,100 @@ def test_reasons_are_in_words(run: Run) -> None:
 def test_a_rule_that_uses_no_single_facts_is_not_explained(run: Run) -> None:
     with pytest.raises(InputError, match="explain a run of targcn"):
         explain(run, "e0", "r0", "e1", "1970-01-05")
+
+
+MORE = pl.DataFrame(
+    [("e5", "r0", "e1", "1970-02-01"), ("e0", "r0", "e2", "1970-01-05")],
+    schema=["subject", "relation", "object", "time"],
+    orient="row",
+)
+
+
+def test_added_facts_are_seen_and_known(run: Run) -> None:
+    predictor = Predictor(run)
+    question = (None, "r0", "e1", "1970-02-01")
+    before = predictor.predict(*question)
+    predictor.add(MORE)
+    frame = predictor.predict(*question)
+    facts = [*WORLD.facts[:4], (5, 0, 1, 31)]
+    expected = oracle.decayed_copy(facts, 6, 2, (1, 2, 31), scale=2)
+    found = dict(zip(frame["answer"], frame["score"], strict=True))
+    assert found == pytest.approx({f"e{one}": score for one, score in enumerate(expected)})
+    assert frame.row(0, named=True)["answer"] == "e5"
+    assert frame.row(0, named=True)["known"] == "then"
+    assert list(predictor.dataset.new_entities) == ["e5"]
+    # A new entity can be asked about, and the run itself knows nothing of it.
+    assert predictor.predict("e5", "r0", None, "1970-02-01")["answer"][0] == "e1"
+    assert predict(run, *question).equals(before)
+
+
+def test_facts_are_added_to_a_predictor_again_and_again(learned: Run) -> None:
+    run = fit(WORLD.dataset, "targcn", dim=4, neighbors=2, epochs=1, device="cpu")
+    one, other = Predictor(run), Predictor(run)
+    for row in range(MORE.height):
+        one.add(MORE[row])
+    other.add(MORE)
+    assert one.predict(*QUESTION, top=6).equals(other.predict(*QUESTION, top=6))
+    with pytest.raises(InputError, match="distmult ignores its context"):
+        Predictor(learned).add(MORE)
+
+
+@pytest.mark.parametrize("model", ["decayed-copy", "targcn"])
+@pytest.mark.parametrize("top", [1, 2, 5])
+def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> None:
+    small = {"dim": 4, "neighbors": 9, "epochs": 1, "device": "cpu"} if model == "targcn" else {}
+    run = fit(WORLD.dataset, model, **small)
+    questions = [Question(*QUESTION), Question(None, "r0", "e1", "1970-01-05")]
+    left = World(5, 2, [(0, 0, 1, 0), (3, 0, 1, 4), (0, 0, 3, 4), (4, 1, 1, 3)], cuts=(4, 4))
+    other = replace(run, dataset=left.dataset)
+    frame = Predictor(run).what_if(
+        questions,
+        without=[("e0", "r0", "e2", "1970-01-05")],
+        given=[("e4", "r1", "e1", date(1970, 1, 4))],
+        top=top,
+    )
+    sides = {"before": predict_many(run, questions), "after": predict_many(other, questions)}
+    rows = {
+        side: {(row["question"], row["answer"]): row for row in every.to_dicts()}
+        for side, every in sides.items()
+    }
+    best = [
+        {key for key, row in of_side.items() if row["rank"] <= top} for of_side in rows.values()
+    ]
+    for row in frame.to_dicts():
+        key = row["question"], row["answer"]
+        for side, of_side in rows.items():
+            for what in ("rank", "tied", "score", "probability"):
+                assert row[f"{what}_{side}"] == pytest.approx(of_side[key][what]), what
+        assert row["known"] == rows["before"][key]["known"]
+        was, remains = key in best[0], key in best[1]
+        assert row["change"] == {(0, 1): "came in", (1, 0): "dropped out"}.get((was, remains), "")
+    for number in (0, 1):
+        shown = frame.filter(pl.col("question") == number)
+        assert top <= shown.height <= min(2 * top, 5)
+        assert shown["rank_after"].is_sorted()
+
+
+def test_what_if_in_batches_of_one_is_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
+    change: Any = {"without": [("e0", "r0", "e2", "1970-01-05")]}
+    together = Predictor(run).what_if(questions, **change)
+    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
+    done = []
+    count = {"progress": lambda *counts: done.append(counts)}
+    assert Predictor(run).what_if(questions, **change, **count).equals(together)
+    assert done == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_what_if_leaves_the_predictor_as_it_is(run: Run) -> None:
+    predictor = Predictor(run)
+    before = predictor.predict(*QUESTION)
+    predictor.what_if([Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")])
+    assert predictor.predict(*QUESTION).equals(before)
+
+
+def test_what_if_needs_a_model_that_reads_its_context(learned: Run) -> None:
+    with pytest.raises(InputError, match="distmult ignores its context and answers from"):
+        Predictor(learned).what_if(
+            [Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")]
+        )

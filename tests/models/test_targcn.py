@@ -491,3 +491,18 @@ def test_weights_start_as_published() -> None:
 def test_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create("targcn", WORLD.dataset, options)
+
+
+def test_a_new_entity_has_the_mean_score_and_is_described_by_its_facts() -> None:
+    model = build(WORLD)
+    facts = [*WORLD.facts, (7, 0, 3, 5), (7, 1, 2, 9)]
+    queries = queries_of(QUERIES)
+    with torch.no_grad():
+        before = model(queries, WORLD.graph)
+        model.add_entities(2)
+        after = model(queries, World(9, 2, WORLD.facts).graph)
+        torch.testing.assert_close(after[:, :7], before)
+        torch.testing.assert_close(after[:, 7:], before.mean(1, keepdim=True).expand(-1, 2))
+        # 7 has facts, 8 has none: as subjects they are no longer alike.
+        known, unknown = model(queries_of([(7, 0, 5), (8, 0, 5)]), World(9, 2, facts).graph)
+    assert not torch.allclose(known, unknown)

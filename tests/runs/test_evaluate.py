@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ from oracle import World
 from targcn.errors import InputError
 from targcn.evaluation import ranking
 from targcn.evaluation.ranking import TIES
+from targcn.evaluation.report import report_table
 from targcn.facts.dataset import Context
 from targcn.inference.predictor import Predictor
 from targcn.models.boxte import BoxTE
@@ -93,3 +95,23 @@ def test_scores_are_compiled_for_an_evaluation_and_not_for_a_question(
     assert compiled == []
     evaluate(loaded, device="cpu")
     assert compiled == ["boxte"]
+
+
+def test_added_facts_are_seen_and_known_but_never_those_asked_about() -> None:
+    """As if train had held them from the beginning, in context and filters."""
+    world = World(5, 1, [(0, 0, 1, 0), (0, 0, 2, 5), (0, 0, 3, 0), (2, 0, 1, 5)], cuts=(1, 2))
+    model = FakeModel(few_values)
+    model.reads_context = True
+    rows = [("e0", "r0", "e4", "1970-01-01"), ("e2", "r0", "e1", "1970-01-06")]
+    more = pl.DataFrame(rows, schema=["subject", "relation", "object", "time"], orient="row")
+    report = evaluate(fake_run(world.dataset, model), facts=more, device="cpu")
+    beginning = World(5, 1, [(0, 0, 1, 0), (0, 0, 4, 0), *world.facts[1:]], cuts=(2, 3))
+    assert report.metrics == report_of(beginning, few_values).metrics
+    assert report.metrics != report_of(world, few_values).metrics
+    assert report.dataset == "world with 1 added fact"
+    assert report.notes == (
+        "facts of the frame: 1 added to the context, 1 left out since the test split asks about "
+        "them",
+    )
+    assert report.to_json()["notes"] == list(report.notes)
+    assert report_table(report).notes == report.notes

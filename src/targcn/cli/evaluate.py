@@ -5,6 +5,7 @@ from targcn.cli.options import (
     Context,
     Device,
     Flag,
+    NewerFacts,
     RunFolder,
     Split,
     Ties,
@@ -20,11 +21,14 @@ def evaluate_run(
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
+    facts: NewerFacts = None,
     by_relation: Flag = False,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
+
+    Facts of --facts that are asked about are left out; the filters know the others.
 
     Args:
         by_relation: Show the figures of every relation too.
@@ -45,6 +49,7 @@ def evaluate_run(
             split=split,
             context=context,
             ties=ties,
+            facts=facts,
             device=place,
             progress=progress,
             processes=processes,

@@ -70,10 +70,11 @@ class Evaluator:
         order, counts = relations.argsort(stable=True), torch.bincount(relations).tolist()
         by_relation = {which: torch.split(ranks[which][order], counts) for which in FILTERS}
         return Report(
-            dataset=self.dataset.name,
+            dataset=self.dataset.name + self.dataset.addition,
             model=name,
             setting=self.setting,
             num_queries=self.num_queries,
+            notes=self.dataset.additions,
             metrics={
                 which: {side: compute_metrics(found) for side, found in of_sides.items()}
                 for which, of_sides in by_side.items()

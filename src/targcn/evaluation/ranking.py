@@ -78,7 +78,7 @@ def ranks_of(
     """
     # Gathered from the same row as its rivals' scores.
     own = scores.gather(1, targets[:, None])
-    above, level = _count_rivals(scores, own)
+    above, level = count_rivals(scores, own)
     ranks = {}
     for which, answers in known.items():
         rows, entities = answers.look_up(queries)
@@ -90,7 +90,7 @@ def ranks_of(
     return ranks
 
 
-def _count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
+def count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
     """How many entities of each row score above the target, and how many others score the same.
 
     Computed from the signs of the differences, whose sums are whole numbers and therefore exact:

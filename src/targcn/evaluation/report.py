@@ -40,6 +40,8 @@ class Report:
     mrr_interval: Mapping[Filter, Mapping[Side, tuple[float, float]]]
     # Metrics of both sides together, by relation, with the number of queries behind them.
     by_relation: Mapping[str, Mapping[Filter, Mapping[str, float]]]
+    # Which facts were added to the context, in words.
+    notes: tuple[str, ...] = ()
 
     def to_json(self, by_relation: bool = False) -> dict[str, Any]:
         """The report as plain data for json.dumps."""
@@ -51,6 +53,7 @@ class Report:
             "metrics": self.metrics,
             "mrr_interval_95": self.mrr_interval,
         }
+        content |= {"notes": list(self.notes)} if self.notes else {}
         return content | ({"by_relation": self.by_relation} if by_relation else {})
 
 
@@ -66,7 +69,7 @@ def report_table(report: Report) -> Table:
             name = which if side == "both" else ""
             rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
     title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
-    return Table(columns, tuple(rows), title)
+    return Table(columns, tuple(rows), title, report.notes)
 
 
 def relation_table(report: Report) -> Table:

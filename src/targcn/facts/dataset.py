@@ -1,6 +1,6 @@
 """A data set: facts as integer columns in three splits, with their vocabularies and timeline."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -64,6 +64,9 @@ class Facts:
         return Facts(self.columns[:, kept])
 
 
+NO_FACTS: Final = Facts.of([], [], [], [])
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Facts in three splits, and the names and dates that their numbers stand for."""
@@ -75,6 +78,11 @@ class Dataset:
     splits: Mapping[Split, Facts]
     # What a user should know about the source: duplicates, overlaps, how it was split.
     notes: tuple[str, ...] = ()
+    # Facts newer than the splits: they join every context. Entities that only they name come last.
+    added: Facts = NO_FACTS
+    num_new_entities: int = 0
+    # What was added, in words.
+    additions: tuple[str, ...] = ()
 
     @property
     def train(self) -> Facts:
@@ -90,8 +98,8 @@ class Dataset:
 
     @property
     def facts(self) -> Facts:
-        """The facts of all splits: everything that is known to be true."""
-        return _join(*self.splits.values())
+        """The facts of all splits and the added ones: everything that is known to be true."""
+        return join_facts(*self.splits.values(), self.added)
 
     def context(self, context: Context) -> Facts:
         """The facts a model may look at; facts reach a model in no other way.
@@ -99,12 +107,23 @@ class Dataset:
         Of the past, whatever their split, each query sees those before its time (graph/).
         """
         if context == "train":
-            return self.train
+            return join_facts(self.train, self.added)
         if context == "train+valid":
-            return _join(self.train, self.valid)
+            return join_facts(self.train, self.valid, self.added)
         if context == "past":
             return self.facts
         raise InputError(f"context {context!r} is unknown; choose train, train+valid or past")
+
+    @property
+    def new_entities(self) -> Sequence[str]:
+        """The entities that came with added facts: no model was trained on them."""
+        return self.entities.names[len(self.entities) - self.num_new_entities :]
+
+    @property
+    def addition(self) -> str:
+        """What was added, to be put after the name of the data set or of a context."""
+        count = len(self.added)
+        return f" with {count:,} added fact{'' if count == 1 else 's'}" if count else ""
 
     def named(self, split: Split, position: int) -> tuple[str, str, str, str]:
         """One fact in words: subject, relation, object and date."""
@@ -130,5 +149,9 @@ class Dataset:
         return load_prepared(Path(folder))
 
 
-def _join(*parts: Facts) -> Facts:
-    return Facts(np.concatenate([facts.columns for facts in parts], axis=1))
+def join_facts(*parts: Facts) -> Facts:
+    """All facts of some parts; a single part that has any is not copied."""
+    filled = [facts for facts in parts if len(facts)] or [NO_FACTS]
+    if len(filled) == 1:
+        return filled[0]
+    return Facts(np.concatenate([facts.columns for facts in filled], axis=1))

@@ -18,6 +18,17 @@ def distinct_facts(facts: Facts) -> Facts:
     return Facts.of(*(distinct[column].to_numpy() for column in COLUMNS))
 
 
+def leave_out(facts: Facts, others: Facts) -> Facts:
+    """The facts that are not among others.
+
+    >>> leave_out(Facts.of([0, 1], [0, 0], [1, 2], [5, 7]), Facts.of([1], [0], [2], [7])).times
+    array([5], dtype=int32)
+    """
+    frame, known = (_as_frame(one).cast(pl.Int64) for one in (facts, others))
+    kept = frame.with_row_index("row").join(known, on=COLUMNS, how="anti")
+    return facts.where(kept["row"].sort().to_numpy())
+
+
 def split_facts(facts: Facts, options: ReadOptions) -> dict[Split, Facts]:
     """Split facts that are sorted by time 80/10/10, at random or by time.
 

@@ -102,12 +102,10 @@ def sample_neighbors(
     entities, times = entities.long(), times.long()
     before = times if before is None else before
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
-    # Random numbers go by the place in the graph or, if the future must not move them, in the row.
-    firsts, latest = torch.zeros_like(starts), torch.full_like(times, graph.span - 1)
-    if graph.past_only:
+    latest = torch.full_like(times, graph.span - 1)
+    if graph.past_only and len(graph):
         ends = graph.ends_before(entities, before)
-        if len(graph):
-            firsts, latest = starts, graph.times[(ends - 1).clamp(min=0)].long()
+        latest = graph.times[(ends - 1).clamp(min=0)].long()
     keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
     width = how.window if how.strategy == "near" and how.window else 0
     if width == 0 or width >= len(graph):
@@ -123,7 +121,7 @@ def sample_neighbors(
             here = torch.where(times < before, here, ends)
         starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
     keep = width if how.strategy == "whole" else min(keep, width)
-    row_hashes = shifted(combine(seed, entities, times), starts - firsts)
+    row_hashes = combine(seed, entities, times)
     # A time outside the timeline is farther from every fact, by as much as it lies outside.
     inside = torch.minimum(times, latest).clamp(min=0)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
@@ -165,7 +163,10 @@ def _race(
         gone |= distances > how.search_range - outside
     if how.strategy == "whole":
         return positions, ~gone
-    arrivals = uniform(row_hashes[:, None], columns).log_().neg_()
+    if graph.numbers is None:
+        arrivals = uniform(shifted(row_hashes, starts)[:, None], columns).log_().neg_()
+    else:
+        arrivals = uniform(row_hashes[:, None], graph.numbers.take(positions)).log_().neg_()
     if how.strategy == "near" and how.weight_floor > 0:
         exponents = (distances * (-1 / how.decay)).clamp_(min=LEAST_EXPONENT)
         weights = exponents.exp_().mul_(torch.exp(outside / -how.decay))

@@ -4,7 +4,7 @@ The reciprocal of each fact is added here and nowhere else. Facts are sorted by 
 facts that come in to an entity lie together, in the order of time.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from targcn.facts.dataset import Context, Dataset, Facts
+from targcn.facts.dataset import Context, Dataset, Facts, join_facts
 from targcn.graph.ragged import sort_rows
 
 Numbers = npt.NDArray[Any]
@@ -40,8 +41,10 @@ class TemporalGraph:
     times: Tensor
     keys: Tensor
     offsets: Tensor
-    # Whether a query may see only the facts before its time; whoever reads the graph sees to it.
-    past_only: bool = field(default=False, kw_only=True)
+    # Whether each query may use only the facts before its own time.
+    past_only: bool = False
+    # What random draws know each fact by, where that is not its position.
+    numbers: Tensor | None = None
 
     @classmethod
     def of(cls, facts: Facts, num_entities: int, num_relations: int) -> "TemporalGraph":
@@ -90,7 +93,54 @@ class TemporalGraph:
         """The graph of the facts that a model may use."""
         facts = dataset.context(context)
         graph = cls.of(facts, len(dataset.entities), len(dataset.relations))
-        return replace(graph, past_only=context == "past")
+        return graph.as_past() if context == "past" else graph
+
+    def as_past(self) -> "TemporalGraph":
+        """The same facts, of which each query sees those before its time.
+
+        Random draws know a fact by its place among those of its entity: later ones do not move it.
+        """
+        places = torch.arange(len(self), device=self.device)
+        return replace(self, past_only=True, numbers=places - self.offsets[self.objects.long()])
+
+    def positions_of(self, subject: int, relation: int, object: int, time: int) -> Tensor:
+        """Where a fact stands: nowhere, once, or more often if the data repeat it."""
+        first, last = self.offsets[object : object + 2].tolist()
+        held = (self.subjects[first:last] == subject) & (self.relations[first:last] == relation)
+        held &= self.times[first:last] == time
+        return held.nonzero().flatten() + int(first)
+
+    def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
+        """The graph without some facts and with others that it does not hold.
+
+        All other facts keep the numbers that random draws know them by: where a neighbourhood is
+        sampled, they are drawn as before, and the answers change by these facts alone.
+        """
+        here = self.to("cpu")
+        gone = here._positions(without)
+        kept = torch.ones(len(here), dtype=torch.bool)
+        kept[gone] = False
+        facts = [here.subjects, here.relations, here.objects, here.times]
+        stay = kept & (here.relations < here.num_relations)
+        stayed = Facts(torch.stack([column[stay] for column in facts]).numpy())
+        changed = TemporalGraph.of(join_facts(stayed, given), here.num_entities, here.num_relations)
+        # Both graphs are sorted alike, so the facts that stayed have the same order in both.
+        is_new = torch.zeros(len(changed), dtype=torch.bool)
+        is_new[changed._positions(given)] = True
+        numbers = torch.empty(len(changed), dtype=torch.int64)
+        before = torch.arange(len(here)) if here.numbers is None else here.numbers
+        numbers[~is_new] = before[kept]
+        numbers[is_new] = torch.arange(len(here), len(here) + int(is_new.sum()))
+        return replace(changed, numbers=numbers, past_only=self.past_only).to(self.device)
+
+    def _positions(self, facts: Facts) -> Tensor:
+        """Where these facts and their reciprocals stand."""
+        found = [torch.empty(0, dtype=torch.int64)]
+        for subject, relation, object_, time in facts.columns.T.tolist():
+            found.append(self.positions_of(subject, relation, object_, time))
+            back = relation + self.num_relations
+            found.append(self.positions_of(object_, back, subject, time))
+        return torch.cat(found)
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -118,6 +168,20 @@ class TemporalGraph:
         torch.cumsum(counts, 0, out=offsets[1:])
         return TimeMajor(times, order, offsets)
 
+    @cached_property
+    def by_relation(self) -> "RelationMajor":
+        """The same facts, found by relation instead of by entity."""
+        keys = self.relations.long() * self.span + self.times
+        order = torch.argsort(keys, stable=True)
+        counts = torch.bincount(self.relations, minlength=2 * self.num_relations)
+        return RelationMajor(
+            self.subjects[order],
+            self.objects[order],
+            self.times[order],
+            keys[order],
+            functional.pad(counts.cumsum(0), (1, 0)),
+        )
+
     @property
     def device(self) -> torch.device:
         return self.subjects.device
@@ -131,9 +195,31 @@ class TemporalGraph:
         return self.subjects, self.relations, self.times, self.keys, self.offsets
 
     def to(self, device: torch.device | str) -> "TemporalGraph":
-        columns = (column.to(device) for column in self._columns)
-        sizes = self.num_entities, self.num_relations, self.span
-        return TemporalGraph(*sizes, *columns, past_only=self.past_only)
+        subjects, relations, times, keys, offsets = (one.to(device) for one in self._columns)
+        return replace(
+            self,
+            subjects=subjects,
+            relations=relations,
+            times=times,
+            keys=keys,
+            offsets=offsets,
+            numbers=None if self.numbers is None else self.numbers.to(device),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RelationMajor:
+    """Columns of the same facts, sorted by relation and time.
+
+    Those of relation r have the positions offsets[r] up to offsets[r + 1]; the keys are
+    relation · span + time.
+    """
+
+    subjects: Tensor
+    objects: Tensor
+    times: Tensor
+    keys: Tensor
+    offsets: Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
-from targcn.facts.dataset import Context, Dataset
+from targcn.facts.dataset import Dataset
 from targcn.models.base import Reasons
 from targcn.output.plots import new_figure, require_picture, save_picture
 
@@ -41,7 +41,8 @@ class Explanation:
     time: str
     # Which of the two is the answer.
     asked: Asked
-    context: Context
+    # The context, and how many facts were added to it.
+    context: str
     unit: str
     score: float
     # None if the model's scores do not stand for probabilities.

@@ -1,7 +1,8 @@
 """Names in, names out: the best answers to questions, and the facts behind an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,13 +12,20 @@ from torch import Tensor
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.filters import known_answers
-from targcn.evaluation.ranking import Progress, ranks_of, require_numbers, rows_at_once
+from targcn.evaluation.ranking import (
+    Progress,
+    count_rivals,
+    ranks_of,
+    require_numbers,
+    rows_at_once,
+)
 from targcn.facts.dataset import Context
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.explanation import ASKED, FILTER, TIES, Asked, Explanation, name_reasons
 from targcn.inference.questions import Question, Time, encode
-from targcn.runs.run import Run
+from targcn.inference.what_if import Fact, change_context
+from targcn.runs.run import Run, require_reader
 from targcn.runs.store import load_run
 
 if TYPE_CHECKING:
@@ -48,13 +56,24 @@ class Predictor:
     ) -> None:
         self.device = choose_device(device)
         loaded = run if isinstance(run, Run) else load_run(run)
-        model = deepcopy(loaded.model) if loaded is run else loaded.model
-        self.model = model.to(self.device).eval()
-        self.model_name = loaded.recipe.model
-        self.dataset = loaded.dataset
         self.context: Context = context or loaded.default_context("test")
+        self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
+
+    def _take(self, run: Run) -> None:
+        self.run = run
+        self.model = run.model.to(self.device).eval()
+        self.model_name = run.recipe.model
+        self.dataset = run.dataset
         self.graph = TemporalGraph.of_context(self.dataset, self.context).to(self.device)
         self.known = known_answers(self.dataset, "cpu")
+
+    def add(self, facts: object) -> None:
+        """Let newer facts, of a file or a frame, join the context; they are known from now on.
+
+        Entities and times may be new, relations may not. `dataset.additions` says what was added,
+        and what the model can say about `dataset.new_entities`.
+        """
+        self._take(self.run.with_facts(facts, self.context))
 
     def predict(
         self, subject: str | None, relation: str, object: str | None, time: Time, *, top: int = 10
@@ -69,18 +88,42 @@ class Predictor:
         """The best answers to each question; see `targcn.predict_many`."""
         import polars as pl
 
-        _require_some(top, "answer")
-        if not questions:
-            raise InputError("there are no questions to answer")
-        queries = encode(questions, self.dataset)
+        queries = self._encode(questions, top)
         most = rows_at_once(self.graph.num_entities, self.device)
-        batch_size = min(most, MOST_QUESTIONS_AT_ONCE)
+        batches = _in_batches(queries, most, progress)
+        return pl.concat([self._answer(part, start, top) for start, part in batches])
+
+    def what_if(
+        self,
+        questions: Sequence[Question],
+        *,
+        without: Sequence[Fact] = (),
+        given: Sequence[Fact] = (),
+        top: int = 10,
+        progress: Progress | None = None,
+    ) -> "pl.DataFrame":
+        """The answers before and after facts are taken from the context and others put into it.
+
+        A row is an answer that is among the best before, after, or both; `change` says which ones
+        came in and which dropped out. What is known stays what the data say.
+        """
+        import polars as pl
+
+        require_reader(self.model, self.model_name, "facts left out or put in")
+        queries = self._encode(questions, top)
+        changed = change_context(self.graph, self.dataset, without, given)
+        # A model of its own, since one that indexes its context keeps the index of one only.
+        model = deepcopy(self.model)
+        # A row of scores is laid out for each of the best answers, before and after.
+        most = max(rows_at_once(self.graph.num_entities, self.device) // (2 * top), 1)
         frames = []
-        for start in range(0, len(queries), batch_size):
-            frames.append(self._answer(queries[slice(start, start + batch_size)], start, top))
-            if progress is not None:
-                progress(min(start + batch_size, len(queries)), len(queries))
-        return pl.concat(frames)
+        for start, part in _in_batches(queries, most, progress):
+            with torch.inference_mode():
+                asked = part.to(self.device)
+                before, after = self.model(asked, self.graph), model(asked, changed)
+                frames.append(self._compare(before, after, part, start, top))
+        order = ["question", "rank_after", "rank_before"]
+        return pl.concat(frames).sort(order, maintain_order=True)
 
     def explain(
         self,
@@ -121,15 +164,21 @@ class Predictor:
             object=object,
             time=self.dataset.timeline.label(tick),
             asked=asked,
-            context=self.context,
+            context=self.context + self.dataset.addition,
             unit=self.dataset.timeline.unit,
             score=float(scores[0, target]),
             probability=probability,
             rank=float(ranks[FILTER]),
-            fact_was_hidden=_holds(self.graph, query, target),
+            fact_was_hidden=self._holds(query, target),
             num_facts=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
         )
+
+    def _encode(self, questions: Sequence[Question], top: int) -> Queries:
+        _require_some(top, "answer")
+        if not questions:
+            raise InputError("there are no questions to answer")
+        return encode(questions, self.dataset)
 
     def _answer(self, queries: Queries, start: int, top: int) -> "pl.DataFrame":
         """The best answers to a batch of questions, the first of which has the number `start`."""
@@ -145,30 +194,80 @@ class Predictor:
                 probabilities = logs.gather(1, best.indices).exp().flatten().double().cpu().numpy()
             num_above, num_level = _count_ties(best.values, scores)
         num_questions, num_answers = best.indices.shape
-        numbers = torch.arange(start, start + num_questions).repeat_interleave(num_answers)
-        answers = best.indices.cpu()
-        names = self.dataset.entities.names
+        rows = torch.arange(num_questions).repeat_interleave(num_answers)
+        answers = best.indices.flatten().cpu()
         return pl.DataFrame(
             {
-                "question": numbers.numpy(),
+                "question": (start + rows).numpy(),
                 "rank": (num_above + 1).flatten().cpu().numpy(),
                 "tied": num_level.flatten().cpu().numpy(),
-                "answer": [names[answer] for answer in answers.flatten().tolist()],
+                "answer": self._names(answers),
                 "score": best.values.flatten().double().cpu().numpy(),
                 "probability": probabilities,
-                "known": self._when_known(answers, queries),
+                "known": self._when_known(rows, answers, queries),
             },
             schema_overrides={"probability": pl.Float64},
         )
 
-    def _when_known(self, answers: Tensor, queries: Queries) -> list[str]:
+    def _compare(
+        self, before: Tensor, after: Tensor, queries: Queries, start: int, top: int
+    ) -> "pl.DataFrame":
+        """The best answers of two rows of scores per question, beside each other."""
+        import polars as pl
+
+        is_best = torch.zeros_like(before, dtype=torch.bool)
+        for scores in (before, after):
+            require_numbers(scores)
+            best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
+            is_best.scatter_(1, best.indices, True)
+        rows, answers = is_best.nonzero(as_tuple=True)
+        columns: dict[str, Tensor | None] = {}
+        for side, scores in (("before", before), ("after", after)):
+            own = scores[rows, answers]
+            above, level = count_rivals(scores[rows], own[:, None])
+            logs = self.model.log_probabilities(scores)
+            columns |= {
+                f"rank_{side}": above + 1,
+                f"tied_{side}": level + 1,
+                f"score_{side}": own.double(),
+                f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
+            }
+        rows, answers = rows.cpu(), answers.cpu()
+        figures = {
+            name: None if column is None else column.cpu().numpy()
+            for name, column in columns.items()
+        }
+        was, remains = pl.col("rank_before") <= top, pl.col("rank_after") <= top
+        came_in = pl.when(~was & remains).then(pl.lit("came in"))
+        change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
+        return pl.DataFrame(
+            {
+                "question": (start + rows).numpy(),
+                "answer": self._names(answers),
+                **figures,
+                "known": self._when_known(rows, answers, queries),
+            },
+            schema_overrides={"probability_before": pl.Float64, "probability_after": pl.Float64},
+        ).with_columns(change=change)
+
+    def _names(self, answers: Tensor) -> list[str]:
+        names = self.dataset.entities.names
+        return [names[answer] for answer in answers.tolist()]
+
+    def _holds(self, query: Queries, answer: int) -> bool:
+        """Whether the context holds the fact that an answer makes of a query."""
+        subject, relation, time = (int(column) for column in query.tensors())
+        held = len(self.graph.positions_of(subject, relation, answer, time)) > 0
+        return held and not self.graph.past_only
+
+    def _when_known(self, rows: Tensor, answers: Tensor, queries: Queries) -> list[str]:
         """Whether each answer is known to be true: then, at another time, or not at all."""
         num_entities = self.graph.num_entities
-        cells = torch.arange(len(answers))[:, None] * num_entities + answers
+        cells = rows * num_entities + answers
         is_known = {}
         for which in ("time-aware", "static"):
             rows, entities = self.known[which].look_up(queries)
-            is_known[which] = torch.isin(cells, rows * num_entities + entities).flatten().tolist()
+            is_known[which] = torch.isin(cells, rows * num_entities + entities).tolist()
         pairs = zip(is_known["time-aware"], is_known["static"], strict=True)
         return ["then" if then else "at another time" if ever else "no" for then, ever in pairs]
 
@@ -254,6 +353,17 @@ def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) ->
     return run
 
 
+def _in_batches(
+    queries: Queries, most: int, progress: Progress | None
+) -> Iterator[tuple[int, Queries]]:
+    """At most so many queries at once, with the number of the first; progress is told of each."""
+    size = min(most, MOST_QUESTIONS_AT_ONCE)
+    for start in range(0, len(queries), size):
+        yield start, queries[slice(start, start + size)]
+        if progress is not None:
+            progress(min(start + size, len(queries)), len(queries))
+
+
 def _require_some(top: int, what: str) -> None:
     if top < 1:
         raise InputError(f"top is {top}; ask for at least 1 {what}")
@@ -267,13 +377,3 @@ def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     # Only the last of the best can be level with scores that are not among them.
     last = best[:, -1:]
     return above, torch.where(best == last, (scores == last).sum(1, keepdim=True), level)
-
-
-def _holds(graph: TemporalGraph, query: Queries, answer: int) -> bool:
-    """Whether a graph shows a query the fact that an answer makes of it."""
-    if graph.past_only:
-        return False
-    subject, relation, time = (int(column) for column in query.tensors())
-    incoming = slice(*graph.offsets[answer : answer + 2].tolist())
-    held = (graph.subjects[incoming] == subject) & (graph.relations[incoming] == relation)
-    return bool((held & (graph.times[incoming] == time)).any())

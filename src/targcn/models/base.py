@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
 
+from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
@@ -44,6 +45,8 @@ class Model(nn.Module, ABC):
     reads_context: ClassVar[bool] = False
     # Whether its loss compares the answer with all entities, and can leave out some of them.
     can_filter_loss: ClassVar[bool] = False
+    # What messages say about entities that came with added facts.
+    about_new_entities: ClassVar[str] = "are scored by their facts alone"
 
     def __init__(self, settings: ModelSettings, dataset: Dataset) -> None:
         super().__init__()
@@ -56,6 +59,13 @@ class Model(nn.Module, ABC):
     @property
     def num_parameters(self) -> int:
         return sum(weight.numel() for weight in self.parameters())
+
+    def add_entities(self, count: int) -> None:
+        """Make room for entities that training never saw; their ids follow the others."""
+        raise InputError(
+            f"{type(self).__name__} has learned one vector per entity and can score no new ones; "
+            "add facts among the entities of its data, or train it again"
+        )
 
     def compile_scores(self) -> None:
         """Use compiled kernels in `forward` where that pays; by default it does not."""
@@ -88,6 +98,11 @@ class Learner(Model):
     def sample_width(self) -> int:
         """About how many numbers of each kind are sampled per query; limits sampling ahead."""
         return 0
+
+    @property
+    def samples_ahead(self) -> bool:
+        """Whether samples may be made some steps ahead: not if they depend on the weights."""
+        return True
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor

@@ -38,6 +38,9 @@ class Seen(Model):
         super().__init__(settings, dataset)
         self._index = PerContext(_SeenIndex)
 
+    def add_entities(self, count: int) -> None:
+        """The context knows them."""
+
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         index = self._index.of(context)
         scores = _zeros(queries, context)
@@ -79,6 +82,9 @@ class DecayedCopy(Model):
         self._index = PerContext(
             lambda context: [_DecayedSums(one, settings.scale) for one in _group_facts(context)]
         )
+
+    def add_entities(self, count: int) -> None:
+        """The context knows them."""
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         index = self._index.of(context)

@@ -99,6 +99,10 @@ class TARGCN(Learner):
     Settings = TARGCNSettings
     reads_context = True
     can_filter_loss = True
+    about_new_entities = (
+        "have no vector of their own (the mean of all vectors stands in for it, so that as answers "
+        "they all have the same score)"
+    )
     settings: TARGCNSettings
 
     def __init__(self, settings: TARGCNSettings, dataset: Dataset) -> None:
@@ -124,6 +128,12 @@ class TARGCN(Learner):
         if self.settings.activation_inside:
             return PlainAggregator(dim, own_vector, self.activation)
         return FusedAggregator(dim, own_vector)
+
+    def add_entities(self, count: int) -> None:
+        """Give them the mean vector; as subjects they are described by their facts."""
+        known = self.entities.detach()
+        mean = known.mean(0, keepdim=True).expand(count, -1)
+        self.entities = nn.Parameter(torch.cat([known, mean]))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         # One seed, so that equal queries get the same neighbourhood.

@@ -20,6 +20,7 @@ def evaluate(
     split: Split = "test",
     context: Context | None = None,
     ties: Ties = "mean",
+    facts: object = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     processes: ProcessGroup = SINGLE_PROCESS,
@@ -27,7 +28,8 @@ def evaluate(
     """Evaluate a run on a split; its model sees the facts of the context alone.
 
     Without a context it sees the splits before this one: train, and valid too for test; or the
-    past, if it was trained with `past_only`.
+    past, if it was trained with `past_only`. `facts`, a file or a frame, join the context, those of
+    the split itself excepted; the filters know them too.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
@@ -37,5 +39,7 @@ def evaluate(
     """
     run = run if isinstance(run, Run) else load_run(run)
     setting = Setting(split, context or run.default_context(split), ties)
+    if facts is not None:
+        run = run.with_facts(facts, setting.context, split)
     evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
     return evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)

@@ -1,7 +1,10 @@
 """A run: a model, the recipe and the seed it was made with, and the data it belongs to."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
 
+from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.models.base import Model
@@ -38,6 +41,22 @@ class Run:
             return "past"
         return "train+valid" if split == "test" else "train"
 
+    def with_facts(self, source: object, context: Context, asked: Split | None = None) -> "Run":
+        """This run with newer facts, of a file or frame, in its context; itself it stays as it is.
+
+        A split that is asked about is not given away: its facts are left out.
+        """
+        from targcn.facts.additions import add_facts
+
+        require_reader(self.model, self.recipe.model, "added facts")
+        dataset, model = add_facts(self.dataset, source, context, asked), deepcopy(self.model)
+        names = dataset.entities.names[len(self.dataset.entities) :]
+        if names:
+            model.add_entities(len(names))
+            sentences = (*dataset.additions, describe_new(names, model))
+            dataset = replace(dataset, additions=sentences)
+        return replace(self, dataset=dataset, model=model)
+
     def model_to_evaluate(self) -> Model:
         """The model, with compiled scores if the recipe says so; for a whole split that pays."""
         if self.recipe.training.compile:
@@ -47,3 +66,18 @@ class Run:
     @property
     def num_parameters(self) -> int:
         return self.model.num_parameters
+
+
+def require_reader(model: Model, name: str, what: str) -> None:
+    """Refuse to change the context of a model that never looks at it."""
+    if not model.reads_context:
+        raise InputError(
+            f"{name} ignores its context and answers from what it learned alone: {what} would "
+            "change none of its answers"
+        )
+
+
+def describe_new(names: Sequence[str], model: Model) -> str:
+    """Say which entities are new to a model, and what that means for it."""
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    return f"entities new to the model {model.about_new_entities}: {listed}"

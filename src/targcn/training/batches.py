@@ -20,6 +20,7 @@ from targcn.graph.queries import Queries, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
+from targcn.training.cuda_graph import CUDAGraphed
 
 # Numbers sampled ahead on a GPU, where sampling for many steps costs hardly more than for one.
 MOST_SAMPLED_AHEAD = 2_000_000
@@ -43,6 +44,14 @@ class Batch(Columns):
         return len(self.answers)
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows(Columns):
+    """Which queries to sample, and the seed of each."""
+
+    rows: Tensor
+    seeds: Tensor
+
+
 class Batches:
     """The training queries of a data set, epoch by epoch."""
 
@@ -64,7 +73,8 @@ class Batches:
         self.model, self.batch_size, self.seed, self.device = model, batch_size, seed, device
         self.processes = processes
         context = TemporalGraph.of_context(dataset, "train")
-        context = replace(context, past_only=settings.past_only)
+        if settings.past_only:
+            context = context.as_past()
         self.context = context.to(device)
         self.known: KnownAnswers | None = None
         sample_width = model.sample_width
@@ -76,8 +86,12 @@ class Batches:
         self.num_steps = -(-len(queries) // batch_size)
         per_step = batch_size // processes.size * max(sample_width, 1)
         self.steps_ahead = 1
-        if device.type == "cuda":
+        if device.type == "cuda" and model.samples_ahead:
             self.steps_ahead = max(MOST_SAMPLED_AHEAD // per_step, 1)
+        self.replay: CUDAGraphed[_Rows, Batch] | None = None
+        one_by_one = not model.samples_ahead and model.has_static_shapes
+        if device.type == "cuda" and one_by_one and processes.size == 1:
+            self.replay = CUDAGraphed(self._sample_now, device)
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -94,7 +108,7 @@ class Batches:
             seeds = (first_seed + steps) % 2**31
             rows, seeds = self.processes.shard(rows), self.processes.shard(seeds)
             try:
-                ahead = self._sample(rows, seeds)
+                ahead = self._sample(_Rows(rows, seeds))
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error) or self.steps_ahead == 1:
                     raise
@@ -105,9 +119,14 @@ class Batches:
                 yield replace(part, weight=self._weight(step))
                 step += 1
 
-    def _sample(self, rows: Tensor, seeds: Tensor) -> Batch:
-        queries, answers = self.queries[rows], self.answers[rows]
-        sample = self.model.sample(queries, answers, self.context, seeds)
+    def _sample(self, which: _Rows) -> Batch:
+        if self.replay is not None and len(which.rows) == self.batch_size:
+            return self.replay(which)
+        return self._sample_now(which)
+
+    def _sample_now(self, which: _Rows) -> Batch:
+        queries, answers = self.queries[which.rows], self.answers[which.rows]
+        sample = self.model.sample(queries, answers, self.context, which.seeds)
         others = None if self.known is None else self.known.others(queries, answers)
         return Batch(queries, answers, sample, others)
 

@@ -43,7 +43,7 @@ class GradientStep:
         # Set while weights change: what happens then cannot be repeated. (While a CUDA graph is
         # recorded, nothing happens yet.)
         self.is_updating = False
-        self.replay: CUDAGraphed[Batch] | None = None
+        self.replay: CUDAGraphed[Batch, Tensor] | None = None
         if device.type == "cuda" and model.has_static_shapes and processes.size == 1:
             self.replay = CUDAGraphed(self._take, device)
 

@@ -52,6 +52,11 @@ def is_prepared(folder: Path) -> bool:
 
 def write_prepared(dataset: Dataset, folder: Path) -> None:
     """Write a data set into an existing, empty folder."""
+    if len(dataset.added):
+        raise InputError(
+            f"{dataset.name} has added facts, which a prepared folder does not hold; write it as "
+            "it was before, and add them again when they are needed"
+        )
     for split, facts in dataset.splits.items():
         np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
     np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)

@@ -1,0 +1,76 @@
+"""Partners: with whom an entity shares facts, under which relation and how often, at any time."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from targcn.graph.columns import Columns
+from targcn.graph.temporal_graph import TemporalGraph
+
+
+@dataclass(frozen=True, eq=False)
+class PartnersOf(Columns):
+    """The partners of each query's subject: one row per query, one column per place.
+
+    A place whose count is 0 holds no partner.
+    """
+
+    relations: Tensor
+    partners: Tensor
+    counts: Tensor
+
+
+class Partners:
+    """Every distinct (entity, relation, partner) of a graph, the entity as the subject.
+
+    A count is the number of different times, so that a fact which is there twice counts once.
+    """
+
+    def __init__(self, graph: TemporalGraph) -> None:
+        self.past_only, self.span = graph.past_only, graph.span
+        num_entities, num_relations = graph.num_entities, 2 * graph.num_relations
+        relations = (graph.relations.long() + graph.num_relations) % num_relations
+        keys = (graph.objects.long() * num_relations + relations) * num_entities + graph.subjects
+        # The facts of an entity are sorted by time, and stay so within a key.
+        order = torch.argsort(keys, stable=True)
+        keys, times = keys[order], graph.times[order].long()
+        is_new = torch.ones_like(keys, dtype=torch.bool)
+        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1])
+        keys, numbers, counts = torch.unique_consecutive(
+            keys[is_new], return_inverse=True, return_counts=True
+        )
+        entities = torch.div(keys, num_relations * num_entities, rounding_mode="floor")
+        per_entity = torch.bincount(entities, minlength=num_entities)
+        self.most = int(per_entity.max()) if len(keys) else 0
+        self.offsets = torch.zeros(num_entities + 1, dtype=torch.int64, device=graph.device)
+        torch.cumsum(per_entity, 0, out=self.offsets[1:])
+        # For counts up to a time: number · span + time of every fact, and the first of each number.
+        self.moments = numbers * self.span + times[is_new]
+        self.firsts = counts.cumsum(0) - counts
+        if not self.past_only:
+            # The most frequent first. (Where only the past counts, each time has its own order.)
+            order = torch.argsort(counts, descending=True, stable=True)
+            order = order[torch.argsort(entities[order], stable=True)]
+            keys, counts = keys[order], counts[order]
+        self.counts = counts
+        self.relations = torch.div(keys, num_entities, rounding_mode="floor") % num_relations
+        self.partners = keys % num_entities
+
+    def most_frequent(self, entities: Tensor, times: Tensor, count: int) -> PartnersOf:
+        """Up to `count` partners of each entity; in a graph of the past, as counted at the time."""
+        count = min(count, self.most)
+        width = self.most if self.past_only else count
+        columns = torch.arange(width, device=self.offsets.device)
+        starts, ends = self.offsets[entities], self.offsets[entities + 1]
+        places = starts[:, None] + columns
+        exists = places < ends[:, None]
+        places = torch.where(exists, places, 0)
+        if not self.past_only:
+            counts = self.counts[places] * exists
+        else:
+            moments = places * self.span + times.long().clamp(0, self.span)[:, None]
+            counts = (torch.searchsorted(self.moments, moments) - self.firsts[places]) * exists
+            best = torch.topk(counts * width - columns, count, dim=1).indices
+            places, counts = places.gather(1, best), counts.gather(1, best)
+        return PartnersOf(self.relations[places], self.partners[places], counts)

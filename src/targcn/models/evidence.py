@@ -1,0 +1,298 @@
+"""Temporal evidence: a candidate's score is a sum over the facts that speak for it.
+
+Every piece of evidence ends in one entity o and has a weight c. There are four kinds:
+the facts of the subject, those of the query's relation, paths of two facts from the subject, and
+the subject's partners at any time. Then
+
+    score(o) = log(1 + Σ exp c over the evidence that ends in o) + (p[r] + p'[s]) · q[o] + β[o].
+
+No entity has a vector except in the last two terms, a small prior.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from targcn.config import require_least
+from targcn.errors import InputError
+from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
+from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
+from targcn.graph.neighbors import HiddenFacts
+from targcn.graph.partners import Partners, PartnersOf
+from targcn.graph.queries import Queries
+from targcn.graph.random import combine, uniform
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Learner, ModelSettings, PerContext
+from targcn.models.layers.buckets import CountBuckets, TimeBuckets
+from targcn.models.layers.evidence_weights import SCALE, FactWeights, PathWeights, look_up
+from targcn.models.layers.losses import cross_entropy
+
+# Numbers laid out at once in an evaluation; bounds memory, not results.
+MOST_NUMBERS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
+
+
+@dataclass(frozen=True)
+class EvidenceSettings(ModelSettings):
+    """How much evidence is looked at, and the sizes of what is learned about it."""
+
+    facts: int = 512
+    """Facts of the subject, the nearest in time."""
+
+    relation_facts: int = 256
+    """Facts of the query's relation, the nearest in time; 0: none."""
+
+    first_facts: int = 32
+    """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
+
+    second_facts: int = 32
+    """Facts of the next entity that paths go on with, the nearest in time."""
+
+    partners: int = 512
+    """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
+
+    dim: int = 64
+    """Hidden units that weigh a piece of evidence."""
+
+    prior_dim: int = 128
+    """Numbers per vector of the prior; 0: no prior."""
+
+    prior_dropout: float = 0.5
+    """Share of each query vector of the prior dropped in training."""
+
+    fact_dropout: float = 0.15
+    """Share of the subject's facts dropped in training."""
+
+    time_unit: float = 1.0
+    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling."""
+
+    def __post_init__(self) -> None:
+        require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
+        require_least(self, dim=1, prior_dim=0)
+        for name in ("prior_dropout", "fact_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceSample(Columns):
+    """The evidence found for each query, one row per query."""
+
+    facts: NearestFacts
+    of_relation: NearestFacts
+    # Which of the facts paths start with, and for each of them the facts that they go on with.
+    first: Tensor
+    second: NearestFacts
+    partners: PartnersOf
+    # Which numbers of the prior's query vector dropout keeps.
+    kept: Tensor | None = None
+
+
+class Evidence(Learner):
+    """Adds up the evidence for each candidate."""
+
+    Settings = EvidenceSettings
+    reads_context = True
+    can_filter_loss = True
+    about_new_entities = "are scored by their facts and the mean prior"
+    settings: EvidenceSettings
+
+    def __init__(self, settings: EvidenceSettings, dataset: Dataset) -> None:
+        super().__init__(settings, dataset)
+        num_entities, num_relations = len(dataset.entities), 2 * len(dataset.relations)
+        self.num_relations = num_relations
+        self.time_buckets, self.count_buckets = TimeBuckets(settings.time_unit), CountBuckets()
+        times, counts, dim = TimeBuckets.COUNT, CountBuckets.COUNT, settings.dim
+        self.fact_weights = FactWeights(num_relations, times, dim, bias=-1.0)
+        self.relation_weights = nn.Parameter(torch.full((num_relations,), -4.0))
+        self.relation_bucket_weights = nn.Parameter(torch.zeros(times))
+        self.path_weights = PathWeights(num_relations, times, dim, bias=-4.0)
+        self.partner_weights = FactWeights(num_relations, counts, dim, bias=-3.0)
+        size = settings.prior_dim
+        self.prior_relations = nn.Parameter(SCALE * torch.randn(num_relations, size))
+        self.prior_subjects = nn.Parameter(SCALE * torch.randn(num_entities, size))
+        self.prior_objects = nn.Parameter(SCALE * torch.randn(num_entities, size))
+        self.prior_bias = nn.Parameter(torch.zeros(num_entities))
+        self._partners = PerContext(Partners)
+
+    def add_entities(self, count: int) -> None:
+        """Give them the mean prior; all else about them is evidence."""
+        for name in ("prior_subjects", "prior_objects", "prior_bias"):
+            known = getattr(self, name).detach()
+            mean = known.mean(0, keepdim=True).expand(count, *known.shape[1:])
+            setattr(self, name, nn.Parameter(torch.cat([known, mean])))
+
+    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
+        width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
+        size = max(MOST_NUMBERS_AT_ONCE[context.device.type] // width, 1)
+        parts = [queries[first : first + size] for first in range(0, len(queries), size)]
+        return torch.cat([self.score(part, self.find(part, context)) for part in parts])
+
+    @property
+    def samples_ahead(self) -> bool:
+        # Which paths are looked at depends on the weights.
+        return False
+
+    def sample(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
+    ) -> EvidenceSample:
+        """The evidence for each query without its own fact, thinned out by dropout."""
+        hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
+        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
+        found = self.find(queries, context, hidden, rows)
+        columns = torch.arange(self.settings.prior_dim, device=rows.device)
+        kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
+        return replace(found, kept=kept)
+
+    @torch.no_grad()
+    def find(
+        self,
+        queries: Queries,
+        context: TemporalGraph,
+        hidden: HiddenFacts | None = None,
+        dropout_rows: Tensor | None = None,
+    ) -> EvidenceSample:
+        """All evidence for some queries, except a hidden fact, which the context must hold."""
+        settings, times = self.settings, queries.times
+        facts = nearest_of_entities(context, queries.subjects, times, settings.facts)
+        facts = _hide(facts, hidden, context)
+        if dropout_rows is not None:
+            columns = torch.arange(facts.filled.shape[1], device=times.device)
+            stays = uniform(dropout_rows[:, None], columns) >= settings.fact_dropout
+            facts = replace(facts, filled=facts.filled & stays)
+        of_relation = nearest_of_relations(
+            context, queries.relations, times, settings.relation_facts
+        )
+        of_relation = _hide(of_relation, hidden, context)
+        first, second = self._find_paths(queries, facts, context, hidden)
+        partners = self._partners.of(context).most_frequent(
+            queries.subjects, times, settings.partners
+        )
+        # (A graph of the past does not count what is at the query's time.)
+        if hidden is not None and not context.past_only:
+            partners = _hide_partner(partners, queries.subjects, hidden, context)
+        return EvidenceSample(facts, of_relation, first, second, partners)
+
+    def _find_paths(
+        self,
+        queries: Queries,
+        facts: NearestFacts,
+        context: TemporalGraph,
+        hidden: HiddenFacts | None,
+    ) -> tuple[Tensor, NearestFacts]:
+        """The first facts of the paths by weight, and the facts that each is followed by."""
+        count = min(self.settings.first_facts, facts.filled.shape[1])
+        weights = self._weigh_facts(queries, facts).masked_fill(~facts.filled, -torch.inf)
+        first = torch.topk(weights, count, dim=1).indices
+        through = facts.objects.gather(1, first)
+        if hidden is not None:
+            hidden = hidden.map(lambda column: column.repeat_interleave(count))
+        second = nearest_of_entities(
+            context,
+            through.flatten(),
+            queries.times.repeat_interleave(count),
+            self.settings.second_facts,
+        )
+        second = _hide(second, hidden, context)
+        second = second.map(lambda column: column.view(*first.shape, column.shape[1]))
+        goes_on = second.objects != queries.subjects[:, None, None]
+        exists = facts.filled.gather(1, first)[..., None]
+        return first, replace(second, filled=second.filled & goes_on & exists)
+
+    def loss(
+        self,
+        queries: Queries,
+        answers: Tensor,
+        sample: EvidenceSample,
+        others: Tensor | None = None,
+    ) -> Tensor:
+        """The cross-entropy of the answers against all entities."""
+        return cross_entropy(self.score(queries, sample), answers, others)
+
+    def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
+        """The score of every entity, given the evidence that was found."""
+        num_entities = len(self.prior_bias)
+        weights, ends = self.weigh(queries, sample), self._ends(sample)
+        sums = weights.new_zeros(len(queries), num_entities + 1)
+        sums = sums.scatter_add(1, ends, weights.exp())
+        return sums[:, :num_entities].log1p() + self._prior(queries, sample.kept)
+
+    def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
+        """The weight c of every piece of evidence: one row per query, kind after kind."""
+        relations, times = queries.relations, queries.times
+        facts, partners, second = sample.facts, sample.partners, sample.second
+        buckets = self.time_buckets(sample.of_relation.times - times[:, None])
+        of_relation = look_up(self.relation_bucket_weights, buckets)
+        of_relation = of_relation + self.relation_weights[relations][:, None]
+        first_times = facts.times.gather(1, sample.first)
+        paths = self.path_weights(
+            relations,
+            facts.relations.gather(1, sample.first),
+            self.time_buckets(first_times - times[:, None]),
+            second.relations,
+            self.time_buckets(second.times - times[:, None, None]),
+        )
+        of_partners = self.partner_weights(
+            relations, partners.relations, self.count_buckets(partners.counts)
+        )
+        kinds = self._weigh_facts(queries, facts), of_relation, paths.flatten(1), of_partners
+        return torch.cat(kinds, dim=1)
+
+    def _weigh_facts(self, queries: Queries, facts: NearestFacts) -> Tensor:
+        buckets = self.time_buckets(facts.times - queries.times[:, None])
+        weights: Tensor = self.fact_weights(queries.relations, facts.relations, buckets)
+        return weights
+
+    def _ends(self, sample: EvidenceSample) -> Tensor:
+        """The entity that each piece of evidence ends in; one more than all of them if in none."""
+        nothing = len(self.prior_bias)
+        return torch.cat(
+            [
+                torch.where(sample.facts.filled, sample.facts.objects, nothing),
+                torch.where(sample.of_relation.filled, sample.of_relation.objects, nothing),
+                torch.where(sample.second.filled, sample.second.objects, nothing).flatten(1),
+                torch.where(sample.partners.counts > 0, sample.partners.partners, nothing),
+            ],
+            dim=1,
+        )
+
+    def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
+        """(p[r] + p'[s]) · q[o] + β[o] for every o."""
+        relations = functional.embedding(queries.relations, self.prior_relations)
+        asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
+        if kept is not None:
+            asked = asked * kept / (1 - self.settings.prior_dropout)
+        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+
+
+def _hide(facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph) -> NearestFacts:
+    """Empty the places of the hidden fact of each row, whichever end it is seen from."""
+    if hidden is None:
+        return facts
+    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
+    then = facts.times == hidden.times[:, None]
+    filled = facts.filled
+    for subjects, relations, objects in (
+        (hidden.subjects, hidden.relations, hidden.objects),
+        (hidden.objects, reciprocal, hidden.subjects),
+    ):
+        ends = (facts.subjects == subjects[:, None]) & (facts.objects == objects[:, None])
+        filled = filled & ~(ends & then & (facts.relations == relations[:, None]))
+    return replace(facts, filled=filled)
+
+
+def _hide_partner(
+    found: PartnersOf, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
+) -> PartnersOf:
+    """Count the hidden fact of each row out, whichever end it is seen from."""
+    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
+    counts = found.counts
+    for here, relations, partners in (
+        (hidden.subjects, hidden.relations, hidden.objects),
+        (hidden.objects, reciprocal, hidden.subjects),
+    ):
+        own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
+        counts = counts - (own & (subjects == here)[:, None]).long()
+    return replace(found, counts=counts.clamp(min=0))

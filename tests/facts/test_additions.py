@@ -1,0 +1,163 @@
+"""Newer facts: which of them join the context, under which ids, and which are refused."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from small_tables import as_frame
+from targcn.errors import InputError
+from targcn.facts.additions import add_facts
+from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.timeline import Timeline
+from targcn.facts.vocabulary import Vocabulary
+
+DATASET = Dataset(
+    "made",
+    Vocabulary("entity", ["Bob", "Zoë"]),
+    Vocabulary("relation", ["meets", "visits"]),
+    Timeline.of("day", 16071, True, [0, 3, 5]),  # from 2014-01-01
+    {
+        "train": Facts.of([0], [0], [1], [0]),
+        "valid": Facts.of([1], [0], [0], [3]),
+        "test": Facts.of([0], [1], [1], [5]),
+    },
+)
+TRAIN, VALID, TEST = (
+    ("Bob", "meets", "Zoë", "2014-01-01"),
+    ("Zoë", "meets", "Bob", "2014-01-04"),
+    ("Bob", "visits", "Zoë", "2014-01-06"),
+)
+NEW = ("Ann", "visits", "Zoë", "2014-02-01")
+
+
+def facts_of(dataset: Dataset, facts: Facts) -> list[tuple[str, str, str, str]]:
+    entities, relations = dataset.entities.names, dataset.relations.names
+    return [
+        (entities[s], relations[r], entities[o], dataset.timeline.label(t))
+        for s, r, o, t in facts.columns.T.tolist()
+    ]
+
+
+def add(*rows: tuple[object, ...], context="train+valid", asked=None, to=DATASET) -> Dataset:
+    return add_facts(to, as_frame(rows), context, asked)
+
+
+def complaint(source: object, dataset: Dataset = DATASET) -> str:
+    with pytest.raises(InputError) as caught:
+        add_facts(dataset, source, "train")
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+def test_facts_join_every_context_and_all_that_is_known():
+    grown = add(NEW)
+    assert facts_of(grown, grown.added) == [NEW]
+    for context, known in (("train", [TRAIN]), ("train+valid", [TRAIN, VALID])):
+        assert facts_of(grown, grown.context(context)) == [*known, NEW]
+    assert facts_of(grown, grown.facts) == [TRAIN, VALID, TEST, NEW]
+    assert grown.splits is DATASET.splits
+    assert (grown.addition, DATASET.addition) == (" with 1 added fact", "")
+
+
+def test_new_entities_come_after_the_others_and_times_are_ticks_of_the_timeline():
+    grown = add(NEW, ("Ann", "meets", "Al", "2014-01-03"))
+    assert grown.entities.names == ["Bob", "Zoë", "Al", "Ann"]
+    assert (grown.num_new_entities, list(grown.new_entities)) == (2, ["Al", "Ann"])
+    assert grown.timeline.ticks.tolist() == [0, 2, 3, 5, 31]
+    assert list(DATASET.new_entities) == []
+
+
+def test_facts_are_added_once():
+    grown = add(NEW, NEW, TRAIN, VALID)
+    assert facts_of(grown, grown.added) == [NEW]
+    assert grown.additions == ("facts of the frame: 1 added to the context, 2 in it already",)
+    # In another context the valid fact would be news.
+    assert facts_of(grown, add(NEW, TRAIN, VALID, context="train").added) == [VALID, NEW]
+
+
+def test_facts_that_are_asked_about_are_left_out():
+    grown = add(NEW, TEST, asked="test")
+    assert facts_of(grown, grown.added) == [NEW]
+    assert grown.additions[0].endswith("1 left out since the test split asks about them")
+    assert facts_of(DATASET, add(TEST).added) == [TEST]
+
+
+def test_facts_are_added_to_those_added_before():
+    later = ("Ann", "meets", "Eve", "2014-03-01")
+    grown = add(later, NEW, to=add(NEW))
+    assert facts_of(grown, grown.added) == [NEW, later]
+    assert list(grown.new_entities) == ["Ann", "Eve"]
+    assert len(grown.additions) == 2
+
+
+def test_nothing_new_is_no_mistake():
+    grown = add(TRAIN)
+    assert (len(grown.added), grown.num_new_entities) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "start", "time", "tick"),
+    [("day", 16071, "2014-01-02T23:30", 1), ("year", 44, "2016-05-04", 2), ("year", 44, 2016, 2)],
+)
+def test_times_are_read_in_the_unit_of_the_timeline(unit, start, time, tick):
+    dataset = Dataset(
+        "made",
+        DATASET.entities,
+        DATASET.relations,
+        Timeline.of(unit, start, True, [0]),
+        DATASET.splits,
+    )
+    assert add(("Bob", "meets", "Bob", time), to=dataset).added.times.tolist() == [tick]
+
+
+def test_a_file_is_read_like_a_frame(tmp_path: Path):
+    as_frame([NEW]).write_csv(tmp_path / "more.csv")
+    grown = add_facts(DATASET, tmp_path / "more.csv", "train")
+    assert facts_of(grown, grown.added) == [NEW]
+    assert grown.additions == ("facts of more.csv: 1 added to the context",)
+
+
+STEPS = Dataset(
+    "steps",
+    DATASET.entities,
+    DATASET.relations,
+    Timeline.of("step", 100, False, [0]),
+    DATASET.splits,
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([("Bob", "visit", "Zoë", "2015")], "relation 'visit' is new (did you mean 'visits'?)"),
+        ([("Bob", "meets", "Zoë", "2013-12-31")], "2013-12-31 is before 2014-01-01, where"),
+        ([("Bob", "meets", "Zoë", 7)], "are dates by day; write them like 2014-01-06"),
+        ([("Bob", "meets", "", "2014-01-01")], "the object is empty in row 1"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(rows, sentence):
+    assert sentence in complaint(as_frame(rows))
+
+
+def test_steps_take_no_dates():
+    assert "these times are dates" in complaint(as_frame([NEW]), STEPS)
+    assert add(("Bob", "meets", "Zoë", 120), to=STEPS).added.times.tolist() == [20]
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        ("congress", "congress is the name of a data set; facts to add are one table"),
+        ("more.csv", "no data set, folder or file 'more.csv'"),
+        (pl.DataFrame({"colour": ["red"]}), "no column for the subject"),
+    ],
+)
+def test_what_is_no_table_is_refused(source, sentence):
+    assert sentence in complaint(source)
+
+
+def test_a_prepared_folder_does_not_forget_added_facts_silently(tmp_path: Path):
+    with pytest.raises(InputError, match="made has added facts, which a prepared folder does not"):
+        add(NEW).save(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == []
