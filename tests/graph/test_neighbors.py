@@ -16,7 +16,6 @@ from oracle import (
     checked,
     facts_around,
     facts_of,
-    facts_of,
     inclusion_probabilities,
     with_reciprocals,
     worlds,
