@@ -4,7 +4,7 @@ import cmath
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -353,6 +353,11 @@ class World:
         return TemporalGraph.of(facts_of(self.facts), self.num_entities, self.num_relations)
 
     @property
+    def past(self) -> TemporalGraph:
+        """The same graph, of which a query may see only what lies before its time."""
+        return self.graph.as_past()
+
+    @property
     def train(self) -> list[Fact]:
         return self.facts[: self.cuts[0]]
 
@@ -411,6 +416,21 @@ def worlds_with_queries(draw: st.DrawFn, min_facts: int = 0) -> tuple[World, lis
         of_facts = [(s, r, t) for s, r, _, t in with_reciprocals(world.facts, world.num_relations)]
         queries += draw(st.lists(st.sampled_from(of_facts), max_size=4))
     return world, queries
+
+
+@st.composite
+def worlds_with_another_future(draw: st.DrawFn) -> tuple[World, World, list[Query]]:
+    """Queries at one time, and two worlds that are the same before it."""
+    world, queries = draw(worlds_with_queries())
+    time = queries[0][2]
+    now = [(s, r, time) for s, r, _ in queries]
+    entities, first = st.integers(0, world.num_entities - 1), max(time, 0)
+    relations, ticks = st.integers(0, world.num_relations - 1), st.integers(first, first + 500)
+    future = draw(st.lists(st.tuples(entities, relations, entities, ticks), max_size=12))
+    past = [fact for fact in world.facts if fact[3] < time]
+    # Whole days of the same facts would change nothing in the order of the others.
+    order = draw(st.permutations(past + future))
+    return world, replace(world, facts=order), now
 
 
 # --- the slow versions of the models that learn from sampled negatives ----------------------

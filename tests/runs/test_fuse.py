@@ -18,16 +18,18 @@ from small_training import DATA, mrr
 from targcn.errors import InputError
 from targcn.evaluation import ranking
 from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.report import Setting
 from targcn.inference.predictor import explain, predict
 from targcn.models.fused import Fused, FusedSettings
 from targcn.runs import fuse as fuse_module
 from targcn.runs.compare import compare
 from targcn.runs.evaluate import evaluate
-from targcn.runs.fuse import SETTING, choose_weights, fuse, mrr_of_each
+from targcn.runs.fuse import choose_weights, fuse, mrr_of_each
 from targcn.runs.run import Run
 from targcn.runs.store import load_run, save_run
 from targcn.training.fit import fit, resume
 
+SETTING = Setting("valid", "train")
 LEARNED: dict[str, Any] = {"dim": 4, "batch_size": 64, "learning_rate": 0.05, "device": "cpu"}
 MEMBERS = {"distmult": 3, "tcomplex": 6, "simple": 2}
 

@@ -34,7 +34,7 @@ def measure_evaluate(
     model: str = DEFAULT,
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    context: Context = "train+valid",
+    context: Context | None = None,
     repeats: int = 3,
     device: str = "auto",
     plain: bool = True,
@@ -47,6 +47,7 @@ def measure_evaluate(
     place = choose_device(device)
     dataset, data = open_source(source)
     run = make_untrained(dataset, model, recipe, settings)
+    context = context or run.default_context("test")
     num_facts = sum(data["num_facts"].values())
     measure.forget_peak(place)
     evaluator, indexing = measure.timed(

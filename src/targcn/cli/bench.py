@@ -134,7 +134,7 @@ def bench_evaluate(
     shape: HowToGenerate = None,
     model: Model = "targcn",
     recipe: Recipe = None,
-    context: Context = "train+valid",
+    context: Context = None,
     repeats: Count = 3,
     device: Device = "auto",
     plain: Plain = True,

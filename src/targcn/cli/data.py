@@ -83,17 +83,18 @@ def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = Non
 
 @data.command(name="derive")
 def derive_data(
-    kind: Literal["unseen", "irregular"],
+    kind: Literal["unseen", "irregular", "forecast"],
     source: Source,
     *,
     out: NewFolder,
     seed: int = 0,
     read: HowToRead | None = None,
 ) -> None:
-    """Make a harder data set from a given one, as the paper does from ICEWS14.
+    """Make a harder data set from a given one: unseen and irregular are the paper's.
 
     Args:
-        kind: unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart.
+        kind: unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart;
+            forecast: split all facts 70/15/15 by time.
         seed: Seed of what is chosen at random.
     """
     from targcn.facts.derive import DERIVED

@@ -18,7 +18,7 @@ def explain_answer(
     *,
     asked: Literal["object", "subject"] = "object",
     top: int = 10,
-    context: Context = "train+valid",
+    context: Context = None,
     plot: Path | None = None,
     json: AsJson = False,
 ) -> None:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 HowToRead = Annotated[ReadOptions, Parameter(name="*")]
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
 Context = Annotated[
-    Literal["train", "train+valid"], Parameter(help="The facts that the model may see.")
-]
-ContextOfSplit = Annotated[
-    Literal["train", "train+valid"] | None,
-    Parameter(help="The facts that the model may see; default: train, and train+valid for test."),
+    Literal["train", "train+valid", "past"] | None,
+    Parameter(
+        help="The facts that the model may see; past: those of any split before the query's time. "
+        "Default: train+valid (train if valid or train is asked about); past if trained so."
+    ),
 ]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 Source = Annotated[str, Parameter(help="A name (see `data list`), a folder, or a file.")]

@@ -25,7 +25,13 @@ from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.several import common_dataset, name_runs, open_run, require_same_data
+from targcn.runs.several import (
+    common_context,
+    common_dataset,
+    name_runs,
+    open_run,
+    require_same_data,
+)
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -160,8 +166,9 @@ def compare(
         to = _name_of(to, sources)
     _check_choices(list(sources), filter, to, resamples, seed)
     # All sources are checked before the first is evaluated.
-    dataset = common_dataset(sources)
-    evaluator = Evaluator(dataset, Setting.of(split, context, ties), choose_device(device))
+    dataset, own_contexts = common_dataset(sources, split)
+    setting = Setting(split, context or common_context(own_contexts), ties)
+    evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
     for number, (name, source) in enumerate(sources.items()):
         run = open_run(source)

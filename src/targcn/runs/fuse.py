@@ -21,11 +21,10 @@ from targcn.files import require_absent
 from targcn.models.base import Model
 from targcn.models.fused import FUSED, FusedSettings, log_probabilities_of, weighted_sum
 from targcn.runs.run import Run, fused_run
-from targcn.runs.several import common_dataset, name_runs, open_run
+from targcn.runs.several import common_context, common_dataset, name_runs, open_run
 from targcn.runs.store import save_run
 
 FILTER: Final[Filter] = "time-aware"
-SETTING: Final = Setting("valid", "train")
 # Queries that the weights are chosen on, at most. More hardly change them.
 MOST_QUERIES: Final = 20_000
 # A step either moves this share of all weights to one member, or multiplies that member's weight:
@@ -83,8 +82,9 @@ def fuse(
                 f"the scores of {name}, a run of {run.recipe.model}, do not stand for "
                 "probabilities, so it cannot be fused; leave it out"
             )
-    dataset = common_dataset(members)
-    evaluator = Evaluator(dataset, SETTING, choose_device(device))
+    dataset, contexts = common_dataset(members, "valid")
+    setting = Setting("valid", common_context(contexts))
+    evaluator = Evaluator(dataset, setting, choose_device(device))
     for name, run in members.items():
         report = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)
         members[name] = replace(run, validation=report)

@@ -34,10 +34,16 @@ class Run:
     model: Model
     # None where nothing is trained.
     trained: TrainingRecord | None = None
-    # The valid split in the context train, with the weights that were kept.
+    # The valid split in its default context, with the weights that were kept.
     validation: Report | None = None
     # Of a fused run: the runs that it is made of, by name.
     members: Mapping[str, "Run"] = field(default_factory=dict)
+
+    def default_context(self, split: Split) -> Context:
+        """The context to ask about a split in: the splits before it or, if so trained, the past."""
+        if self.recipe.training.past_only:
+            return "past"
+        return "train+valid" if split == "test" else "train"
 
     def with_facts(self, source: object, context: Context, asked: Split | None = None) -> "Run":
         """This run with newer facts, of a file or frame, in its context; itself it stays as it is.
@@ -89,5 +95,7 @@ def fused_run(
         raise InputError("a fused run must have one weight for each of its members; fuse again")
     model = Fused(settings, dataset, {name: run.model for name, run in members.items()})
     compile = any(run.recipe.training.compile for run in members.values())
-    recipe = Recipe(FUSED, "default", settings, TrainingSettings(compile=compile))
+    past_only = all(run.recipe.training.past_only for run in members.values())
+    training = TrainingSettings(compile=compile, past_only=past_only)
+    recipe = Recipe(FUSED, "default", settings, training)
     return Run(recipe, seed, dataset, model, members=members)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset
+from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.runs.run import Run
 from targcn.runs.store import load_run
 
@@ -28,17 +28,37 @@ def open_run(source: Run | Path) -> Run:
     return source if isinstance(source, Run) else load_run(source)
 
 
-def common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
-    """The data set of all these runs; an error names two that differ."""
+def common_dataset(
+    sources: Mapping[str, Run | Path], split: Split
+) -> tuple[Dataset, dict[str, Context]]:
+    """The data set of all these runs, and the context in which each is asked about a split.
+
+    An error names two whose data differ.
+    """
     (one, first), *others = [
         (name if isinstance(source, Run) else str(source), source)
         for name, source in sources.items()
     ]
     # Whole runs are loaded, so that anything wrong with a folder shows here.
-    dataset = open_run(first).dataset
+    run = open_run(first)
+    dataset, contexts = run.dataset, {one: run.default_context(split)}
     for other, source in others:
-        require_same_data(one, dataset, other, open_run(source).dataset)
-    return dataset
+        run = open_run(source)
+        require_same_data(one, dataset, other, run.dataset)
+        contexts[other] = run.default_context(split)
+    return dataset, contexts
+
+
+def common_context(contexts: Mapping[str, Context]) -> Context:
+    """The context of all these runs; an error names two that differ."""
+    (one, first), *others = contexts.items()
+    for other, second in others:
+        if second != first:
+            raise InputError(
+                f"{one} is evaluated with the context {first}, {other} with {second}, unless you "
+                "choose one for both"
+            )
+    return first
 
 
 def require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
