@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.config import require_least
+from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -26,7 +26,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, PerContext
-from targcn.models.layers.buckets import CountBuckets, TimeBuckets
+from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
 from targcn.models.layers.evidence_weights import (
     SCALE,
     FactWeights,
@@ -44,19 +44,19 @@ MOST_NUMBERS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
 class EvidenceSettings(ModelSettings):
     """How much evidence is looked at, and the sizes of what is learned about it."""
 
-    facts: int = 512
+    facts: int = 128
     """Facts of the subject, the nearest in time."""
 
-    relation_facts: int = 256
+    relation_facts: int = 128
     """Facts of the query's relation, the nearest in time; 0: none."""
 
-    first_facts: int = 32
+    first_facts: int = 16
     """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
 
-    second_facts: int = 32
+    second_facts: int = 16
     """Facts of the next entity that paths go on with, the nearest in time."""
 
-    partners: int = 512
+    partners: int = 128
     """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
 
     dim: int = 64
@@ -71,12 +71,15 @@ class EvidenceSettings(ModelSettings):
     fact_dropout: float = 0.15
     """Share of the subject's facts dropped in training."""
 
-    time_unit: float = 1.0
-    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling."""
+    time_unit: float | None = None
+    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling; none: a
+    third of the typical gap between the facts of an entity, at least one tick."""
 
     def __post_init__(self) -> None:
         require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
         require_least(self, dim=1, prior_dim=0)
+        if self.time_unit is not None:
+            require_positive(self, "time_unit")
         for name in ("prior_dropout", "fact_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
@@ -109,7 +112,8 @@ class Evidence(Learner):
         super().__init__(settings, dataset)
         num_entities, num_relations = len(dataset.entities), 2 * len(dataset.relations)
         self.num_relations = num_relations
-        self.time_buckets, self.count_buckets = TimeBuckets(settings.time_unit), CountBuckets()
+        unit = settings.time_unit or max(typical_gap(dataset.train) / 3, 1.0)
+        self.time_buckets, self.count_buckets = TimeBuckets(unit), CountBuckets()
         times, counts, dim = TimeBuckets.COUNT, CountBuckets.COUNT, settings.dim
         self.fact_weights = FactWeights(num_relations, times, dim, bias=-1.0)
         self.relation_weights = nn.Parameter(torch.full((num_relations,), -4.0))

@@ -1,7 +1,22 @@
 """Buckets: whole numbers put into few classes, fine where they are small."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from targcn.facts.dataset import Facts
+
+
+def typical_gap(facts: Facts) -> float:
+    """The median number of ticks from one time of an entity's facts to the next.
+
+    >>> typical_gap(Facts.of([0, 0, 0], [0, 0, 0], [1, 2, 3], [0, 10, 30]))
+    15.0
+    """
+    entities = np.concatenate([facts.subjects, facts.objects])
+    moments = np.unique(np.stack([entities, np.tile(facts.times, 2)]), axis=1)
+    gaps = np.diff(moments[1])[np.diff(moments[0]) == 0]
+    return float(np.median(gaps)) if len(gaps) else 1.0
 
 
 class TimeBuckets(nn.Module):
