@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.config import require_least
+from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -71,6 +71,7 @@ class EvidenceSettings(ModelSettings):
     def __post_init__(self) -> None:
         require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
         require_least(self, dim=1, prior_dim=0)
+        require_positive(self, "time_unit")
         for name in ("prior_dropout", "fact_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
