@@ -197,6 +197,17 @@ def test_a_score_does_not_depend_on_its_batch(
     torch.testing.assert_close(scores_of(model, QUERIES[::-1], graph).flip(0), together)
 
 
+@pytest.mark.parametrize("past_only", [False, True])
+def test_everything_is_computed_where_the_context_is(past_only: bool) -> None:
+    """A tensor made without a word about its device would be on another one, without numbers."""
+    model, graph = build(WORLD, **NARROW), replace(WORLD.graph, past_only=past_only)
+    queries, answers = queries_of(QUERIES), torch.zeros(len(QUERIES), dtype=torch.long)
+    seeds = torch.zeros_like(answers)
+    with torch.device("meta"):
+        model(queries, graph)
+        model.loss(queries, answers, model.sample(queries, answers, graph, seeds)).backward()
+
+
 @settings(checked, max_examples=40)
 @given(worlds_with_queries(min_facts=1), WINDOWS, st.data())
 def test_in_a_graph_of_the_past_nothing_else_changes_a_score(
