@@ -354,6 +354,11 @@ class World:
         return TemporalGraph.of(facts_of(self.facts), self.num_entities, self.num_relations)
 
     @property
+    def past(self) -> TemporalGraph:
+        """The same graph, of which a query may see only what lies before its time."""
+        return self.graph.as_past()
+
+    @property
     def train(self) -> list[Fact]:
         return self.facts[: self.cuts[0]]
 
@@ -414,13 +419,19 @@ def worlds_with_queries(draw: st.DrawFn, min_facts: int = 0) -> tuple[World, lis
     return world, queries
 
 
-def futures(world: World, time: int) -> st.SearchStrategy[World]:
-    """The world with any facts at a time and after it, and its own before it."""
-    entities, relations = range(world.num_entities), range(world.num_relations)
-    ticks = [max(time, 0) + later for later in (0, 0, 1, 30)]
-    fact = st.tuples(*map(st.sampled_from, (entities, relations, entities, ticks)))
-    before = [fact for fact in world.facts if fact[3] < time]
-    return st.lists(fact, max_size=8).map(lambda facts: replace(world, facts=before + facts))
+@st.composite
+def worlds_with_another_future(draw: st.DrawFn) -> tuple[World, World, list[Query]]:
+    """Queries at one time, and two worlds that are the same before it."""
+    world, queries = draw(worlds_with_queries())
+    time = queries[0][2]
+    now = [(s, r, time) for s, r, _ in queries]
+    entities, first = st.integers(0, world.num_entities - 1), max(time, 0)
+    relations, ticks = st.integers(0, world.num_relations - 1), st.integers(first, first + 500)
+    future = draw(st.lists(st.tuples(entities, relations, entities, ticks), max_size=12))
+    past = [fact for fact in world.facts if fact[3] < time]
+    # Whole days of the same facts would change nothing in the order of the others.
+    order = draw(st.permutations(past + future))
+    return world, replace(world, facts=order), now
 
 
 # --- the slow versions of the models that learn from sampled negatives ----------------------

@@ -57,6 +57,26 @@ def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
 
 
 @checked
+@given(worlds(), st.integers(-2, 402))
+def test_ends_before_a_time_are_after_the_facts_before_it(world: World, time: int) -> None:
+    everything = with_reciprocals(world.facts, world.num_relations)
+    entities = torch.arange(world.num_entities)
+    found = world.graph.ends_before(entities, torch.full_like(entities, time))
+    for entity in entities.tolist():
+        earlier = sum(o == entity and t < time for _, _, o, t in everything)
+        assert found[entity] == world.graph.offsets[entity] + earlier
+
+
+def test_of_the_context_past_is_everything_and_past_only() -> None:
+    world = World(3, 1, [(0, 0, 1, 2), (1, 0, 2, 0), (0, 0, 2, 1)], cuts=(1, 2))
+    past = TemporalGraph.of_context(world.dataset, "past")
+    assert rows(past) == rows(world.graph)
+    assert past.past_only
+    assert past.to("cpu").past_only
+    assert not TemporalGraph.of_context(world.dataset, "train+valid").to("cpu").past_only
+
+
+@checked
 @given(worlds(), st.integers(1, 20))
 def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
     whole = world.graph

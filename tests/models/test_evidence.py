@@ -21,7 +21,6 @@ from oracle import (
     evidence_scores,
     fact_weight,
     find_evidence,
-    futures,
     queries_of,
     tables_of,
     time_bucket,
@@ -144,7 +143,7 @@ def test_scores_follow_the_formula(
     drawn: tuple[World, list[Query]], windows: dict[str, int], past_only: bool
 ) -> None:
     world, queries = drawn
-    model, graph = build(world, **windows), replace(world.graph, past_only=past_only)
+    model, graph = build(world, **windows), world.past if past_only else world.graph
     sample = model.find(queries_of(queries), graph)
     scores = scores_of(model, queries, graph)
     for row, query in enumerate(queries):
@@ -159,7 +158,7 @@ def test_training_scores_follow_it_without_the_own_fact(
     world: World, windows: dict[str, int], past_only: bool
 ) -> None:
     """Its places in the windows stay empty: a window may hold one fewer."""
-    model, graph = build(world, **windows), replace(world.graph, past_only=past_only)
+    model, graph = build(world, **windows), world.past if past_only else world.graph
     facts = with_reciprocals(world.facts, world.num_relations)
     sample = train_sample(model, facts, graph)
     queries, answers = [(s, r, t) for s, r, _, t in facts], torch.tensor([f[2] for f in facts])
@@ -189,7 +188,7 @@ def test_time_is_counted_in_units() -> None:
 def test_a_score_does_not_depend_on_its_batch(
     windows: dict[str, int], past_only: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, graph = build(WORLD, **windows), replace(WORLD.graph, past_only=past_only)
+    model, graph = build(WORLD, **windows), WORLD.past if past_only else WORLD.graph
     together = scores_of(model, QUERIES, graph)
     alone = torch.cat([scores_of(model, [query], graph) for query in QUERIES])
     torch.testing.assert_close(together, alone)
@@ -200,25 +199,12 @@ def test_a_score_does_not_depend_on_its_batch(
 @pytest.mark.parametrize("past_only", [False, True])
 def test_everything_is_computed_where_the_context_is(past_only: bool) -> None:
     """A tensor made without a word about its device would be on another one, without numbers."""
-    model, graph = build(WORLD, **NARROW), replace(WORLD.graph, past_only=past_only)
+    model, graph = build(WORLD, **NARROW), WORLD.past if past_only else WORLD.graph
     queries, answers = queries_of(QUERIES), torch.zeros(len(QUERIES), dtype=torch.long)
     seeds = torch.zeros_like(answers)
     with torch.device("meta"):
         model(queries, graph)
         model.loss(queries, answers, model.sample(queries, answers, graph, seeds)).backward()
-
-
-@settings(checked, max_examples=40)
-@given(worlds_with_queries(min_facts=1), WINDOWS, st.data())
-def test_in_a_graph_of_the_past_nothing_else_changes_a_score(
-    drawn: tuple[World, list[Query]], windows: dict[str, int], data: st.DataObject
-) -> None:
-    """To the last bit."""
-    world, queries = drawn
-    query = data.draw(st.sampled_from(queries))
-    changed, model = data.draw(futures(world, query[2])), build(world, **windows)
-    graphs = [replace(one.graph, past_only=True) for one in (world, changed)]
-    assert torch.equal(*(scores_of(model, [query], graph) for graph in graphs))
 
 
 # --- the own fact ---------------------------------------------------------------------------

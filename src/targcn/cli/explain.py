@@ -18,7 +18,7 @@ def explain_answer(
     *,
     asked: Literal["object", "subject"] = "object",
     top: int = 10,
-    context: Context = "train+valid",
+    context: Context = None,
     plot: Path | None = None,
     json: AsJson = False,
 ) -> None:
@@ -26,6 +26,7 @@ def explain_answer(
 
     The effect is the answer's probability with all facts, minus its probability
     without this one. If the context holds the explained fact itself, it is hidden.
+    For a fused run, an effect is that on a member's probability times its weight.
 
     Args:
         subject: The subject of the fact to explain.

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Dataset
-from targcn.models.base import Reasons
+from targcn.models.base import Part, Reasons
 from targcn.output.plots import new_figure, require_picture, save_picture
 
 Asked = Literal["object", "subject"]
@@ -53,6 +53,8 @@ class Explanation:
     # How many facts were used; the reasons may be only the strongest of them.
     num_facts: int
     reasons: tuple[Reason, ...]
+    # For a fused run: the members, with what each says about the answer.
+    parts: tuple[Part, ...] = ()
     filter: Filter = FILTER
     ties: Ties = TIES
 
@@ -83,6 +85,9 @@ def in_words(explanation: Explanation) -> list[str]:
     ]
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
+    for part in explanation.parts:
+        said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
+        lines.append(f"The member {part.name} {said}.")
     if explanation.num_facts == 0:
         why = "this one rests on the learned weights alone"
         lines.append(f"Nothing in the context speaks for any answer; {why}.")

@@ -23,6 +23,15 @@ class ModelSettings:
     """What a model is built from, besides a data set; the defaults are those for any data."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """What one of the models that a model is made of says about an answer."""
+
+    name: str
+    weight: float
+    probability: float
+
+
 @dataclass(frozen=True, eq=False)
 class Reasons(Columns):
     """Facts of the data that a model used for one answer, one per row, and the effect of each."""
@@ -35,6 +44,8 @@ class Reasons(Columns):
     effects: Tensor
     # One score per entity, of which the answer's rank and probability can be computed.
     scores: Tensor
+    # For a model that is made of others.
+    parts: tuple[Part, ...] = ()
 
 
 class Model(nn.Module, ABC):
@@ -42,7 +53,7 @@ class Model(nn.Module, ABC):
 
     Settings: ClassVar[type[ModelSettings]] = ModelSettings
     # Whether the scores depend on the context, or only on what was learned.
-    reads_context: ClassVar[bool] = False
+    reads_context: bool = False
     # Whether its loss compares the answer with all entities, and can leave out some of them.
     can_filter_loss: ClassVar[bool] = False
     # What messages say about entities that came with added facts.

@@ -27,7 +27,13 @@ from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets
-from targcn.models.layers.evidence_weights import SCALE, FactWeights, PathWeights, look_up
+from targcn.models.layers.evidence_weights import (
+    SCALE,
+    FactWeights,
+    PathWeights,
+    look_up,
+    weigh_each_once,
+)
 from targcn.models.layers.losses import cross_entropy
 
 # Numbers laid out at once in an evaluation; bounds memory, not results.
@@ -228,23 +234,28 @@ class Evidence(Learner):
         of_relation = look_up(self.relation_bucket_weights, buckets)
         of_relation = of_relation + self.relation_weights[relations][:, None]
         first_times = facts.times.gather(1, sample.first)
-        paths = self.path_weights(
+        paths = _weigh(
+            self.path_weights,
+            second.filled,
             relations,
             facts.relations.gather(1, sample.first),
             self.time_buckets(first_times - times[:, None]),
             second.relations,
             self.time_buckets(second.times - times[:, None, None]),
         )
-        of_partners = self.partner_weights(
-            relations, partners.relations, self.count_buckets(partners.counts)
+        of_partners = _weigh(
+            self.partner_weights,
+            partners.counts > 0,
+            relations,
+            partners.relations,
+            self.count_buckets(partners.counts),
         )
         kinds = self._weigh_facts(queries, facts), of_relation, paths.flatten(1), of_partners
         return torch.cat(kinds, dim=1)
 
     def _weigh_facts(self, queries: Queries, facts: NearestFacts) -> Tensor:
         buckets = self.time_buckets(facts.times - queries.times[:, None])
-        weights: Tensor = self.fact_weights(queries.relations, facts.relations, buckets)
-        return weights
+        return _weigh(self.fact_weights, facts.filled, queries.relations, facts.relations, buckets)
 
     def _ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece of evidence ends in; one more than all of them if in none."""
@@ -266,6 +277,14 @@ class Evidence(Learner):
         if kept is not None:
             asked = asked * kept / (1 - self.settings.prior_dropout)
         return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+
+
+def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
+    """The weights of evidence; a GPU, which could not record how many are distinct, takes each."""
+    if filled.is_cuda:
+        each: Tensor = weights(*columns)
+        return each
+    return weigh_each_once(weights, weights.sizes, filled, *columns)
 
 
 def _hide(facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph) -> NearestFacts:

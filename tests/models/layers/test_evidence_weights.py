@@ -1,37 +1,49 @@
 """Weights of evidence against their formulas, and gradients against those of plain torch."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
 from oracle import fact_weight, path_weight, tables_of
 from targcn.models.layers import evidence_weights
-from targcn.models.layers.evidence_weights import FactWeights, PathWeights, relu_product
+from targcn.models.layers.evidence_weights import (
+    FactWeights,
+    PathWeights,
+    relu_product,
+    weigh_each_once,
+)
 
-# Rows, columns, rows of the table, hidden units.
-SHAPES = [(3, 5, 7, 4), (4, 1, 2, 1), (1, 6, 1, 3), (3, 0, 2, 2), (0, 4, 2, 2)]
+# Rows, places, columns, rows of the table, hidden units.
+SHAPES = [
+    (3, 5, 5, 7, 4), (4, 4, 1, 2, 1), (1, 3, 6, 1, 3), (3, 3, 0, 2, 2), (2, 0, 4, 2, 2),
+]  # fmt: skip
 
 
-def example(num_rows: int, width: int, num_codes: int, dim: int) -> tuple[Tensor, ...]:
-    torch.manual_seed(num_rows + width)
+def example(
+    num_rows: int, num_places: int, width: int, num_codes: int, dim: int
+) -> tuple[Tensor, ...]:
+    torch.manual_seed(num_places + width)
     rows, table = (torch.randn(n, dim, dtype=torch.float64) for n in (num_rows, num_codes))
-    codes, out = torch.randint(0, num_codes, (num_rows, width)), torch.randn(dim).double()
-    return rows.requires_grad_(), table.requires_grad_(), codes, out.requires_grad_()
+    places = torch.randint(0, num_rows, (num_places,))
+    codes, out = torch.randint(0, num_codes, (num_places, width)), torch.randn(dim).double()
+    return rows.requires_grad_(), places, table.requires_grad_(), codes, out.requires_grad_()
 
 
-def laid_out(rows: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
-    return (rows[:, None] + table[codes]).relu() @ out
+def laid_out(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
+    return (rows[places][:, None] + table[codes]).relu() @ out
 
 
 @pytest.mark.parametrize("most_units", [1, 40, 1 << 18])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_products_and_gradients_are_those_of_the_units_laid_out(
-    shape: tuple[int, int, int, int], most_units: int, monkeypatch: pytest.MonkeyPatch
+    shape: tuple[int, ...], most_units: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many rows are taken at once."""
     monkeypatch.setitem(evidence_weights.MOST_UNITS, "cpu", most_units)
-    rows, table, codes, out = example(*shape)
-    found, expected = (product(rows, table, codes, out) for product in (relu_product, laid_out))
+    rows, _, table, codes, out = given = example(*shape)
+    found, expected = (product(*given) for product in (relu_product, laid_out))
     torch.testing.assert_close(found, expected)
     # As a sum over a transposed tensor gives it: not contiguous.
     upstream = torch.randn(codes.shape[::-1]).double().T
@@ -42,16 +54,13 @@ def test_products_and_gradients_are_those_of_the_units_laid_out(
 
 
 def test_gradients_are_those_of_small_changes() -> None:
-    rows, table, codes, out = example(3, 5, 7, 4)
-    assert torch.autograd.gradcheck(
-        lambda *them: relu_product(*them[:2], codes, them[2]), (rows, table, out)
-    )
+    assert torch.autograd.gradcheck(relu_product, example(3, 5, 5, 7, 4))
 
 
 def test_a_unit_of_0_has_the_gradient_of_relu() -> None:
     rows, table = (torch.tensor([[value]], requires_grad=True) for value in (1.0, -1.0))
     out = torch.ones(1, requires_grad=True)
-    relu_product(rows, table, torch.tensor([[0]]), out).sum().backward()
+    relu_product(rows, torch.tensor([0]), table, torch.tensor([[0]]), out).sum().backward()
     assert (rows.grad, table.grad, out.grad) == (0, 0, 0)
 
 
@@ -93,3 +102,23 @@ def test_the_weight_of_a_path_follows_the_formula() -> None:
         )
         expected = path_weight(tables, *map(int, numbers))
         assert float(found[row, one, two]) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [FactWeights, PathWeights])
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+def test_what_is_weighed_once_has_the_weight_and_gradient_of_each(kind: Any, share: float) -> None:
+    """Most of it is there more than once; what is not filled counts nowhere."""
+    weights = randomised(kind(num_relations=3, num_buckets=4, dim=2, bias=-1.0))
+    shapes = (
+        [(8,), (8, 9), (8, 9)] if kind is FactWeights else [(8,), *[(8, 3)] * 2, *[(8, 3, 5)] * 2]
+    )
+    columns = [
+        torch.randint(0, size, shape) for shape, size in zip(shapes, weights.sizes, strict=True)
+    ]
+    filled = torch.rand(shapes[-1]) < share
+    upstream = torch.randn(shapes[-1]).double() * filled
+    gradients = []
+    for found in (weigh_each_once(weights, weights.sizes, filled, *columns), weights(*columns)):
+        total = (found * upstream).sum()
+        gradients.append([found[filled], *torch.autograd.grad(total, list(weights.parameters()))])
+    torch.testing.assert_close(*gradients)

@@ -8,7 +8,7 @@ class TimeBuckets(nn.Module):
     """Classes of time differences: exact up to 8 units, then three per doubling, for each side.
 
     >>> buckets = TimeBuckets(unit=1.0)
-    >>> buckets(torch.tensor([0, 1, 7, 8, 9, 10, 16, 5000])).tolist()
+    >>> buckets(torch.tensor([0, 1, 7, 8, 9, 11, 16, 5000])).tolist()
     [0, 1, 7, 8, 8, 9, 11, 31]
     >>> buckets(torch.tensor([-1, -8])).tolist()
     [33, 40]
