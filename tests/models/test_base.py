@@ -75,7 +75,11 @@ PAST_SETTINGS: dict[str, list[dict[str, Any]]] = {
             ("random", 0, {"activation_inside": True}),
             ("whole", 0, {"time_encoding": "absolute"}),
         )
-    ]
+    ],
+    "evidence": [
+        {},
+        {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2},
+    ],
 }
 
 

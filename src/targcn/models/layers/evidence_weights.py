@@ -183,7 +183,7 @@ class _ReluProduct(Function):
 
 
 def _units(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor) -> Tensor:
-    units = table.index_select(0, codes.flatten()).view(*codes.shape, -1)
+    units = table.index_select(0, codes.flatten()).view(*codes.shape, table.shape[1])
     return units.add_(rows.index_select(0, places)[:, None]).relu_()
 
 
