@@ -114,10 +114,8 @@ def git_blob_id(content_path: Path) -> str:
     """The id of a file in git: the SHA-1 of a header with its size, followed by its bytes."""
     with open(content_path, "rb") as content:
         header = b"blob %d\0" % os.fstat(content.fileno()).st_size
-        digest = hashlib.sha1(header, usedforsecurity=False)
-        while block := content.read(BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        begun = hashlib.sha1(header, usedforsecurity=False)
+        return hashlib.file_digest(content, lambda: begun).hexdigest()
 
 
 class _FailedTryError(Exception):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
@@ -21,7 +22,6 @@ FORMS = {
     ),
 }
 TICKS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,8 @@ def _read_moments(
     unit = options.unit or finest or _finest_unit(moments)
     if unit == "step":
         raise InputError(f"{where}: unit step is for integers, but these times are dates")
-    if unit == "year":
-        values = moments.dt.year().cast(pl.Int64) - 1970
-    elif unit == "month":
-        values = (moments.dt.year().cast(pl.Int64) - 1970) * 12 + moments.dt.month() - 1
-    elif unit == "day":
-        values = moments.dt.date().cast(pl.Int64)
-    else:
-        values = moments.cast(pl.Int64) // MICROSECONDS[unit]
-    return Times(unit, True, values)
+    values = moments.to_numpy().astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64)
+    return Times(unit, True, pl.Series(values))
 
 
 def _check_years(column: pl.Series, where: str) -> None:
