@@ -59,7 +59,7 @@ def run_experiments(
             figures mean nothing.
         results: The folder of results; default: results/, and results-quick/ for a quick run.
     """
-    from targcn.experiments.cells import cells_of, choose_data
+    from targcn.experiments.cells import cells_of, choose_data, num_seeds_of
     from targcn.experiments.execute import CellError, run_cells
     from targcn.experiments.results import read_results
     from targcn.experiments.spec import EXPERIMENTS, find_experiment
@@ -84,10 +84,10 @@ def run_experiments(
     folder = results or Path("results-quick" if quick else "results")
     cells, shown = [], []
     for experiment in chosen:
-        for name in choose_data(experiment, data, quick, show):
+        for name in choose_data(experiment, data, quick):
             shown.append((experiment, name))
-            for _, of_row in cells_of(experiment, name, seeds):
-                cells += of_row
+            for row in experiment.rows:
+                cells += cells_of(row, name, seeds or num_seeds_of(experiment, name))
     num_before = len(read_results(folder))
     began = time.monotonic()
     failure: CellError | None = None
