@@ -49,10 +49,15 @@ def require_seed(seed: int, name: str = "seed") -> None:
 def require_least(settings: object, **least: int) -> None:
     """Refuse a setting below its least value; None passes."""
     for name, low in least.items():
-        value = getattr(settings, name)
-        if value is not None and not value >= low:
+        require_at_least(low, **{name: getattr(settings, name)})
+
+
+def require_at_least(low: int, **numbers: float | None) -> None:
+    """Refuse a number below the least, naming the first; None passes."""
+    for name, number in numbers.items():
+        if number is not None and not number >= low:
             expected = f"at least {low} was expected" if low else "it cannot be negative"
-            raise InputError(f"{name} is {value}; {expected}")
+            raise InputError(f"{name} is {number}; {expected}")
 
 
 def require_positive(settings: object, name: str) -> None:

@@ -19,6 +19,7 @@ from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
 from targcn.bench.plain import find_plain
 from targcn.bench.untrained import describe_run, make_untrained
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts
@@ -64,7 +65,7 @@ def measure_epoch(
     on_gpu = place.type == "cuda"
     if repeats is None:
         repeats = EPOCHS if on_gpu else STEPS
-    measure.check_at_least(1, repeats=repeats)
+    require_at_least(1, repeats=repeats)
     dataset, data = open_source(source)
     if len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")

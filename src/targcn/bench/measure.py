@@ -151,10 +151,3 @@ def compare_sizes(rows: Sequence[Row], size: str, figure: str, name: str) -> dic
     """A figure of the largest row over that of the smallest, where there are several."""
     ordered = sorted(rows, key=lambda row: int(row[size]))
     return {name: ordered[-1][figure] / ordered[0][figure]} if len(rows) > 1 else {}
-
-
-def check_at_least(least: int, **counts: int) -> None:
-    """Refuse counts that are too small, naming the first."""
-    for name, count in counts.items():
-        if count < least:
-            raise InputError(f"{name} is {count}; at least {least} was expected")

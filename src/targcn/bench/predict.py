@@ -17,6 +17,7 @@ import torch
 from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
 from targcn.bench.untrained import describe_run, make_untrained
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.inference.predictor import Predictor
@@ -34,7 +35,7 @@ def measure_predict(
     questions: int = 200,
 ) -> measure.Result:
     """Milliseconds per question of the test split, asked one by one, and seconds per command."""
-    measure.check_at_least(2, questions=questions)
+    require_at_least(2, questions=questions)
     dataset, data = open_source(source)
     if len(dataset.test) < 2:
         raise InputError(f"{dataset.name} has too few facts in its test split to ask about")

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from targcn.cli.options import Device, Flag, training_progress
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show
@@ -68,9 +69,7 @@ def run_experiments(
 
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")
-    for name, number in (("seeds", seeds), ("jobs", jobs)):
-        if number is not None and number < 1:
-            raise InputError(f"{name} is {number}; at least 1 was expected")
+    require_at_least(1, seeds=seeds, jobs=jobs)
     if quick and data:
         raise InputError("a quick run is on congress alone; leave out --data or --quick")
     chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
