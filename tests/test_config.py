@@ -77,7 +77,7 @@ def test_refuses_naming_the_field(field: str, given: Any, message: str) -> None:
 
 def test_the_first_number_below_the_least_is_named() -> None:
     require_at_least(2, things=2, others=None)
-    with pytest.raises(InputError, match="^things is 1; at least 2 was expected$"):
+    with pytest.raises(InputError, match=r"^things is 1; at least 2 was expected$"):
         require_at_least(2, others=3, things=1)
-    with pytest.raises(InputError, match="^others is -1; it cannot be negative$"):
+    with pytest.raises(InputError, match=r"^others is -1; it cannot be negative$"):
         require_at_least(0, others=-1)

@@ -4,7 +4,6 @@ Flags of the command line, run folders and TOML files all come through here. It 
 so that a machine with only torch and numpy can read a run.
 """
 
-import collections.abc
 import math
 import types
 from collections.abc import Mapping
@@ -77,7 +76,7 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
         if isinstance(value, list | tuple):
             return tuple(_convert(one, get_args(kind)[0], path) for one in value)
         raise InputError(f"{path} is {value!r}; a list was expected")
-    if origin is collections.abc.Mapping:
+    if origin is Mapping:
         if isinstance(value, Mapping):
             return value
         raise InputError(f"{path} is {value!r}; a table was expected")

@@ -94,8 +94,7 @@ def measure_epoch(
     named = ("batch_size", "matmul_precision", "compile")
     arguments = describe_run(run) | {name: getattr(training, name) for name in named}
     arguments |= {"repeats": repeats, "device": str(place)}
-    machine = measure.describe_machine(place)
-    return measure.Result("epoch", arguments, data, machine, rows, notes=notes)
+    return measure.Result("epoch", arguments, data, place, rows, notes=notes)
 
 
 def time_turns(

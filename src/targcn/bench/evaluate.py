@@ -104,8 +104,7 @@ def measure_evaluate(
         "device": str(place),
     }
     note = f"timed on {len(sample):,} queries and scaled: {', '.join(scaled)}"
-    machine = measure.describe_machine(place)
-    return measure.Result("evaluate", arguments, data, machine, rows, notes=(note,))
+    return measure.Result("evaluate", arguments, data, place, rows, notes=(note,))
 
 
 def _row(what: str, seconds: float, **counts: int) -> measure.Row:

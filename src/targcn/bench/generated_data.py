@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,7 +51,8 @@ def zipf_sampler(
     # Most ids of a steep law are too rare to have a frequency at all.
     with np.errstate(under="ignore"):
         frequencies = np.arange(1, num_ids + 1, dtype=np.float64) ** -skew
-        return partial(random.choice, ids, p=frequencies / frequencies.sum())
+        shares = frequencies / frequencies.sum()
+    return lambda count: random.choice(ids, count, p=shares)
 
 
 def generate(shape: Shape, split: bool = True) -> Dataset:

@@ -36,8 +36,8 @@ class Result:
     bench: str
     arguments: Mapping[str, Any]
     data: Mapping[str, Any]
-    # The GPU by name, or the processor and how many threads were used.
-    device: str
+    # Where it was measured; None is a CPU that needed no torch.
+    device: "Device | None"
     rows: Sequence[Row]
     # Figures over all rows.
     summary: Mapping[str, float] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Result:
         """The result as plain data for json.dumps."""
         versions = {"targcn": targcn.__version__, "python": platform.python_version()}
         versions |= {name: version(name) for name in ("torch", "numpy")}
-        return {**vars(self), "versions": versions}
+        return {**vars(self), "device": describe_machine(self.device), "versions": versions}
 
 
 def clock(device: "Device | None" = None) -> float:
@@ -92,8 +92,8 @@ def peak_bytes(device: "Device | None" = None) -> int:
         return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def describe_machine(device: "Device | None" = None) -> str:
-    """The device in words, for people who compare times."""
+def describe_machine(device: "Device | None") -> str:
+    """The GPU by name, or the processor and how many threads were used."""
     if cuda := _cuda(device):
         return str(cuda.get_device_name(device))
     model = platform.processor() or platform.machine()

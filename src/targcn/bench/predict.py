@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,9 +48,8 @@ def measure_predict(
     predictor, loading = measure.timed(lambda: Predictor(run, device="cpu"))
     seconds = []
     for subject, relation, _, day in measure.counted(asked, "asking", "questions"):
-        begin = measure.clock()
-        predictor.predict(subject, relation, None, day)
-        seconds.append(measure.clock() - begin)
+        ask = partial(predictor.predict, subject, relation, None, day)
+        seconds.append(measure.timed(ask)[1])
     seconds.sort()
     peak = measure.peak_bytes()
     with tempfile.TemporaryDirectory() as folder:
@@ -70,8 +70,7 @@ def measure_predict(
         {"what": f"whole command, median of {COMMANDS}", "seconds": statistics.median(whole)},
     ]
     arguments = describe_run(run) | {"questions": count, "device": "cpu"}
-    machine = measure.describe_machine(torch.device("cpu"))
-    return measure.Result("predict", arguments, data, machine, rows)
+    return measure.Result("predict", arguments, data, torch.device("cpu"), rows)
 
 
 def _time_command(arguments: list[str]) -> float:

@@ -77,8 +77,7 @@ def measure_sampler(
         f"{MOST_SLOW_QUERIES} queries"
     )
     arguments = {"queries": len(entities), "neighbors": NEIGHBORS, "device": str(place)}
-    machine = measure.describe_machine(place)
-    return measure.Result("sampler", arguments, data, machine, rows, notes=(note,))
+    return measure.Result("sampler", arguments, data, place, rows, notes=(note,))
 
 
 def missed_mass(
@@ -86,7 +85,8 @@ def missed_mass(
 ) -> dict[int, Tensor]:
     """The share of the weight of each query's facts that lies outside each window."""
     missed: dict[int, list[Tensor]] = {window: [] for window in WINDOWS}
-    for some, now in zip(entities.split(BATCH_SIZE), times.split(BATCH_SIZE), strict=True):
+    batches = (torch.split(column, BATCH_SIZE) for column in (entities, times))
+    for some, now in zip(*batches, strict=True):
         rows, positions = expand_ranges(graph.offsets[some], graph.offsets[some + 1])
         distances = (graph.times[positions] - now[rows]).abs().double()
         weights = torch.exp(-distances / how.decay) + how.weight_floor

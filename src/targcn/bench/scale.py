@@ -48,8 +48,7 @@ def measure_scale(
     figure = "microseconds_per_query"
     summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
     arguments = {"queries": queries, "neighbors": NEIGHBORS, "device": str(place)}
-    machine = measure.describe_machine(place)
-    return measure.Result("scale", arguments, described, machine, rows, summary)
+    return measure.Result("scale", arguments, described, place, rows, summary)
 
 
 def use_prepared(folder: Path, queries: int, device: str) -> measure.Row:

@@ -21,7 +21,6 @@ FORMS = {
         r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|z|[+-]\d{2}:?\d{2})$"
     ),
 }
-TICKS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,8 @@ def _read_moments(
 
 def _check_years(column: pl.Series, where: str) -> None:
     """Refuse years that do not have four digits; polars cannot even print some of them."""
-    days = column.to_physical().cast(pl.Int64)
-    if isinstance(column.dtype, pl.Datetime):
-        days = days // TICKS_PER_DAY[column.dtype.time_unit]
-    beyond = (~days.is_between(*_range_of("day"))).arg_true()
+    days = column.cast(pl.Date, strict=False).to_physical()
+    beyond = (~days.is_between(*_range_of("day")).fill_null(False)).arg_true()
     if len(beyond):
         rows = list_rows(beyond)
         raise InputError(f"{where}: times outside the years 1 to 9999 in {rows}; correct them")
@@ -124,11 +121,9 @@ def _range_of(unit: str) -> tuple[int, int]:
 
 def _finest_unit(moments: pl.Series) -> str:
     """The coarsest unit, from day down to second, that loses at most fractions of a second."""
-    if (moments.dt.second() != 0).any() or (moments.dt.microsecond() != 0).any():
-        return "second"
-    if (moments.dt.minute() != 0).any():
-        return "minute"
-    return "hour" if (moments.dt.hour() != 0).any() else "day"
+    steps = {"day": "1d", "hour": "1h", "minute": "1m"}
+    whole = (unit for unit, step in steps.items() if (moments == moments.dt.truncate(step)).all())
+    return next(whole, "second")
 
 
 def _read_integers(
