@@ -51,8 +51,7 @@ def write_csv(path: Path, shape: Shape) -> None:
         [f"Organisation {number:07d} (Region {number % 199})" for number in range(shape.entities)]
     )
     relation_names = pl.Series([f"relation number {number}" for number in range(shape.relations)])
-    first_day = np.datetime64(FIRST_DAY, "D")
-    days = pl.Series([str(first_day + number) for number in range(shape.days)])
+    days = pl.Series(np.datetime64(FIRST_DAY, "D") + np.arange(shape.days)).cast(pl.String)
     with path.open("wb") as stream:
         for start in range(0, shape.facts, CHUNK):
             subjects, relations, objects, times = facts.columns[:, start : start + CHUNK]
