@@ -459,8 +459,8 @@ def test_settings_out_of_range_are_refused(options: dict[str, Any], message: str
 def test_the_unit_of_time_is_a_third_of_the_typical_gap_unless_given() -> None:
     """The times of entities 0 and 1 lie 30 ticks apart, those of entity 2 one tick."""
     facts = [(0, 0, 1, 30 * n) for n in range(5)] + [(2, 0, 2, 0), (2, 0, 2, 1)]
-    world = World(3, 1, facts)
+    world = World(3, 1, facts, cuts=(7, 7))
     assert float(build(world, time_unit=None).time_buckets.edges[0]) == 10
     assert float(build(world, time_unit=4.0).time_buckets.edges[0]) == 4
-    close = World(2, 1, [(0, 0, 1, n) for n in range(5)])
+    close = World(2, 1, [(0, 0, 1, n) for n in range(5)], cuts=(5, 5))
     assert float(build(close, time_unit=None).time_buckets.edges[0]) == 1
