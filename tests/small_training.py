@@ -49,7 +49,7 @@ SMALL: dict[str, Any] = {
 
 
 def train(out: Path | None = None, **options: Any) -> Run:
-    return fit(DATA, out=out, **(SMALL | options))
+    return fit(DATA, out=out, **({"model": "targcn"} | SMALL | options))
 
 
 def same_weights(one: Run, other: Run) -> bool:

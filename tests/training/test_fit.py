@@ -50,7 +50,7 @@ def test_there_must_be_facts_to_learn_from(tmp_path: Path) -> None:
     for facts in (FACTS, []):
         data = World(30, 3, facts, cuts=(0, 0)).dataset
         with pytest.raises(InputError, match="no facts in its train split; nothing to learn"):
-            fit(data, out=tmp_path / "run", **SMALL)
+            fit(data, "targcn", out=tmp_path / "run", **SMALL)
     assert not (tmp_path / "run").exists()
 
 

@@ -89,7 +89,7 @@ def test_parts_have_the_gradient_of_the_whole(rows: int, filtered: bool) -> None
     found = []
     for parts in (1, 2, 4):
         options = SMALL | {"epochs": 1, "dropout": 0.5, "filtered_loss": filtered}
-        run = fit(TWO_AT_A_TIME.dataset, **options)
+        run = fit(TWO_AT_A_TIME.dataset, "targcn", **options)
         trainer = Trainer(run, None, torch.device("cpu"))
         trainer.model.train()
         trainer.gradient_step.num_parts = parts

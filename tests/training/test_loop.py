@@ -156,7 +156,7 @@ def test_training_stops_when_patience_ends(tmp_path: Path, monkeypatch: pytest.M
 
 def test_without_a_valid_split_the_last_weights_are_kept(tmp_path: Path) -> None:
     data = World(30, 3, FACTS, cuts=(315, 315)).dataset
-    run = fit(data, out=tmp_path / "run", **SMALL)
+    run = fit(data, "targcn", out=tmp_path / "run", **SMALL)
     state, _ = read_state(tmp_path / "run")
     assert torch.equal(run.model.entities, state["model/entities"])
 

@@ -26,7 +26,6 @@ from targcn.facts.dataset import Dataset, Facts
 from targcn.graph.columns import Columns
 from targcn.models.base import Learner
 from targcn.models.factorization import Factorization
-from targcn.models.registry import DEFAULT
 from targcn.models.targcn import TARGCN
 from targcn.runs.run import Run
 from targcn.training.batches import Batch
@@ -53,7 +52,7 @@ Step = Callable[[Batch], Any]
 def measure_epoch(
     source: Dataset | Shape,
     *,
-    model: str = DEFAULT,
+    model: str = "targcn",
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     repeats: int | None = None,

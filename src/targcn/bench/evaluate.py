@@ -18,7 +18,6 @@ from targcn.devices import choose_device
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.facts.dataset import Context, Dataset
-from targcn.models.registry import DEFAULT
 
 # Queries that the plain version is timed on; the rest is scaled.
 MOST_PLAIN_QUERIES: Final = 512
@@ -32,7 +31,7 @@ PLAIN: Final = "scoring and plain ranks"
 def measure_evaluate(
     source: Dataset | Shape,
     *,
-    model: str = DEFAULT,
+    model: str = "targcn",
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     context: Context | None = None,

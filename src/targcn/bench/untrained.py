@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from targcn.facts.dataset import Dataset
-from targcn.models.registry import DEFAULT
 from targcn.recipes.recipe import find_recipe
 from targcn.runs.run import Run
 from targcn.training.fit import initialize
@@ -18,7 +17,7 @@ def make_untrained(
     dataset: Dataset, model: str, recipe: str | None, settings: Mapping[str, Any] | None
 ) -> Run:
     """A run as `train` would begin it; without a recipe, TARGCN is as in its published code."""
-    if recipe is None and model == DEFAULT:
+    if recipe is None and model == "targcn":
         chosen = find_recipe(model, "published-code", PUBLISHED_ON, settings or {})
     else:
         chosen = find_recipe(model, recipe or "default", dataset.name, settings or {})

@@ -11,6 +11,7 @@ from targcn.cli.options import Device, Flag, HowToRead, Source, open_source, tra
 from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.files import require_absent
+from targcn.models.registry import DEFAULT, find_model
 from targcn.output.terminal import count_progress, say, show
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def train(
     source: Source = "congress",
     *,
-    model: str = "targcn",
+    model: str = DEFAULT,
     recipe: str = "default",
     out: Path | None = None,
     resume: Path | None = None,
@@ -41,11 +42,9 @@ def train(
         tensorboard: Write curves for TensorBoard into a folder beside the run's.
         settings: Any setting of the model or its training (see `models NAME`).
     """
-    from targcn.models.registry import find_model
-
     if resume is not None:
         given = (source, model, recipe, out, seed, read or ReadOptions(), settings)
-        if given != ("congress", "targcn", "default", None, 0, ReadOptions(), {}):
+        if given != ("congress", DEFAULT, "default", None, 0, ReadOptions(), {}):
             raise InputError(
                 f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
                 "--recipe, --out, --seed and all settings"

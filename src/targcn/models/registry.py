@@ -54,7 +54,7 @@ MODELS: Final = {
         "floors", "DecayedCopy", "no training: copies facts, near ones count more"
     ),
 }
-DEFAULT: Final = "targcn"
+DEFAULT: Final = "evidence"
 
 
 def find_model(name: str) -> type["Model"]:
