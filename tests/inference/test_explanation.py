@@ -10,7 +10,15 @@ import torch
 
 from targcn import Dataset, InputError, Run, explain, fit, open_dataset, predict
 from targcn.facts.dataset import Facts
-from targcn.inference.explanation import Explanation, Reason, in_words, name_reasons, plot
+from targcn.inference.explanation import (
+    DatedFact,
+    Explanation,
+    Reason,
+    in_words,
+    name_others,
+    name_reasons,
+    plot,
+)
 from targcn.models.base import Reasons
 
 
@@ -60,11 +68,10 @@ def test_probability_is_the_one_that_predict_gives(run: Run) -> None:
 
 def test_effects_equal_removing_the_fact_from_the_data(run: Run) -> None:
     found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=99)
-    assert found.num_facts == len(found.reasons) > 5
+    assert found.num_pieces == len(found.reasons) > 5
     assert found.probability is not None
     for reason in found.reasons[:4]:
-        fact = (reason.subject, reason.relation, reason.object, reason.time)
-        expected = found.probability - chance(without(run, *fact), "person 2")
+        expected = found.probability - chance(without(run, *name_of(reason)), "person 2")
         assert reason.effect == pytest.approx(expected, abs=1e-6)
 
 
@@ -90,43 +97,48 @@ def test_the_explained_fact_is_hidden(run: Run, small: Dataset, asked: Any) -> N
 
 
 def name_of(reason: Reason) -> tuple[str, str, str, str]:
-    return reason.subject, reason.relation, reason.object, reason.time
+    [fact] = reason.facts
+    assert (reason.kind, reason.count, reason.weight, reason.share) == ("fact", 1, None, None)
+    assert fact.time is not None
+    return fact.subject, fact.relation, fact.object, fact.time
 
 
 def test_strongest_first_and_dates_fit_the_distance(run: Run) -> None:
     found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=5)
     sizes = [abs(reason.effect) for reason in found.reasons]
     assert sizes == sorted(sizes, reverse=True)
-    assert all(int(reason.time) == 2005 + reason.delta for reason in found.reasons)
+    facts = [fact for reason in found.reasons for fact in reason.facts]
+    assert all(int(str(fact.time)) == 2005 + int(str(fact.delta)) for fact in facts)
 
 
 def test_reasons_against_an_answer_count_as_much(small: Dataset) -> None:
-    rows = torch.arange(3)
+    rows = torch.arange(3)[:, None]
     effects = torch.tensor([0.1, -0.5, 0.3])
     reasons = Reasons(rows, torch.zeros_like(rows), rows, rows, effects, torch.zeros(9))
     named = name_reasons(reasons, small, tick=1, top=2)
     assert [reason.effect for reason in named] == pytest.approx([-0.5, 0.3])
-    assert [reason.delta for reason in named] == [0, 1]
+    assert [reason.facts[0].delta for reason in named] == [0, 1]
+    assert name_others(reasons, top=2) == ()
 
 
 def test_the_other_side_asks_from_the_object(run: Run) -> None:
     found = explain(
         run, "person 1", "meets", "person 2", 2005, context="train", asked="subject", top=99
     )
-    assert all("person 2" in (reason.subject, reason.object) for reason in found.reasons)
+    assert all("person 2" in name_of(reason) for reason in found.reasons)
 
 
 def test_two_steps_can_be_explained(small: Dataset) -> None:
     run = fit(small, "targcn", dim=4, steps=2, epochs=1, neighbors=5, window=0)
     found = explain(run, "person 1", "meets", "person 2", 2005)
-    assert len(found.reasons) == found.num_facts == 5
+    assert len(found.reasons) == found.num_pieces == 5
 
 
 def test_a_subject_without_facts_has_no_reasons(small: Dataset, run: Run) -> None:
     nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
     empty = replace(run, dataset=replace(small, splits=nothing))
     found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
-    assert found.num_facts == 0
+    assert found.num_pieces == 0
     assert found.reasons == ()
     assert in_words(found)[1:] == [
         "Nothing in the context speaks for any answer; this one rests on the learned weights alone."
@@ -153,8 +165,8 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
         probability=0.5,
         rank=3.0,
         fact_was_hidden=False,
-        num_facts=1,
-        reasons=(Reason(name, name, name, "2004", -1, 0.1),),
+        num_pieces=1,
+        reasons=(Reason("fact", (DatedFact(name, name, name, "2004", -1),), 0.1),),
     )
     return replace(found, **changes)
 
@@ -163,8 +175,8 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
     ("changes", "sentence"),
     [
         ({}, "probability 0.500, rank 3 (time-aware filter, mean rank on ties), from 1 fact of"),
-        ({"rank": 1234567.5, "num_facts": 2}, "rank 1,234,567.5 (time-aware filter"),
-        ({"num_facts": 2}, "from 2 facts of the context train"),
+        ({"rank": 1234567.5, "num_pieces": 2}, "rank 1,234,567.5 (time-aware filter"),
+        ({"num_pieces": 2}, "from 2 facts of the context train"),
         ({"probability": None}, "a: score -1.5, rank 3"),
     ],
 )
