@@ -1,5 +1,6 @@
 """Leave-one-out by the library against leaving a fact out of the data by hand."""
 
+import math
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,16 @@ from targcn.facts.dataset import Facts
 from targcn.inference.explanation import (
     DatedFact,
     Explanation,
+    Part,
     Reason,
     in_words,
+    lanes_of,
     name_others,
     name_reasons,
     plot,
 )
 from targcn.models.base import Reasons
+from targcn.output.plots import Lane
 
 
 @pytest.fixture(scope="module")
@@ -184,11 +188,115 @@ def test_the_first_sentence_names_every_figure(changes: dict[str, Any], sentence
     assert sentence in in_words(explanation(**changes))[0]
 
 
+# --- parts that add up ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def summed(small: Dataset) -> Run:
+    return fit(small, "evidence", dim=4, prior_dim=4, epochs=2, batch_size=32, device="cpu")
+
+
+@pytest.mark.parametrize("top", [1, 3, 999])
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_all_parts_of_a_score_add_up_to_it(summed: Run, asked: Any, top: int) -> None:
+    found = explain(summed, "person 1", "meets", "person 2", 2005, asked=asked, top=top)
+    assert found.measure == "part of score"
+    assert len(found.reasons) == min(top, found.num_pieces) > 0
+    parts = [*found.reasons, *found.others]
+    assert sum(part.effect for part in parts) == pytest.approx(found.score, abs=1e-5)
+    assert sum(part.share or 0.0 for part in parts) == pytest.approx(1)
+    weight = sum(part.weight or 0.0 for part in parts)
+    evidence = sum(part.effect for part in parts if part.share is not None)
+    assert evidence == pytest.approx(math.log1p(weight))
+
+
+def test_the_score_is_the_one_that_predict_gives(summed: Run) -> None:
+    found = explain(summed, "person 1", "meets", "person 2", 2005)
+    answers = predict(summed, "person 1", "meets", None, 2005, top=99)
+    [row] = answers.filter(answers["answer"] == "person 2").to_dicts()
+    assert (found.score, found.probability) == pytest.approx((row["score"], row["probability"]))
+
+
+@pytest.mark.parametrize("top", [2, 999])
+def test_the_figures_in_words_add_up_too(summed: Run, top: int) -> None:
+    found = explain(summed, "person 1", "meets", "person 2", 2005, top=top)
+    first, total, *parts = in_words(found)
+    assert first.endswith(f"from {found.num_pieces} pieces of evidence of the context train+valid")
+    assert total.startswith(f"Its score {found.score:.4f} is the sum of these parts")
+    assert len(parts) == min(top, found.num_pieces) + (top < found.num_pieces) + 3
+    figures = [float(part.split()[0]) for part in parts]
+    assert sum(figures) == pytest.approx(found.score, abs=1e-4 * len(figures))
+    rest = [part for part in parts if part.endswith("more pieces of evidence")]
+    assert len(rest) == (top < found.num_pieces)
+
+
+def each_kind() -> Explanation:
+    last_year = DatedFact("a", "meets", "b", "2004", -1)
+    then = DatedFact("b", "calls", "c", "2005", 0)
+    reasons = (
+        Reason("fact", (last_year,), 2.0, 1, 14.32, 0.4),
+        Reason("relation", (replace(then, subject="d", object="b"),), 1.0, 1, 7.0, 0.2),
+        Reason("path", (last_year, then), 1.0, 1, 7.0, 0.2),
+        Reason("partner", (replace(last_year, time=None, delta=None),), 0.5, 12, 3.0, 0.1),
+    )
+    others = (Part("2 more pieces of evidence", 0.5, 12345.6, 0.1), Part("prior", -0.25))
+    changes: dict[str, Any] = {"num_pieces": 6, "measure": "part of score", "others": others}
+    return explanation(reasons=reasons, score=4.75, **changes)
+
+
+def test_each_kind_of_evidence_in_words() -> None:
+    assert in_words(each_kind())[2:] == [
+        "+2.0000   40.0 %       × 14.3  fact     a — meets — b, 2004 (1 year before)",
+        "+1.0000   20.0 %          × 7  relation d — calls — b, 2005 (at that time)",
+        "+1.0000   20.0 %          × 7  path     a — meets — b, 2004 (1 year before), "
+        "then b — calls — c, 2005 (at that time)",
+        "+0.5000   10.0 %          × 3  partner  a — meets — b, at 12 times",
+        "+0.5000   10.0 %     × 12,346  2 more pieces of evidence",
+        "-0.2500  prior",
+    ]
+
+
+def test_an_answer_without_evidence_rests_on_the_prior(small: Dataset, summed: Run) -> None:
+    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
+    empty = replace(summed, dataset=replace(small, splits=nothing))
+    found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
+    assert (found.num_pieces, found.reasons, len(found.others)) == (0, (), 3)
+    assert in_words(found)[1] == (
+        "Nothing in the context speaks for this answer; it rests on the prior alone."
+    )
+
+
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_the_explained_fact_is_no_evidence(small: Dataset, summed: Run, asked: Any) -> None:
+    fact = small.named("train", 0)
+    hidden = explain(summed, *fact, context="train", asked=asked, top=999)
+    removed = explain(without(summed, *fact), *fact, context="train", asked=asked, top=999)
+    assert hidden.fact_was_hidden
+    assert not removed.fact_was_hidden
+    assert hidden.num_pieces == removed.num_pieces
+    assert hidden.score == pytest.approx(removed.score, abs=1e-5)
+    assert in_words(hidden)[1] == "The fact itself is in the context and was hidden."
+
+
+# --- plots ----------------------------------------------------------------------------------
+
+
 def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "reasons.png"
     plot(explain(run, "person 1", "meets", "person 2", 2005), path)
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_lane_for_every_reason_and_every_other_part() -> None:
+    assert lanes_of(each_kind()) == [
+        Lane("a — meets — b", [-1], 2.0),
+        Lane("d — calls — b, of the relation", [0], 1.0),
+        Lane("a — meets — b\nb — calls — c", [-1, 0], 1.0),
+        Lane("a — meets — b, at 12 times", [], 0.5, always=True),
+        Lane("2 more pieces of evidence", (), 0.5),
+        Lane("prior", (), -0.25),
+    ]
 
 
 def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path: Path) -> None:

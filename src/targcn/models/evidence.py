@@ -323,7 +323,7 @@ class Evidence(Learner):
         """
         seen: dict[Kind, Seen] = {}
         size = max(MOST_NUMBERS_AT_ONCE[context.device.type] // self.settings.facts, 1)
-        for first in range(0, len(queries), size):
+        for first in range(0, max(len(queries), 1), size):
             part = slice(first, first + size)
             for kind, codes in self._codes_of_true(queries[part], answers[part], context):
                 seen[kind] = _count(codes, seen.get(kind))

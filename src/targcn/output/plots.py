@@ -24,6 +24,7 @@ LABEL_WIDTH: Final = 56
 TITLE_WIDTH: Final = 100
 INCHES_PER_LINE: Final = 0.16
 INCHES_AROUND_LANES: Final = 1.2
+INCHES_BESIDE_LABELS: Final = 6.5
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,10 @@ def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> 
     times.set_xlabel(across, color=INK, parse_math=False)
     bars.set_xlabel(measure, color=INK)
     figure.suptitle(shorten(title, TITLE_WIDTH), color=INK, fontsize=10, parse_math=False)
+    # Whatever the labels need, times and bars have room.
+    figure.draw_without_rendering()
+    widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
+    figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
     return figure
 
 
