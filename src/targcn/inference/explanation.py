@@ -148,7 +148,7 @@ def in_words(explanation: Explanation) -> list[str]:
         )
     for reason in explanation.reasons:
         facts = ", then ".join(_in_words(fact, reason, explanation.unit) for fact in reason.facts)
-        lines.append(_figures(reason) + (f"{reason.kind:9}" if adds_up else "") + facts)
+        lines.append(_figures(reason) + (f"{reason.kind:8}  " if adds_up else "") + facts)
     lines += [_figures(part) + part.name for part in explanation.others]
     return lines
 
