@@ -12,7 +12,8 @@ from oracle import Fact, Query, World, queries_of, with_reciprocals
 from small_training import create
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import KINDS, NO_FACT, Reasons
-from targcn.models.evidence import MOST_NUMBERS_AT_ONCE, Evidence
+from targcn.models.evidence import Evidence
+from targcn.models.evidence_reasons import MOST_FACTS_AT_ONCE
 from targcn.models.layers.buckets import ENDLESS
 
 # Self loops, facts under both relations, and one that is there twice.
@@ -148,11 +149,11 @@ def test_an_empty_context_leaves_the_prior() -> None:
 
 
 @pytest.mark.parametrize("past_only", [False, True])
-@pytest.mark.parametrize("numbers_at_once", [1, 1 << 18])
+@pytest.mark.parametrize("facts_at_once", [1, 1 << 18])
 def test_rules_count_what_ended_in_true_answers(
-    past_only: bool, numbers_at_once: int, monkeypatch: pytest.MonkeyPatch
+    past_only: bool, facts_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(MOST_NUMBERS_AT_ONCE, "cpu", numbers_at_once)
+    monkeypatch.setitem(MOST_FACTS_AT_ONCE, "cpu", facts_at_once)
     model = build(time_unit=2.0)
     asked = with_reciprocals(list(dict.fromkeys(FACTS)), 2)
     queries = queries_of([(s, r, t) for s, r, _, t in asked])

@@ -9,7 +9,7 @@ the subject's partners at any time. Then
 No entity has a vector except in the last two terms, a small prior.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -26,24 +26,14 @@ from targcn.graph.partners import Partners, PartnersOf
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import (
-    KINDS,
-    NO_FACT,
-    Kind,
-    Learner,
-    ModelSettings,
-    PerContext,
-    Reasons,
-    Rules,
-)
+from targcn.models.base import Learner, ModelSettings, PerContext, Reasons, Rules
+from targcn.models.evidence_reasons import find_reasons, find_rules
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets
 from targcn.models.layers.evidence_weights import SCALE, FactWeights, PathWeights, look_up
 from targcn.models.layers.losses import cross_entropy
 
 # Numbers laid out at once in an evaluation; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
-# Distinct codes, sorted, and how often each was seen.
-Seen = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -167,7 +157,7 @@ class Evidence(Learner):
         dropout_rows: Tensor | None = None,
     ) -> EvidenceSample:
         """All evidence for some queries, except a hidden fact, which the context must hold."""
-        facts, of_relation, partners = self._find_direct(queries, context, hidden)
+        facts, of_relation, partners = self.find_direct(queries, context, hidden)
         if dropout_rows is not None:
             columns = torch.arange(facts.filled.shape[1], device=context.device)
             stays = uniform(dropout_rows[:, None], columns) >= self.settings.fact_dropout
@@ -175,7 +165,7 @@ class Evidence(Learner):
         first, second = self._find_paths(queries, facts, context, hidden)
         return EvidenceSample(facts, of_relation, first, second, partners)
 
-    def _find_direct(
+    def find_direct(
         self, queries: Queries, context: TemporalGraph, hidden: HiddenFacts | None
     ) -> tuple[NearestFacts, NearestFacts, PartnersOf]:
         """All evidence but the paths."""
@@ -229,7 +219,7 @@ class Evidence(Learner):
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""
         num_entities = len(self.prior_bias)
-        weights, ends = self.weigh(queries, sample), self._ends(sample)
+        weights, ends = self.weigh(queries, sample), self.ends(sample)
         sums = weights.new_zeros(len(queries), num_entities + 1)
         sums = sums.scatter_add(1, ends, weights.exp())
         return sums[:, :num_entities].log1p() + self._prior(queries, sample.kept)
@@ -260,7 +250,7 @@ class Evidence(Learner):
         weights: Tensor = self.fact_weights(queries.relations, facts.relations, buckets)
         return weights
 
-    def _ends(self, sample: EvidenceSample) -> Tensor:
+    def ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece of evidence ends in; one more than all of them if in none."""
         nothing = len(self.prior_bias)
         return torch.cat(
@@ -273,43 +263,10 @@ class Evidence(Learner):
             dim=1,
         )
 
-    @torch.no_grad()
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
         """The pieces of evidence for an answer: each has its share of log(1 + Σ exp c)."""
-        subject, relation, time = (int(column) for column in query.tensors())
-        hidden = None
-        if len(context.positions_of(subject, relation, answer, time)):
-            answers = torch.tensor([answer], device=context.device)
-            hidden = HiddenFacts(query.subjects, query.relations, answers, query.times)
-        sample = self.find(query, context, hidden)
-        used = (self._ends(sample)[0] == answer).nonzero().flatten()
-        kinds, counts, facts = _pieces(sample)
-        # The reciprocal of a fact is turned back into it.
-        subjects, relations, objects, times = facts[:, used]
-        backward = relations >= context.num_relations
-        weights = self.weigh(query, sample)[0, used].double().exp()
-        total = weights.sum()
-        to_answer = self.prior_objects[answer].double()
-        of_relation = self.prior_relations[relation].double()
-        of_subject = self.prior_subjects[subject].double()
-        return Reasons(
-            subjects=torch.where(backward, objects, subjects),
-            relations=torch.where(backward, relations - context.num_relations, relations),
-            objects=torch.where(backward, subjects, objects),
-            times=times,
-            effects=weights / total * total.log1p(),
-            scores=self.score(query, sample)[0],
-            kinds=kinds[used],
-            counts=counts[used],
-            weights=weights,
-            others=(
-                ("prior of the relation with the answer", float(of_relation @ to_answer)),
-                ("prior of the given entity with the answer", float(of_subject @ to_answer)),
-                ("prior of the answer alone", float(self.prior_bias[answer])),
-            ),
-        )
+        return find_reasons(self, query, answer, context)
 
-    @torch.no_grad()
     def rules(
         self,
         queries: Queries,
@@ -317,65 +274,8 @@ class Evidence(Learner):
         context: TemporalGraph,
         progress: Callable[[int, int], None] | None = None,
     ) -> Rules:
-        """The weight of every class of facts and counts that ended in a true answer.
-
-        Paths have too many classes for their rules to say much, and are left out.
-        """
-        seen: dict[Kind, Seen] = {}
-        size = max(MOST_NUMBERS_AT_ONCE[context.device.type] // self.settings.facts, 1)
-        for first in range(0, max(len(queries), 1), size):
-            part = slice(first, first + size)
-            for kind, codes in self._codes_of_true(queries[part], answers[part], context):
-                seen[kind] = _count(codes, seen.get(kind))
-            if progress is not None:
-                progress(min(first + size, len(queries)), len(queries))
-        parts = [
-            self._rules_of(kind, *some).tensors()
-            for kind, found in seen.items()
-            for some in zip(*(torch.split(column, size) for column in found), strict=True)
-        ]
-        return Rules(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
-
-    def _codes_of_true(
-        self, queries: Queries, answers: Tensor, context: TemporalGraph
-    ) -> Iterator[tuple[Kind, Tensor]]:
-        """A code for the class of each piece of evidence that ends in the query's answer."""
-        hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
-        facts, of_relation, partners = self._find_direct(queries, context, hidden)
-
-        def codes(is_true: Tensor, relations: Tensor, buckets: Tensor) -> Tensor:
-            asked = queries.relations[is_true.nonzero()[:, 0]]
-            pairs = asked * self.num_relations + relations[is_true]
-            return pairs * TimeBuckets.COUNT + buckets
-
-        kinds: tuple[tuple[Kind, NearestFacts], ...] = ("fact", facts), ("relation", of_relation)
-        for kind, near in kinds:
-            is_true = near.filled & (near.objects == answers[:, None])
-            deltas = (near.times - queries.times[:, None])[is_true]
-            yield kind, codes(is_true, near.relations, self.time_buckets(deltas))
-        is_true = (partners.counts > 0) & (partners.partners == answers[:, None])
-        buckets = self.count_buckets(partners.counts[is_true])
-        yield "partner", codes(is_true, partners.relations, buckets)
-
-    def _rules_of(self, kind: Kind, codes: Tensor, support: Tensor) -> Rules:
-        """The rules that some codes stand for."""
-        pairs, buckets = codes // TimeBuckets.COUNT, codes % TimeBuckets.COUNT
-        asked, found = pairs // self.num_relations, pairs % self.num_relations
-        if kind == "relation":
-            weights = self.relation_weights[asked] + self.relation_bucket_weights[buckets]
-        else:
-            weigh = self.fact_weights if kind == "fact" else self.partner_weights
-            weights = weigh(asked, found[:, None], buckets[:, None])[:, 0]
-        ranges = (self.count_buckets if kind == "partner" else self.time_buckets).ranges()
-        return Rules(
-            kinds=torch.full_like(codes, KINDS.index(kind)),
-            asked=asked,
-            found=found,
-            first=ranges[0][buckets],
-            last=ranges[1][buckets],
-            weights=weights.exp(),
-            support=support,
-        )
+        """The weight of every class of facts and counts that ended in a true answer."""
+        return find_rules(self, queries, answers, context, progress)
 
     def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""
@@ -384,45 +284,6 @@ class Evidence(Learner):
         if kept is not None:
             asked = asked * kept / (1 - self.settings.prior_dropout)
         return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
-
-
-def _pieces(sample: EvidenceSample) -> tuple[Tensor, Tensor, Tensor]:
-    """The kind, the count and the facts of every piece of evidence of one query.
-
-    Pieces are in the order of their weights; the facts are four columns, the second facts of paths
-    beside the first.
-    """
-    facts, of_relation, second = (
-        torch.stack([near.subjects, near.relations, near.objects, near.times])[:, 0]
-        for near in (sample.facts, sample.of_relation, sample.second)
-    )
-    first = facts[:, sample.first[0]][..., None].expand_as(second)
-    relations, others, counts = (column[0] for column in sample.partners.tensors())
-    owner = facts[0, :1].expand_as(others)
-    partners = torch.stack([owner, relations, others, torch.zeros_like(others)])
-    nothing = facts.new_tensor(NO_FACT)
-    by_kind = [
-        torch.stack([one, two.expand_as(one)], dim=-1)
-        for one, two in (
-            (facts, nothing),
-            (of_relation, nothing),
-            (first.flatten(1), second.flatten(1)),
-            (partners, nothing),
-        )
-    ]
-    kinds = torch.cat([torch.full_like(one[0, :, 0], kind) for kind, one in enumerate(by_kind)])
-    often = torch.ones_like(kinds)
-    often[len(kinds) - len(counts) :] = counts
-    return kinds, often, torch.cat(by_kind, dim=1)
-
-
-def _count(codes: Tensor, before: Seen | None) -> Seen:
-    """How often each code was seen, with what was counted before."""
-    counts = torch.ones_like(codes)
-    if before is not None:
-        codes, counts = torch.cat([before[0], codes]), torch.cat([before[1], counts])
-    distinct, places = torch.unique(codes, return_inverse=True)
-    return distinct, torch.zeros_like(distinct).index_add_(0, places, counts)
 
 
 def _hide(facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph) -> NearestFacts:
