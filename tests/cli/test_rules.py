@@ -31,7 +31,7 @@ def test_the_program_shows_rules(run: Path) -> None:
     best, second = rules(run, top=2)
     assert lines[0].startswith(str(best))
     assert f"seen {second.support} time" in lines[1]
-    assert "Paths are left out." in note
+    assert note.startswith("A relation is read from its subject to its object")
 
 
 def test_files_and_json_hold_the_same_values(run: Path, tmp_path: Path) -> None:
@@ -58,4 +58,4 @@ def test_other_models_are_refused(tmp_path: Path) -> None:
 def test_help_says_what_the_figures_are() -> None:
     words = " ".join(call("rules", "--help").stdout.split())
     assert "seen × log(1 + weight)" in words
-    assert "those about paths of two facts, are left out" in words
+    assert "whose own fact is hidden" in words

@@ -246,13 +246,13 @@ def each_kind() -> Explanation:
 
 def test_each_kind_of_evidence_in_words() -> None:
     assert in_words(each_kind())[2:] == [
-        "+2.0000   40.0 %       × 14.3  fact      a — meets — b, 2004 (1 year before)",
-        "+1.0000   20.0 %          × 7  relation  d — calls — b, 2005 (at that time)",
-        "+1.0000   20.0 %          × 7  path      a — meets — b, 2004 (1 year before), "
+        " +2.0000   40.0 %        × 14.3  fact      a — meets — b, 2004 (1 year before)",
+        " +1.0000   20.0 %           × 7  relation  d — calls — b, 2005 (at that time)",
+        " +1.0000   20.0 %           × 7  path      a — meets — b, 2004 (1 year before), "
         "then b — calls — c, 2005 (at that time)",
-        "+0.5000   10.0 %          × 3  partner   a — meets — b, at 12 times",
-        "+0.5000   10.0 %     × 12,346  2 more pieces of evidence",
-        "-0.2500  prior",
+        " +0.5000   10.0 %           × 3  partner   a — meets — b, at 12 times",
+        " +0.5000   10.0 %      × 12,346  2 more pieces of evidence",
+        " -0.2500  prior",
     ]
 
 

@@ -11,9 +11,9 @@ import torch
 from oracle import Fact, Query, World, queries_of, with_reciprocals
 from small_training import create
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import KINDS, NO_FACT, Reasons
+from targcn.models import evidence_reasons
+from targcn.models.base import KINDS, NO_FACT, Reasons, Rules
 from targcn.models.evidence import Evidence
-from targcn.models.evidence_reasons import MOST_FACTS_AT_ONCE
 from targcn.models.layers.buckets import ENDLESS
 
 # Self loops, facts under both relations, and one that is there twice.
@@ -148,41 +148,68 @@ def test_an_empty_context_leaves_the_prior() -> None:
     assert sum(effect for _, effect in reasons.others) == pytest.approx(float(reasons.scores[4]))
 
 
-@pytest.mark.parametrize("past_only", [False, True])
-@pytest.mark.parametrize("facts_at_once", [1, 1 << 18])
-def test_rules_count_what_ended_in_true_answers(
-    past_only: bool, facts_at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(MOST_FACTS_AT_ONCE, "cpu", facts_at_once)
-    model = build(time_unit=2.0)
+def rules_of(model: Evidence, past_only: bool, top: int = 99999) -> Rules:
+    """The rules in all queries of the world."""
     asked = with_reciprocals(list(dict.fromkeys(FACTS)), 2)
-    queries = queries_of([(s, r, t) for s, r, _, t in asked])
+    queries, answers = queries_of([(s, r, t) for s, r, _, t in asked]), [fact[2] for fact in asked]
     done: list[tuple[int, int]] = []
     rules = model.rules(
         queries,
-        torch.tensor([o for _, _, o, _ in asked]),
+        torch.tensor(answers),
         graph_of(FACTS, past_only),
+        top,
         lambda *progress: done.append(progress),
     )
-    expected: Counter[tuple[str, int, int, int, float]] = Counter()
-    for s, r, o, t in asked:
+    assert done[-1] == (len(asked), len(asked))
+    return rules
+
+
+@pytest.mark.parametrize("past_only", [False, True])
+@pytest.mark.parametrize("at_once", [1, 1 << 18])
+def test_rules_count_what_ended_in_true_answers(
+    past_only: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(evidence_reasons.MOST_FACTS_AT_ONCE, "cpu", at_once)
+    monkeypatch.setattr(evidence_reasons, "MOST_CODES_KEPT", at_once)
+    model = build(time_unit=2.0)
+    rules = rules_of(model, past_only)
+    expected: Counter[tuple[str, int, tuple[tuple[int, int], ...], float]] = Counter()
+    for s, r, o, t in with_reciprocals(list(dict.fromkeys(FACTS)), 2):
         rest = [fact for fact in FACTS if fact not in ((s, r, o, t), (o, r - 2, s, t))]
-        for kind, (fact, *_), count, weight in pieces(model, rest, (s, r, t), o, past_only):
-            amount = count if kind == "partner" else fact[3] - t
-            expected[kind, r, fact[1], amount, round(weight, 9)] += kind != "path"
-    expected = +expected
-    # A rule is about a range: what was counted one by one falls into one of them each.
+        for kind, facts, count, weight in pieces(model, rest, (s, r, t), o, past_only):
+            amounts = tuple(
+                (fact[1], count if kind == "partner" else fact[3] - t) for fact in facts
+            )
+            expected[kind, r, amounts, round(weight, 9)] += 1
+    # A rule is about ranges: what was counted one by one falls into one of them each.
+    assert set(rules.kinds.tolist()) == set(range(len(KINDS)))
     for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
         kind, relation, found, first, last, weight, support = row
+        steps = [step for step in zip(found, first, last, strict=True) if step[0] != NO_FACT]
         inside = [
             key
             for key in expected
-            if key[:3] == (KINDS[kind], relation, found) and first <= key[3] <= last
+            if key[:2] == (KINDS[kind], relation)
+            and [one for one, _ in key[2]] == [one for one, _, _ in steps]
+            and all(
+                low <= amount <= high
+                for (_, amount), (_, low, high) in zip(key[2], steps, strict=True)
+            )
         ]
-        assert {key[4] for key in inside} == {round(weight, 9)}
+        assert {key[3] for key in inside} == {round(weight, 9)}
         assert sum(expected.pop(key) for key in inside) == support
     assert not expected
-    assert done[-1] == (len(asked), len(asked))
+
+
+def test_rules_that_gave_most_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build()
+    rules = rules_of(model, past_only=False)
+    benefit = rules.support * rules.weights.log1p()
+    assert len(benefit) > 100
+    assert bool((benefit[:-1] >= benefit[1:]).all())
+    monkeypatch.setattr(evidence_reasons, "MOST_RULES", 7)
+    some = rules_of(model, past_only=False, top=20)
+    torch.testing.assert_close(some.support * some.weights.log1p(), benefit[:20])
 
 
 def test_ranges_of_rules_are_those_of_the_buckets() -> None:
@@ -203,5 +230,5 @@ def test_ranges_of_rules_are_those_of_the_buckets() -> None:
 
 
 def test_no_queries_have_no_rules() -> None:
-    rules = build().rules(queries_of([]), torch.tensor([], dtype=torch.int64), WORLD.graph)
+    rules = build().rules(queries_of([]), torch.tensor([], dtype=torch.int64), WORLD.graph, 9)
     assert len(rules.support) == 0

@@ -22,12 +22,13 @@ def list_rules(
     "A ← B, 1 day before: × 14, seen 312 times": where A is asked for, a fact B one
     day before speaks for its answer and adds 14 to a sum that is 1 without
     evidence. A fact counts if it is the given entity's, or anybody's if the rule
-    says so; "at 3 times" is about any time. A⁻¹ is A read from its object back to
-    its subject. The weights are the model's own. Seen is how often such a fact
-    ended in the true answer to a query of train, whose own fact is hidden.
+    says so; "B, then C" is a path of two facts, "at 3 times" is about any time.
+    A⁻¹ is A read from its object back to its subject. The weights are the model's
+    own. Seen is how often such evidence ended in the true answer to a query of
+    train, whose own fact is hidden.
 
     First come the rules that gave most to true answers: seen × log(1 + weight).
-    Rules that were never seen, and those about paths of two facts, are left out.
+    Rules that were never seen are left out.
 
     Args:
         relation: Only the rules for questions about this relation, in both directions.

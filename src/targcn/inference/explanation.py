@@ -148,7 +148,10 @@ def in_words(explanation: Explanation) -> list[str]:
         )
     for reason in explanation.reasons:
         facts = ", then ".join(_in_words(fact, reason, explanation.unit) for fact in reason.facts)
-        lines.append(_figures(reason) + (f"{reason.kind:8}  " if adds_up else "") + facts)
+        if adds_up:
+            lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
+        else:
+            lines.append(f"{reason.effect:+.4f}  {facts}")
     lines += [_figures(part) + part.name for part in explanation.others]
     return lines
 
@@ -204,10 +207,10 @@ def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
 
 def _figures(one: Reason | Part) -> str:
     """The effect, the share and the weight, as far as there are any, in columns."""
-    effect = f"{one.effect:+.4f}  "
+    effect = f"{one.effect:+8.4f}  "
     if one.share is None or one.weight is None:
         return effect
-    return f"{effect}{100 * one.share:5.1f} %  {multiple(one.weight):>11}  "
+    return f"{effect}{100 * one.share:5.1f} %  {multiple(one.weight):>12}  "
 
 
 def multiple(weight: float) -> str:

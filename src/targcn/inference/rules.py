@@ -6,15 +6,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
-import torch
-
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.explanation import Asked, multiple
-from targcn.models.base import KINDS, Kind, Rules
+from targcn.models.base import KINDS, NO_FACT, Kind, Rules
 from targcn.models.layers.buckets import ENDLESS
 from targcn.output.tables import Column, Table
 from targcn.runs.run import Run
@@ -25,8 +23,21 @@ BACKWARD: Final = "⁻¹"
 NOTE: Final = (
     f"A relation is read from its subject to its object, and with {BACKWARD} back. The weight is "
     "what one such piece of evidence adds to a sum that is 1 without any; seen: how often one "
-    "ended in the true answer to a query of train. Paths are left out."
+    "ended in the true answer to a query of train."
 )
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One fact of a rule: its relation, and when it is."""
+
+    relation: str
+    # Whether it is read from its object to its subject.
+    backward: bool
+    # From how many ticks after the query to how many, negative if before; of partners, at how many
+    # times. None: however many.
+    first: int | None
+    last: int | None
 
 
 @dataclass(frozen=True)
@@ -37,13 +48,8 @@ class Rule:
     # Which end of the relation the answer is.
     asked: Asked
     kind: Kind
-    # The relation of the evidence, and which of its ends is the answer.
-    evidence: str
-    answer: Asked
-    # From how many ticks after the query to how many, negative if before; of partners, at how many
-    # times. None: however many.
-    first: int | None
-    last: int | None
+    # What leads from the given entity to the answer: the two facts of a path, or one.
+    evidence: tuple[Clause, ...]
     # What such a piece of evidence adds to a sum that is 1 without any.
     weight: float
     # How often such a piece ended in the true answer to a query of train.
@@ -51,15 +57,15 @@ class Rule:
     unit: str
 
     def __str__(self) -> str:
-        asked, found = (
-            name + (BACKWARD if end == "subject" else "")
-            for name, end in ((self.relation, self.asked), (self.evidence, self.answer))
-        )
-        if self.kind == "relation":
-            found += " of anybody"
+        asked = self.relation + BACKWARD * (self.asked == "subject")
+        return f"{asked} ← {', then '.join(self._in_words(clause) for clause in self.evidence)}"
+
+    def _in_words(self, clause: Clause) -> str:
+        name = clause.relation + BACKWARD * clause.backward
         if self.kind == "partner":
-            return f"{asked} ← {found}, {_often(self.first, self.last)}"
-        return f"{asked} ← {found}, {_when(self.first, self.last, self.unit)}"
+            return f"{name}, {_often(clause.first, clause.last)}"
+        whose = " of anybody" if self.kind == "relation" else ""
+        return f"{name}{whose}, {_when(clause.first, clause.last, self.unit)}"
 
 
 def rules(
@@ -73,7 +79,7 @@ def rules(
 
     First come the rules that gave most to true answers: support · log(1 + weight). The weights are
     read from the model's tables. The support is counted in all queries of train, whose own facts
-    are hidden; a rule that was never seen is left out. Paths have no rules: each has five sides.
+    are hidden; a rule that was never seen is left out.
     """
     if top < 1:
         raise InputError(f"top is {top}; ask for at least 1 rule")
@@ -83,37 +89,34 @@ def rules(
     if relation is not None:
         wanted = queries.relations % len(dataset.relations) == dataset.relations.id_of(relation)
         queries, answers = queries[wanted], answers[wanted]
-    found = model.rules(queries, answers, TemporalGraph.of_context(dataset, "train"), progress)
+    context = TemporalGraph.of_context(dataset, "train")
+    found = model.rules(queries, answers, context, top, progress)
     if found is None:
         raise InputError(
             f"{loaded.recipe.model} has learned no weights of kinds of facts that could be told as "
             "rules; give a run of evidence"
         )
-    benefit = found.support * found.weights.log1p()
-    best = torch.argsort(benefit, descending=True, stable=True)[:top]
-    return name_rules(found[best], dataset)
+    return name_rules(found, dataset)
 
 
 def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
     """The rules in words."""
-    names, unit = dataset.relations.names, dataset.timeline.unit
-    named = []
+    names, named = dataset.relations.names, []
     for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
         kind, asked, found, first, last, weight, support = row
-        named.append(
-            Rule(
-                relation=names[asked % len(names)],
-                asked="subject" if asked >= len(names) else "object",
-                kind=KINDS[kind],
-                evidence=names[found % len(names)],
-                answer="subject" if found >= len(names) else "object",
-                first=None if first == -ENDLESS else first,
-                last=None if last == ENDLESS else last,
-                weight=weight,
-                support=support,
-                unit=unit,
+        clauses = tuple(
+            Clause(
+                relation=names[relation % len(names)],
+                backward=relation >= len(names),
+                first=None if start == -ENDLESS else start,
+                last=None if end == ENDLESS else end,
             )
+            for relation, start, end in zip(found, first, last, strict=True)
+            if relation != NO_FACT
         )
+        end: Asked = "subject" if asked >= len(names) else "object"
+        about = names[asked % len(names)], end, KINDS[kind], clauses
+        named.append(Rule(*about, weight, support, dataset.timeline.unit))
     return tuple(named)
 
 
@@ -124,12 +127,16 @@ def rules_table(rules: Sequence[Rule]) -> Table:
         Column("weight", "weight", lambda value: multiple(float(value or 0))),
         Column("support", "support", lambda value: f"seen {value:,} time{'s' * (value != 1)}"),
     )
-    known = {column.key for column in shown}
-    hidden = (
-        Column(one.name, one.name, shown=False) for one in fields(Rule) if one.name not in known
-    )
-    rows = tuple({"rule": str(rule), **asdict(rule)} for rule in rules)
-    return Table((*shown, *hidden), rows, notes=(NOTE,))
+    clauses = [f"{prefix}{one.name}" for prefix in ("first_", "second_") for one in fields(Clause)]
+    hidden = ("relation", "asked", "kind", *clauses, "unit")
+    rows = []
+    for rule in rules:
+        row = {"rule": str(rule), **asdict(rule)}
+        for prefix, clause in zip(("first_", "second_"), row.pop("evidence"), strict=False):
+            row |= {f"{prefix}{key}": value for key, value in clause.items()}
+        rows.append(row)
+    columns = (*shown, *(Column(key, key, shown=False) for key in hidden))
+    return Table(columns, tuple(rows), notes=(NOTE,))
 
 
 def _when(first: int | None, last: int | None, unit: str) -> str:

@@ -61,7 +61,8 @@ class Reasons(Columns):
 class Rules(Columns):
     """What a model has learned about kinds of evidence, one rule per row.
 
-    Relations include reciprocal ones.
+    Relations include reciprocal ones. Evidence has two columns, of which the second is for the
+    second facts of paths; where there is none, its relation is NO_FACT.
     """
 
     # Positions in KINDS.
@@ -128,12 +129,14 @@ class Model(nn.Module, ABC):
         queries: Queries,
         answers: Tensor,
         context: TemporalGraph,
+        top: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> Rules | None:
-        """What was learned about each kind of evidence; None if it is not learned in such words.
+        """What was learned about evidence; None if the model has no weights of kinds of evidence.
 
-        The support of a rule is counted in these queries and their true answers, whose own facts,
-        which the context holds, are hidden. Progress is told how many are done, out of how many.
+        The `top` rules come first to last that gave most to true answers. Support is counted in
+        these queries, whose own facts, which the context holds, are hidden. Progress is told how
+        many of them are done, out of how many.
         """
         return None
 

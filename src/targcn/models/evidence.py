@@ -157,28 +157,25 @@ class Evidence(Learner):
         dropout_rows: Tensor | None = None,
     ) -> EvidenceSample:
         """All evidence for some queries, except a hidden fact, which the context must hold."""
-        facts, of_relation, partners = self.find_direct(queries, context, hidden)
+        settings, times = self.settings, queries.times
+        facts = nearest_of_entities(context, queries.subjects, times, settings.facts)
+        facts = _hide(facts, hidden, context)
         if dropout_rows is not None:
-            columns = torch.arange(facts.filled.shape[1], device=context.device)
-            stays = uniform(dropout_rows[:, None], columns) >= self.settings.fact_dropout
+            columns = torch.arange(facts.filled.shape[1], device=times.device)
+            stays = uniform(dropout_rows[:, None], columns) >= settings.fact_dropout
             facts = replace(facts, filled=facts.filled & stays)
-        first, second = self._find_paths(queries, facts, context, hidden)
-        return EvidenceSample(facts, of_relation, first, second, partners)
-
-    def find_direct(
-        self, queries: Queries, context: TemporalGraph, hidden: HiddenFacts | None
-    ) -> tuple[NearestFacts, NearestFacts, PartnersOf]:
-        """All evidence but the paths."""
-        settings, subjects, times = self.settings, queries.subjects, queries.times
-        facts = nearest_of_entities(context, subjects, times, settings.facts)
         of_relation = nearest_of_relations(
             context, queries.relations, times, settings.relation_facts
         )
-        partners = self._partners.of(context).most_frequent(subjects, times, settings.partners)
+        of_relation = _hide(of_relation, hidden, context)
+        first, second = self._find_paths(queries, facts, context, hidden)
+        partners = self._partners.of(context).most_frequent(
+            queries.subjects, times, settings.partners
+        )
         # (A graph of the past does not count what is at the query's time.)
         if hidden is not None and not context.past_only:
-            partners = _hide_partner(partners, subjects, hidden, context)
-        return _hide(facts, hidden, context), _hide(of_relation, hidden, context), partners
+            partners = _hide_partner(partners, queries.subjects, hidden, context)
+        return EvidenceSample(facts, of_relation, first, second, partners)
 
     def _find_paths(
         self,
@@ -272,10 +269,11 @@ class Evidence(Learner):
         queries: Queries,
         answers: Tensor,
         context: TemporalGraph,
+        top: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> Rules:
-        """The weight of every class of facts and counts that ended in a true answer."""
-        return find_rules(self, queries, answers, context, progress)
+        """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
+        return find_rules(self, queries, answers, context, top, progress)
 
     def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""
