@@ -2,9 +2,9 @@
 
 import cmath
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,7 @@ from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.evidence import Evidence, EvidenceSettings
 from targcn.models.layers.aggregators import Aggregator
 from targcn.models.targcn import TARGCN
 
@@ -353,6 +354,11 @@ class World:
         return TemporalGraph.of(facts_of(self.facts), self.num_entities, self.num_relations)
 
     @property
+    def past(self) -> TemporalGraph:
+        """The same graph, of which a query may see only what lies before its time."""
+        return self.graph.as_past()
+
+    @property
     def train(self) -> list[Fact]:
         return self.facts[: self.cuts[0]]
 
@@ -411,6 +417,21 @@ def worlds_with_queries(draw: st.DrawFn, min_facts: int = 0) -> tuple[World, lis
         of_facts = [(s, r, t) for s, r, _, t in with_reciprocals(world.facts, world.num_relations)]
         queries += draw(st.lists(st.sampled_from(of_facts), max_size=4))
     return world, queries
+
+
+@st.composite
+def worlds_with_another_future(draw: st.DrawFn) -> tuple[World, World, list[Query]]:
+    """Queries at one time, and two worlds that are the same before it."""
+    world, queries = draw(worlds_with_queries())
+    time = queries[0][2]
+    now = [(s, r, time) for s, r, _ in queries]
+    entities, first = st.integers(0, world.num_entities - 1), max(time, 0)
+    relations, ticks = st.integers(0, world.num_relations - 1), st.integers(first, first + 500)
+    future = draw(st.lists(st.tuples(entities, relations, entities, ticks), max_size=12))
+    past = [fact for fact in world.facts if fact[3] < time]
+    # Whole days of the same facts would change nothing in the order of the others.
+    order = draw(st.permutations(past + future))
+    return world, replace(world, facts=order), now
 
 
 # --- the slow versions of the models that learn from sampled negatives ----------------------
@@ -501,3 +522,183 @@ def self_adversarial_cost(right: float, wrong: Sequence[float], temperature: flo
     total = sum(math.exp(temperature * score) for score in wrong)
     of_wrong = sum(math.exp(temperature * score) / total * softplus(score) for score in wrong)
     return (softplus(-right) + of_wrong) / 2
+
+
+# --- the slow version of evidence -----------------------------------------------------------
+
+Path = tuple[Fact, Fact]
+Partner = tuple[int, int, int]  # relation, partner, count
+
+
+def facts_from(facts: Sequence[Fact], num_relations: int, entity: int) -> list[Fact]:
+    """The facts of an entity as their subject, in the order of the graph."""
+    incoming = sorted(
+        (t, r, s) for s, r, o, t in with_reciprocals(facts, num_relations) if o == entity
+    )
+    return [(entity, (r + num_relations) % (2 * num_relations), s, t) for t, r, s in incoming]
+
+
+def facts_under(facts: Sequence[Fact], num_relations: int, relation: int) -> list[Fact]:
+    """The facts of a relation: by time, then as in the graph by object and subject."""
+    under = [fact for fact in with_reciprocals(facts, num_relations) if fact[1] == relation]
+    return sorted(under, key=lambda fact: (fact[3], fact[2], fact[0]))
+
+
+def nearest(facts: Sequence[Fact], time: int, count: int, past_only: bool = False) -> list[Fact]:
+    """The first `count` by distance in time, and of two as far the earlier one, sorted.
+
+    Facts of one time are taken in the order given; if they are before the time, from the last on.
+    """
+    seen = [
+        (abs(fact[3] - time), fact[3] >= time, place if fact[3] >= time else -place, fact)
+        for place, fact in enumerate(facts)
+        if fact[3] < time or not past_only
+    ]
+    return sorted(fact for *_, fact in sorted(seen)[:count])
+
+
+def partners(
+    facts: Sequence[Fact], num_relations: int, entity: int, before: int | None = None
+) -> list[Partner]:
+    """How many times know each partner, most first, then by relation and partner."""
+    of_entity = set(facts_from(facts, num_relations, entity))
+    counts = Counter((r, o) for _, r, o, t in of_entity if before is None or t < before)
+    return sorted(((r, o, n) for (r, o), n in counts.items()), key=lambda row: (-row[2], row))
+
+
+@dataclass(frozen=True)
+class FoundEvidence:
+    """What speaks for the answers to one query; each kind is sorted."""
+
+    facts: list[Fact]
+    of_relation: list[Fact]
+    paths: list[Path]
+    partners: list[Partner]
+
+
+def find_evidence(
+    world: World,
+    query: Query,
+    how: EvidenceSettings,
+    first: Sequence[Fact],
+    hidden: Fact | None = None,
+    past_only: bool = False,
+) -> FoundEvidence:
+    """Paths start with the facts `first`. A hidden fact leaves its places in the windows empty."""
+    s, r, t = query
+    num_relations = world.num_relations
+    own = set()
+    if hidden is not None:
+        back = (hidden[1] + num_relations) % (2 * num_relations)
+        own = {hidden, (hidden[2], back, hidden[0], hidden[3])}
+
+    def near(facts: list[Fact], count: int) -> list[Fact]:
+        return [fact for fact in nearest(facts, t, count, past_only) if fact not in own]
+
+    def near_entity(entity: int, count: int) -> list[Fact]:
+        return near(facts_from(world.facts, num_relations, entity), count)
+
+    known = partners(world.facts, num_relations, s, t if past_only else None)[: how.partners]
+    counted = [
+        (r_, o, n - (not past_only and any(fact[:3] == (s, r_, o) for fact in own)))
+        for r_, o, n in known
+    ]
+    return FoundEvidence(
+        near_entity(s, how.facts),
+        near(facts_under(world.facts, num_relations, r), how.relation_facts),
+        sorted(
+            (one, other)
+            for one in first
+            for other in near_entity(one[2], how.second_facts)
+            if other[2] != s
+        ),
+        sorted(row for row in counted if row[2] > 0),
+    )
+
+
+def time_bucket(delta: int, unit: int = 1) -> int:
+    """Exact below 8 units, then the number of thirds of doublings; 32 more for the past."""
+    side = abs(delta) // unit
+    if side >= 8:
+        side = min(8 + (abs(delta) ** 3 // (8 * unit) ** 3).bit_length() - 1, 31)
+    return side + (32 if delta < 0 else 0)
+
+
+def count_bucket(count: int) -> int:
+    """The number of halves of doublings."""
+    return min((count * count).bit_length() - 1, 15)
+
+
+def fact_weight(tables: Mapping[str, Any], asked: int, found: int, bucket: int) -> float:
+    """Of a FactWeights whose tables were made lists."""
+    rows = (tables["asked"][asked], tables["found"][found], tables["bucket"][bucket])
+    units = zip(tables["out"], *rows, strict=True)
+    return float(
+        sum(w * max(a + b + c, 0) for w, a, b, c in units)
+        + tables["asked_found"][asked][found]
+        + tables["found_bucket"][found][bucket]
+        + tables["asked_bucket"][asked][bucket]
+        + tables["bias"]
+    )
+
+
+def path_weight(
+    tables: Mapping[str, Any], asked: int, one: int, one_bucket: int, two: int, two_bucket: int
+) -> float:
+    """Of a PathWeights whose tables were made lists."""
+    rows = (
+        tables["asked"][asked],
+        tables["first"][one],
+        tables["first_bucket"][one_bucket],
+        tables["second"][two],
+        tables["second_bucket"][two_bucket],
+    )
+    units = zip(tables["out"], *rows, strict=True)
+    return float(
+        sum(w * max(sum(numbers), 0) for w, *numbers in units)
+        + tables["asked_second"][asked][two]
+        + tables["second_and_bucket"][two][two_bucket]
+        + tables["bias"]
+    )
+
+
+def tables_of(module: torch.nn.Module) -> dict[str, Any]:
+    return {name: weight.tolist() for name, weight in module.named_parameters()}
+
+
+def evidence_scores(
+    model: Evidence, query: Query, found: FoundEvidence, kept: Sequence[bool] | None = None
+) -> list[float]:
+    """log(1 + Σ exp c) + (p[r] + p'[s]) · q[o] + β[o]; `kept` of the prior is not dropped out."""
+    s, r, t = query
+    unit = round(model.settings.time_unit)
+    tables = tables_of(model)
+    of_facts, of_paths = tables_of(model.fact_weights), tables_of(model.path_weights)
+    of_partners = tables_of(model.partner_weights)
+    num_entities = len(tables["prior_bias"])
+    sums = [0.0] * num_entities
+    for _, r_, o, t_ in found.facts:
+        sums[o] += math.exp(fact_weight(of_facts, r, r_, time_bucket(t_ - t, unit)))
+    for _, _, o, t_ in found.of_relation:
+        bucket = time_bucket(t_ - t, unit)
+        sums[o] += math.exp(
+            tables["relation_weights"][r] + tables["relation_bucket_weights"][bucket]
+        )
+    for (_, one, _, t_1), (_, two, o, t_2) in found.paths:
+        buckets = time_bucket(t_1 - t, unit), time_bucket(t_2 - t, unit)
+        sums[o] += math.exp(path_weight(of_paths, r, one, buckets[0], two, buckets[1]))
+    for r_, o, count in found.partners:
+        sums[o] += math.exp(fact_weight(of_partners, r, r_, count_bucket(count)))
+    asked = [
+        a + b
+        for a, b in zip(tables["prior_relations"][r], tables["prior_subjects"][s], strict=True)
+    ]
+    if kept is not None:
+        share = 1 - model.settings.prior_dropout
+        asked = [a / share if keep else 0.0 for a, keep in zip(asked, kept, strict=True)]
+    return [
+        math.log(1 + sums[o])
+        + sum(a * b for a, b in zip(asked, tables["prior_objects"][o], strict=True))
+        + tables["prior_bias"][o]
+        for o in range(num_entities)
+    ]

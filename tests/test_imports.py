@@ -133,6 +133,10 @@ run = targcn.fit(dataset, "decayed-copy", scale=2)
 targcn.save_run(run, sys.argv[2])
 for one in (run, targcn.load_run(sys.argv[2])):
     print(targcn.evaluate(one, device="cpu").metrics["static"]["both"]["mrr"])
+small = {"epochs": 1, "dim": 4, "device": "cpu"}
+members = {name: targcn.fit(dataset, name, **small) for name in ("distmult", "complex")}
+fused = targcn.fuse(members, out=sys.argv[2] + "-fused", device="cpu")
+assert targcn.load_run(sys.argv[2] + "-fused").recipe == fused.recipe
 """
 
 

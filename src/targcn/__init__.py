@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from targcn.runs.compare import Comparison as Comparison
     from targcn.runs.compare import compare as compare
     from targcn.runs.evaluate import evaluate as evaluate
+    from targcn.runs.fuse import fuse as fuse
     from targcn.runs.run import Run as Run
     from targcn.runs.store import load_run as load_run
     from targcn.runs.store import save_run as save_run
@@ -50,6 +51,7 @@ _HOMES = {
     "evaluate": "runs.evaluate",
     "explain": "inference.predictor",
     "fit": "training.fit",
+    "fuse": "runs.fuse",
     "load_run": "runs.store",
     "open_dataset": "facts.open",
     "predict": "inference.predictor",

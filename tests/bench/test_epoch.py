@@ -2,12 +2,14 @@
 
 import pytest
 import torch
+from torch import Tensor
 
 from bench_results import SMALL, TINY, sane
-from targcn.bench.epoch import WatchedBatches, measure_epoch
+from targcn.bench.epoch import PRODUCTS, measure_epoch, time_turns
 from targcn.bench.generated_data import generate
 from targcn.bench.untrained import make_untrained
-from targcn.training.batches import Batch, Batches
+from targcn.training.batches import Batch
+from targcn.training.loop import Trainer
 
 pytestmark = pytest.mark.slow
 
@@ -53,17 +55,21 @@ def test_an_epoch_of_one_small_step_and_of_settings_the_plain_loop_lacks() -> No
     assert "it lacks one of the settings" in result.notes[0]
 
 
-def test_whole_epochs_are_watched_as_on_a_gpu() -> None:
+def test_whole_epochs_are_timed_as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = generate(TINY)
     made = make_untrained(dataset, "targcn", None, SMALL)
-    batches = Batches(made.model, dataset, made.recipe.training, 0, torch.device("cpu"))
+    trainer = Trainer(made, None, torch.device("cpu"))
+    sizes: list[int] = []
+    step = trainer.gradient_step
+
+    def watched(batch: Batch) -> Tensor:
+        sizes.append(len(batch))
+        return step(batch)
+
+    monkeypatch.setattr(trainer, "gradient_step", watched)
     taken: list[Batch] = []
-    watched = WatchedBatches(
-        batches, 2, lambda: {"scoring products and loss alone": taken.append}, None
-    )
-    watched.on_gpu, watched.num_before = True, 1
-    for epoch in range(3):
-        sizes = [len(batch) for batch in watched.of_epoch(epoch)]
-        assert sizes == [64] * 10
-    assert [len(seconds) for seconds in watched.seconds.values()] == [2, 2]
+    seconds, peak = time_turns(trainer, 2, lambda: {PRODUCTS: taken.append}, by_epoch=True)
+    assert sizes == [64] * 10 * 3
     assert len(taken) == 5 + 2 * 200
+    assert seconds["training"] > seconds[PRODUCTS] > 0
+    assert peak > 10**7

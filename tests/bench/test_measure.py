@@ -1,5 +1,6 @@
 """What every benchmark refuses, and where it runs."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,9 @@ from bench_results import TINY
 from oracle import World
 from targcn.bench.epoch import measure_epoch
 from targcn.bench.evaluate import measure_evaluate
-from targcn.bench.generated_data import generate
+from targcn.bench.generated_data import generate, generate_into
 from targcn.bench.ingest import measure_ingest
-from targcn.bench.measure import check_at_least, run_apart
+from targcn.bench.measure import check_at_least, peak_bytes, run_apart
 from targcn.bench.predict import measure_predict
 from targcn.bench.sampler import measure_sampler
 from targcn.bench.scale import measure_scale
@@ -59,12 +60,18 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
             attempt()
 
 
-def test_a_process_apart_says_what_was_wrong(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InputError, match="facts is 1;"):
-        run_apart("targcn.bench.generated_data", "generate_into", folder="x", shape={"facts": 1})
-    with pytest.raises(InputError, match="ended with 1"):
-        run_apart("targcn.bench.generated_data", "generate_into", folder="x", shape={"fact": 1})
-    assert "TypeError" in capfd.readouterr().err
+def test_a_process_apart_says_what_was_wrong(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="already exists"):
+        run_apart(generate_into, folder=tmp_path, shape=TINY)
+    with pytest.raises(TypeError, match="shap"):
+        run_apart(generate_into, folder=tmp_path, shap=TINY)
+    with pytest.raises(InputError, match="memory is likely to have run out"):
+        run_apart(os._exit, status=1)
+
+
+def test_a_process_apart_has_memory_of_its_own() -> None:
+    held = bytearray(10**8)
+    assert run_apart(peak_bytes) < peak_bytes() - len(held) / 2
 
 
 def test_torch_and_numpy_are_enough(tmp_path: Path) -> None:

@@ -15,6 +15,15 @@ def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
         assert word in answer.stdout
 
 
+def test_any_run_can_be_evaluated_with_the_past_alone(run: Path) -> None:
+    past, usual = (
+        json.loads(call("evaluate", run, *more, "--json").stdout)
+        for more in (("--context", "past"), ())
+    )
+    assert past["context"] == "past"
+    assert past["metrics"]["time-aware"] != usual["metrics"]["time-aware"]
+
+
 @pytest.mark.slow
 def test_what_is_asked_about_is_not_in_the_context_unless_one_says_so(run: Path) -> None:
     plain = call("evaluate", run, "--split", "valid", "--json")

@@ -55,6 +55,14 @@ def test_the_program_shows_answers_and_reasons(trained: Path) -> None:
     assert "(time-aware filter, mean rank on ties), from 5 facts of the context" in answer.stdout
 
 
+def test_of_the_past_answers_and_reasons_come_from_before(trained: Path) -> None:
+    question = ("Ted Kennedy", BESIDE, "?", "1994")
+    answer = call("predict", trained, *question, "--context", "past", "--explain", "--json")
+    content = json.loads(answer.stdout)
+    assert content["context"] == content["explanation"]["context"] == "past"
+    assert {reason["delta"] < 0 for reason in content["explanation"]["reasons"]} == {True}
+
+
 def test_answers_as_json(trained: Path) -> None:
     question = ("?", BESIDE, "John Kerry", "1999")
     answer = call("predict", trained, *question, "--top", 2, "--explain", "--json")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from targcn.cli import main
-from targcn.experiments.spec import find_experiment, list_experiments
+from targcn.experiments.spec import EXPERIMENTS, find_experiment
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def test_all_experiments_in_a_quick_run(tmp_path: Path, capsys: pytest.CaptureFi
     command = ["reproduce", "all", "--quick", "--device", "cpu", "--results", str(results)]
     call(*command, "--jobs", "2")
     said = capsys.readouterr().out
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         assert find_experiment(name).title in said
     assert "not run" not in said
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*.json")}
@@ -56,5 +56,5 @@ def test_all_experiments_in_a_quick_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*.json")} == before
     call("report", str(results), "--out", str(tmp_path / "report"))
     page = (tmp_path / "report" / "index.html").read_text()
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         assert f"targcn reproduce {name}" in page

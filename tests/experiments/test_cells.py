@@ -9,11 +9,11 @@ import pytest
 from small_results import cell
 from targcn.experiments import cells as cells_module
 from targcn.experiments.cells import QUICK, Cell, cells_of, choose_data, open_data
-from targcn.experiments.spec import Experiment, Row, find_experiment, list_experiments
+from targcn.experiments.spec import EXPERIMENTS, Experiment, Row, find_experiment
 from targcn.models.targcn import TARGCN
 
 
-@pytest.mark.parametrize("name", list_experiments())
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_row_of_every_experiment_can_be_run(name: str) -> None:
     experiment = find_experiment(name)
     for data in experiment.data:
@@ -53,7 +53,7 @@ def test_equal_settings_give_one_key_however_they_are_written(
 
 
 def test_a_cell_is_the_same_after_it_was_written_and_read() -> None:
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         for _, cells in cells_of(find_experiment(name), "icews14", 2):
             for one in cells:
                 again = Cell.from_json(json.loads(json.dumps(one.to_json())))
@@ -83,7 +83,7 @@ def test_a_setting_added_later_changes_no_key(monkeypatch: pytest.MonkeyPatch) -
 
 def test_published_code_is_validated_as_often_as_it_was_measured() -> None:
     """Whatever its recipe says: the kept results were validated every 5 epochs, to save time."""
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         for row, cells in cells_of(find_experiment(name), "icews14", 1):
             if row.recipe in ("published-code", "bique"):
                 assert cells[0].recipe.training.validate_every == 5
@@ -105,7 +105,7 @@ def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
     ]  # fmt: skip
     sizes = cells_of(find_experiment("efficiency"), "congress", 1)
     assert [cells[0].recipe.settings.dim for _, cells in sizes] == [16, 24, 32, 48]
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         for _, cells in cells_of(find_experiment(name), "congress", 1):
             for one in cells:
                 training = one.recipe.training

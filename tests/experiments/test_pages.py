@@ -116,7 +116,7 @@ def test_a_report_of_a_quick_run_says_so_first(tmp_path: Path) -> None:
 
 def only(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be no other experiment."""
-    monkeypatch.setattr(pages, "list_experiments", lambda: [experiment.name])
+    monkeypatch.setattr(pages, "EXPERIMENTS", [experiment.name])
     for module in (pages, tables):
         monkeypatch.setattr(module, "find_experiment", lambda name: experiment)
 

@@ -7,13 +7,13 @@ import pytest
 
 from targcn.evaluation.filters import FILTERS
 from targcn.experiments.results import read_results
-from targcn.experiments.spec import SETTINGS, find_experiment, list_experiments
+from targcn.experiments.spec import EXPERIMENTS, FOLDER, SETTINGS, find_experiment
 from targcn.experiments.tables import lines_of
 from targcn.facts.catalog import CATALOG
 from targcn.models.registry import MODELS
 
 
-@pytest.mark.parametrize("name", list_experiments())
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_published_figures_name_their_filter_and_are_of_known_data(name: str) -> None:
     experiment = find_experiment(name)
     assert set(experiment.shown) <= set(SETTINGS)
@@ -87,7 +87,7 @@ AIMS = {
 def wanted_mrrs() -> list[Any]:
     """Experiment, row, data set, filter, MRR and slack of every figure to reach."""
     found: list[Any] = []
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         for row in find_experiment(name).rows:
             for data in find_experiment(name).data if row.model else ():
                 slack = LARGER_SLACK.get((name, row.name, data), SLACK)
@@ -118,3 +118,7 @@ def test_what_was_measured_reaches_what_was_published(
 @pytest.fixture(scope="module")
 def kept_results(pytestconfig: pytest.Config) -> Any:
     return read_results(pytestconfig.rootpath / "results")
+
+
+def test_every_file_is_listed() -> None:
+    assert {path.stem for path in FOLDER.glob("*.toml")} == {*EXPERIMENTS}

@@ -12,7 +12,7 @@ from small_results import experiment_of, results_of, write_results
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS
 from targcn.experiments.results import require_results
-from targcn.experiments.spec import SETTINGS, Row, find_experiment, list_experiments
+from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Row, find_experiment
 from targcn.experiments.tables import fill, mrr_table, tables_of
 from targcn.output.tables import Table, to_markdown
 
@@ -222,7 +222,7 @@ def test_a_quick_run_is_called_one() -> None:
     assert tables_of(experiment, "icews14", results)[0].cells()[0][1] == "not run"
 
 
-@pytest.mark.parametrize("name", list_experiments())
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_its_tables(name: str) -> None:
     experiment = find_experiment(name)
     for data in experiment.data:
@@ -326,7 +326,7 @@ def test_the_documentation_has_a_place_for_every_experiment() -> None:
     for each in text.values():
         assert "<!-- table: main all mrr -->" in each
     places = re.findall(r"<!-- table: (\S+) (\S+)", text["docs/experiments.md"])
-    assert {name for name, _ in places} == {*list_experiments()}
+    assert {name for name, _ in places} == {*EXPERIMENTS}
     assert {"icews14", "icews05-15", "icews14-unseen", "icews14-irregular"} < {
         of for _, of in places
     }

@@ -13,7 +13,7 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts import catalog
-from targcn.facts.catalog import CATALOG, NamedSet, RemoteFile
+from targcn.facts.catalog import CATALOG, NamedSet
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        file_name = self.path.strip("/")
+        file_name = self.path.removeprefix("/tiny/")
         self.server.requests.append(file_name)
         waiting = self.server.faults.get(file_name)
         fault = waiting.pop(0) if waiting else None
@@ -96,13 +96,11 @@ def server():
 
 def set_at(port):
     files = {
-        file_name: RemoteFile(
-            f"http://127.0.0.1:{port}/{file_name}",
-            hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest(),
-        )
+        file_name: hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
         for file_name, body in CONTENT.items()
     }
-    return NamedSet("tiny", "a set", files, (60_000, 1, 1), 3, 1, 3, "2014-01-01")
+    counts = (60_000, 1, 1), 3, 1, 3
+    return NamedSet("tiny", "a set", "2014-01-01", *counts, f"http://127.0.0.1:{port}", files)
 
 
 @pytest.fixture
@@ -181,7 +179,7 @@ def test_lasting_fault_is_one_clear_sentence(server, tiny, target, fault, words)
     sentence = refusal(tiny, target, timeout=0.3)
     assert words in sentence
     assert "tiny/valid.txt" in sentence
-    assert tiny.files["valid.txt"].url in sentence
+    assert f"{tiny.publisher}/tiny/valid.txt" in sentence
     assert server.requests == ["train.txt", "valid.txt", "valid.txt", "valid.txt"]
 
 
@@ -189,7 +187,7 @@ def test_corrupted_bytes_name_the_file_and_both_ids(server, tiny, target):
     server.always("test.txt", "corrupt")
     sentence = refusal(tiny, target)
     assert "tiny/test.txt" in sentence
-    assert tiny.files["test.txt"].blob in sentence
+    assert tiny.files["test.txt"] in sentence
 
 
 @pytest.mark.parametrize("code", [403, 404])
@@ -269,12 +267,12 @@ def test_two_processes_at_once(server, tiny, target):
     server.faults["train.txt"] = ["truncate", "no length"]
     program = (
         "import sys, pathlib; from targcn.facts import catalog as c;"
-        "files = {row.split()[0]: c.RemoteFile(*row.split()[1:]) for row in sys.argv[2:]};"
-        "tiny = c.NamedSet('tiny', '', files, (1, 1, 1), 1, 1, 1, '2014-01-01');"
+        "files = dict(row.split() for row in sys.argv[3:]);"
+        "tiny = c.NamedSet('tiny', '', '2014-01-01', (1, 1, 1), 1, 1, 1, sys.argv[2], files);"
         "c.download(tiny, pathlib.Path(sys.argv[1]))"
     )
-    rows = [f"{name} {remote.url} {remote.blob}" for name, remote in tiny.files.items()]
-    processes = [python(program, str(target), *rows) for _ in range(2)]
+    rows = [f"{name} {blob}" for name, blob in tiny.files.items()]
+    processes = [python(program, str(target), tiny.publisher, *rows) for _ in range(2)]
     assert [process.communicate(timeout=20)[0] for process in processes] == ["", ""]
     assert [process.returncode for process in processes] == [0, 0]
     assert contents(target) == CONTENT
@@ -323,10 +321,9 @@ def test_catalogue():
         assert entry.name == name
         assert "\n" not in entry.summary
         assert list(entry.files) == ["train.txt", "valid.txt", "test.txt"]
-        for file_name, remote in entry.files.items():
-            assert remote.url.startswith("https://")
-            assert remote.url.endswith(f"{name}/{file_name}")
-            assert re.fullmatch("[0-9a-f]{40}", remote.blob)
+        assert entry.publisher.startswith("https://")
+        for blob in entry.files.values():
+            assert re.fullmatch("[0-9a-f]{40}", blob)
     assert CATALOG["icews14"].num_facts == (72826, 8941, 8963)
     assert CATALOG["icews05-15"].num_facts == (368962, 46275, 46092)
     assert CATALOG["gdelt"].num_facts == (2735685, 341961, 341961)

@@ -1,4 +1,4 @@
-"""The two harder sets of the paper, made of any set."""
+"""The two harder sets of the paper, and one to forecast with, made of any set."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset
-from targcn.facts.derive import derive_irregular, derive_unseen
+from targcn.facts.derive import derive_forecast, derive_irregular, derive_unseen
 from targcn.facts.open import open_dataset
 
 DATA = Path(os.environ.get("TARGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -119,6 +119,25 @@ def test_irregular_keeps_one_of_one_to_four_times(dataset):
     assert set(np.diff(kept).tolist()) == {1, 2, 3, 4}
 
 
+def test_forecast_asks_about_every_fact_once_after_all_of_train(dataset):
+    derived, before = in_words(derive_forecast(dataset)), in_words(dataset)
+    assert set.union(*derived.values()) == set.union(*before.values())
+    splits = derive_forecast(dataset).splits
+    assert sum(map(len, splits.values())) == sum(map(len, derived.values()))
+    assert splits["train"].times.max() < splits["valid"].times.min()
+    assert splits["valid"].times.max() < splits["test"].times.min()
+    # A time is never cut: train may end one time early.
+    num_facts = sum(map(len, splits.values()))
+    most = np.unique(derive_forecast(dataset).facts.times, return_counts=True)[1].max()
+    for split, share in (("train", 0.7), ("valid", 0.15), ("test", 0.15)):
+        assert abs(len(splits[split]) - share * num_facts) <= most + 1
+
+
+def test_too_few_times_are_no_forecast():
+    with pytest.raises(InputError, match="has too few times to be split by time"):
+        derive_forecast(made([1, 2]))
+
+
 @pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
 def test_the_seed_decides(dataset, derive):
     first, again, other = (columns(derive(dataset, seed)) for seed in (1, 1, 2))
@@ -126,7 +145,7 @@ def test_the_seed_decides(dataset, derive):
     assert first != other
 
 
-@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
+@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular, derive_forecast])
 def test_no_name_and_no_time_is_left_without_a_fact(dataset, derive):
     derived = derive(dataset)
     facts = derived.facts

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from oracle import (
     Fact,
     Neighbor,
+    Query,
     World,
     checked,
     facts_around,
@@ -18,6 +19,7 @@ from oracle import (
     inclusion_probabilities,
     with_reciprocals,
     worlds,
+    worlds_with_another_future,
     worlds_with_queries,
 )
 from targcn.errors import InputError
@@ -65,14 +67,17 @@ def stars(ticks: list[int]) -> TemporalGraph:
     return World(COPIES * size, 1, facts).graph
 
 
-def frequencies(ticks: list[int], time: int, how: Sampling, hide: int | None = None) -> list[float]:
+def frequencies(
+    ticks: list[int], time: int, how: Sampling, hide: int | None = None, past: bool = False
+) -> list[float]:
     """How often each leaf of a star is seen from its centre; the leaf `hide` is not to be."""
     size = len(ticks) + 1
     centres = [copy * size for copy in range(COPIES)]
     hidden = None
     if hide is not None:
         hidden = [(centre + hide + 1, 0, centre, ticks[hide]) for centre in centres]
-    rows = sample(stars(ticks), [(centre, time) for centre in centres], how, 1, hidden)
+    graph = replace(stars(ticks), past_only=past)
+    rows = sample(graph, [(centre, time) for centre in centres], how, 1, hidden)
     assert all(len(row) <= how.neighbors for row in rows)
     counts = [0] * len(ticks)
     for row, centre in zip(rows, centres, strict=True):
@@ -244,6 +249,98 @@ def test_the_window_lies_within_the_entitys_own_facts() -> None:
         (row,) = sample(World(4, 1, facts).graph, [(1, time)], Sampling(7, window=8))
         assert len(row) == 7
         assert {(entity, relation) for entity, relation, _ in row} == {(3, 0)}
+
+
+# --- the past -------------------------------------------------------------------------------
+
+
+@checked
+@given(
+    worlds_with_queries(),
+    st.sampled_from(["near", "random", "whole"]),
+    st.sampled_from([0, 5]),
+    st.none() | st.integers(0, 8),
+)
+def test_of_the_past_only_facts_before_are_seen_the_last_ones_in_the_window(
+    drawn: tuple[World, list[Query]], strategy: str, window: int, search_range: int | None
+) -> None:
+    world, queries = drawn
+    places = [(s, t) for s, _, t in queries]
+    how = Sampling(4, strategy, window=window, search_range=search_range)
+    for row, (entity, time) in zip(sample(world.past, places, how), places, strict=True):
+        there = facts_around(world.facts, world.num_relations, entity, time)
+        before = sorted((fact for fact in there if fact[2] < 0), key=lambda fact: fact[2])
+        if strategy == "near" and window:
+            # Of one time, those last in the order of relations and entities.
+            before = sorted(before, key=lambda fact: (fact[2], fact[1], fact[0]))[-window:]
+        most = math.inf if search_range is None else search_range
+        allowed = [fact for fact in before if -fact[2] <= most]
+        if strategy == "whole":
+            assert sorted(row) == sorted(allowed)
+            continue
+        assert len(row) == min(4, len(allowed))
+        for fact in row:
+            allowed.remove(fact)  # fails if it was sampled more often than it is there
+
+
+@pytest.mark.parametrize("floor", [0.0, 1e-9])
+@pytest.mark.parametrize("time", [3, 5, 6, 7, 50])
+def test_of_the_past_facts_are_sampled_by_weight(time: int, floor: float) -> None:
+    ticks = [0, 1, 1, 2, 5, 6]
+    how = Sampling(2, decay=2.0, weight_floor=floor, window=3 + 1024)
+    before = [tick for tick in ticks if tick < time]
+    weights = [math.exp((before[-1] - tick) / -2) for tick in before]
+    if floor:
+        weights = [math.exp((tick - time) / 2) + floor for tick in before]
+    exact = inclusion_probabilities(weights, 2)
+    expected = [*exact, *[0.0] * (len(ticks) - len(before))]
+    assert_close(frequencies(ticks, time, how, past=True), expected)
+
+
+def test_a_row_may_see_until_a_later_time_than_its_own() -> None:
+    world = World(2, 1, [(1, 0, 0, tick) for tick in range(40)])
+    where = torch.tensor([0]), torch.tensor([20])
+    how = Sampling(6, decay=1e6, window=7)
+    for before, days in ((22, range(15, 22)), (30, range(17, 24)), (5, range(5))):
+        found = sample_neighbors(world.past, *where, how, 0, before=torch.tensor([before]))
+        (row,) = rows_of(found)
+        assert {20 + delta for _, _, delta in row} <= set(days)
+        assert len(row) == min(6, len(days))
+
+
+@pytest.mark.parametrize(
+    "how", [Sampling(2, window=3), Sampling(2, "random"), Sampling(2, "whole")]
+)
+@checked
+@given(drawn=worlds_with_another_future())
+def test_the_future_changes_nothing_in_a_sample_not_even_its_empty_places(
+    how: Sampling, drawn: tuple[World, World, list[Query]]
+) -> None:
+    world, another, queries = drawn
+    entities, times = torch.tensor([(s, t) for s, _, t in queries]).T
+    one, other = (
+        sample_neighbors(graph, entities, times, how, 3) for graph in (world.past, another.past)
+    )
+    width = min(one.filled.shape[1], other.filled.shape[1])
+    for ours, theirs in zip(one.tensors(), other.tensors(), strict=True):
+        assert torch.equal(ours[:, :width], theirs[:, :width])
+        assert not ours[:, width:].any()
+        assert not theirs[:, width:].any()
+
+
+@checked
+@given(worlds_with_another_future())
+def test_a_what_if_of_the_future_changes_nothing_in_a_sample(
+    drawn: tuple[World, World, list[Query]],
+) -> None:
+    world, another, queries = drawn
+    places = [(s, t) for s, _, t in queries]
+    held = set(world.facts)
+    given = sorted({fact for fact in another.facts if fact[3] >= places[0][1]} - held)
+    without = sorted(fact for fact in held if fact[3] >= places[0][1])
+    changed = world.past.changed(facts_of(without), facts_of(given))
+    for how in (Sampling(2, window=3), Sampling(2, "random")):
+        assert sample(changed, places, how) == sample(world.past, places, how)
 
 
 # --- the hidden fact ------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 from dataclasses import FrozenInstanceError
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle import World, checked, facts_of, with_reciprocals, worlds
+from oracle import World, checked, facts_of, facts_under, with_reciprocals, worlds
 from targcn.facts.dataset import Facts
 from targcn.graph import temporal_graph
 from targcn.graph.temporal_graph import TemporalGraph
@@ -56,6 +57,26 @@ def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
 
 
 @checked
+@given(worlds(), st.integers(-2, 402))
+def test_ends_before_a_time_are_after_the_facts_before_it(world: World, time: int) -> None:
+    everything = with_reciprocals(world.facts, world.num_relations)
+    entities = torch.arange(world.num_entities)
+    found = world.graph.ends_before(entities, torch.full_like(entities, time))
+    for entity in entities.tolist():
+        earlier = sum(o == entity and t < time for _, _, o, t in everything)
+        assert found[entity] == world.graph.offsets[entity] + earlier
+
+
+def test_of_the_context_past_is_everything_and_past_only() -> None:
+    world = World(3, 1, [(0, 0, 1, 2), (1, 0, 2, 0), (0, 0, 2, 1)], cuts=(1, 2))
+    past = TemporalGraph.of_context(world.dataset, "past")
+    assert rows(past) == rows(world.graph)
+    assert past.past_only
+    assert past.to("cpu").past_only
+    assert not TemporalGraph.of_context(world.dataset, "train+valid").to("cpu").past_only
+
+
+@checked
 @given(worlds(), st.integers(1, 20))
 def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
     whole = world.graph
@@ -100,10 +121,29 @@ def test_the_facts_between_two_times_are_found(world: World, spans: list[tuple[i
         assert sorted(found) == sorted(fact for fact in everything if begin <= fact[3] <= end)
 
 
-def test_it_is_made_once_for_each_graph() -> None:
+# --- by relation ----------------------------------------------------------------------------
+
+
+@checked
+@given(worlds())
+def test_the_facts_of_each_relation_lie_together_by_time(world: World) -> None:
+    """Those of one time stand as in the graph: by object, then subject."""
+    by_relation, span = world.graph.by_relation, world.graph.span
+    columns = (by_relation.subjects, by_relation.objects, by_relation.times, by_relation.keys)
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
+    expected = [
+        facts_under(world.facts, world.num_relations, r) for r in range(2 * world.num_relations)
+    ]
+    assert found == [(s, o, t, r * span + t) for facts in expected for s, r, o, t in facts]
+    ends = [0, *accumulate(len(facts) for facts in expected)]
+    assert by_relation.offsets.tolist() == ends
+
+
+def test_each_order_is_made_once_for_each_graph() -> None:
     graph = World(2, 1, [(0, 0, 1, 3)]).graph
-    assert graph.by_time is graph.by_time
-    assert graph.to("cpu").by_time is not graph.by_time
+    for order in ("by_time", "by_relation"):
+        assert getattr(graph, order) is getattr(graph, order)
+        assert getattr(graph.to("cpu"), order) is not getattr(graph, order)
 
 
 # --- the rest -------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from targcn.facts.dataset import Facts
 from targcn.inference.explanation import (
     DatedFact,
     Explanation,
-    Part,
     Reason,
+    ScorePart,
     in_words,
     lanes_of,
     name_others,
@@ -239,7 +239,7 @@ def each_kind() -> Explanation:
         Reason("path", (last_year, then), 1.0, 1, 7.0, 0.2),
         Reason("partner", (replace(last_year, time=None, delta=None),), 0.5, 12, 3.0, 0.1),
     )
-    others = (Part("2 more pieces of evidence", 0.5, 12345.6, 0.1), Part("prior", -0.25))
+    others = (ScorePart("2 more pieces of evidence", 0.5, 12345.6, 0.1), ScorePart("prior", -0.25))
     changes: dict[str, Any] = {"num_pieces": 6, "measure": "part of score", "others": others}
     return explanation(reasons=reasons, score=4.75, **changes)
 

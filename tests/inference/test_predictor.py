@@ -282,6 +282,7 @@ def test_an_explained_answer_has_its_time_aware_rank(
         (("e0", "r0", "e2", "1970-01-06"), "train", False),
         (("e0", "r0", "e2", "1969-12-31"), "train", False),
         (("e2", "r0", "e0", "1970-01-05"), "train", False),
+        (("e0", "r0", "e3", "1970-01-05"), "past", False),
     ],
 )
 @pytest.mark.parametrize("asked", ["object", "subject"])

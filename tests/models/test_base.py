@@ -1,11 +1,21 @@
 """What the contract gives to models that do not say otherwise."""
 
 from copy import deepcopy
+from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
 
-from oracle import World, queries_of, with_reciprocals
+from oracle import (
+    Query,
+    World,
+    checked,
+    queries_of,
+    with_reciprocals,
+    worlds_with_another_future,
+)
 from small_training import create
 from targcn.errors import InputError
 from targcn.evaluation.filters import KnownAnswers
@@ -54,6 +64,69 @@ def test_a_filtered_loss_differs_by_what_the_softmax_leaves_out(name: str) -> No
         expected = cross_entropy(scores, answers, others) - cross_entropy(scores, answers)
     assert float(expected) < -0.1
     torch.testing.assert_close(found.detach(), expected)
+
+
+PAST_SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "targcn": [
+        {"strategy": strategy, "neighbors": 2, "window": window, "steps": steps} | more
+        for steps in (1, 2)
+        for strategy, window, more in (
+            ("near", 3, {}),
+            ("near", 0, {"weight_floor": 1e-9, "search_range": 4}),
+            ("random", 0, {"activation_inside": True}),
+            ("whole", 0, {"time_encoding": "absolute"}),
+        )
+    ],
+    "evidence": [
+        {},
+        {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        (name, settings)
+        for name in MODELS
+        if find_model(name).reads_context
+        for settings in PAST_SETTINGS.get(name, [{}])
+    ],
+    ids=str,
+)
+@checked
+@given(worlds_with_another_future())
+def test_whatever_happens_later_a_score_stays_the_same_to_the_bit(
+    name: str, settings: dict[str, Any], drawn: tuple[World, World, list[Query]]
+) -> None:
+    """Facts at the query's time and after it are added, left out and put in another order."""
+    world, another, asked = drawn
+    if name == "targcn":
+        settings = settings | {"dim": 4}
+    torch.manual_seed(0)
+    model = create(name, world.dataset, settings).eval()
+    queries = queries_of(asked)
+    with torch.no_grad():
+        one, other = (model(queries, graph) for graph in (world.past, another.past))
+        assert torch.equal(one, other)
+        for answer in range(min(world.num_entities, 2)):
+            reasons = [
+                model.reasons(queries[:1], answer, graph) for graph in (world.past, another.past)
+            ]
+            if reasons[0] is not None:
+                assert (reasons[0].times < asked[0][2]).all()
+                for ours, theirs in zip(*(found.tensors() for found in reasons), strict=True):
+                    assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", [one for one in MODELS if find_model(one).reads_context])
+def test_what_happened_before_changes_a_score(name: str) -> None:
+    world = World(4, 1, [(0, 0, 1, 3), (2, 0, 0, 4), (0, 0, 3, 5), (0, 0, 2, 9)])
+    model = create(name, world.dataset).eval()
+    with torch.no_grad():
+        scores = [model(queries_of([(0, 0, time)]), world.past) for time in (3, 4, 5, 6, 9)]
+    assert not any(torch.equal(one, other) for one, other in pairwise(scores[:-1]))
+    assert name == "seen" or not torch.equal(scores[-2], scores[-1])
 
 
 def test_an_index_is_built_again_only_for_another_context() -> None:

@@ -14,7 +14,6 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence_reasons
 from targcn.models.base import KINDS, NO_FACT, Reasons, Rules
 from targcn.models.evidence import Evidence
-from targcn.models.layers.buckets import ENDLESS
 
 # Self loops, facts under both relations, and one that is there twice.
 FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
@@ -141,6 +140,22 @@ def test_the_queried_fact_is_no_reason(own: Fact, asks_subject: bool) -> None:
     torch.testing.assert_close(hidden.scores, removed.scores)
 
 
+@pytest.mark.parametrize(("query", "answer"), QUERIES)
+def test_leaving_out_a_piece_is_leaving_out_its_weight(query: Query, answer: int) -> None:
+    model, graph = build(), graph_of(FACTS)
+    reasons = model.reasons(queries_of([query]), answer, graph)
+    assert reasons.weights is not None
+    changes = reasons.as_changes(answer)
+    assert (changes.weights, changes.others) == (None, ())
+    prior = sum(effect for _, effect in reasons.others)
+    for row, effect in enumerate(changes.effects.tolist()):
+        rest = math.fsum([*reasons.weights[:row].tolist(), *reasons.weights[row + 1 :].tolist()])
+        scores = reasons.scores.clone()
+        scores[answer] = math.log1p(rest) + prior
+        with_all, without = (float(one.softmax(0)[answer]) for one in (reasons.scores, scores))
+        assert effect == pytest.approx(with_all - without, abs=1e-9)
+
+
 def test_an_empty_context_leaves_the_prior() -> None:
     model, query = build(), queries_of([(0, 0, 3)])
     reasons = model.reasons(query, 4, graph_of([]))
@@ -210,23 +225,6 @@ def test_rules_that_gave_most_come_first(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(evidence_reasons, "MOST_RULES", 7)
     some = rules_of(model, past_only=False, top=20)
     torch.testing.assert_close(some.support * some.weights.log1p(), benefit[:20])
-
-
-def test_ranges_of_rules_are_those_of_the_buckets() -> None:
-    model = build(time_unit=3.0)
-    for buckets, numbers in (
-        (model.time_buckets, torch.arange(-9000, 9000)),
-        (model.count_buckets, torch.arange(1, 400)),
-    ):
-        first, last = buckets.ranges()
-        found = buckets(numbers)
-        assert bool((first[found] <= numbers).all())
-        assert bool((numbers <= last[found]).all())
-        # No two of them meet, and the outermost have no end.
-        order = torch.argsort(first)
-        order = order[first[order] <= last[order]]
-        assert bool((last[order][:-1] < first[order][1:]).all())
-        assert int(last.max()) == ENDLESS
 
 
 def test_no_queries_have_no_rules() -> None:

@@ -46,6 +46,25 @@ def test_decayed_copy_is_its_formula(drawn: tuple[World, list[Query]], scale: fl
         assert row == pytest.approx(expected, rel=1e-6)
 
 
+@checked
+@given(worlds_with_queries(), st.sampled_from([0.01, 30.0]))
+def test_of_the_past_they_are_their_formulas_of_the_facts_before(
+    drawn: tuple[World, list[Query]], scale: float
+) -> None:
+    world, queries = drawn
+    sizes = world.num_entities, world.num_relations
+    models = [
+        create("seen", world.dataset),
+        create("decayed-copy", world.dataset, {"scale": scale}),
+    ]
+    found = [model(queries_of(queries), world.past).tolist() for model in models]
+    for row, query in enumerate(queries):
+        before = [fact for fact in world.facts if fact[3] < query[2]]
+        assert found[0][row] == pytest.approx(seen(before, *sizes, query), rel=1e-12)
+        expected = decayed_copy(before, *sizes, query, scale)
+        assert found[1][row] == pytest.approx(expected, rel=1e-6)
+
+
 def test_many_facts_of_one_pair() -> None:
     # Longer than any random world: the running sums double their reach eight times.
     facts = [(0, n % 2, 1, n * n % 97) for n in range(300)]

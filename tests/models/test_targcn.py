@@ -137,6 +137,24 @@ def test_scores_follow_the_equations_in_any_world(
     torch.testing.assert_close(found, expected.view_as(found), rtol=1e-6, atol=1e-6)
 
 
+@settings(checked, max_examples=25)
+@given(worlds_with_queries(), st.sampled_from([1, 2]))
+def test_of_the_past_scores_follow_the_equations_of_the_facts_before(
+    drawn: tuple[World, list[Query]], steps: int
+) -> None:
+    """With two steps, a neighbour tells what it did until the query's time, not only its own."""
+    world, queries = drawn
+    model = build(world, dim=4, strategy="whole", steps=steps)
+    for query in queries:
+        if abs(query[2]) >= 1000:
+            continue
+        before = replace(world, facts=[fact for fact in world.facts if fact[3] < query[2]])
+        with torch.no_grad():
+            found = model(queries_of([query]), world.past).log_softmax(1)
+        expected = slow_scores(model, [query], before, whole=True)
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_the_table_of_time_codes_and_single_codes_agree() -> None:
     """Many rows read every difference of the timeline off one table; few compute their own."""
     queries = [query for query in QUERIES if 0 <= query[2] < 23]

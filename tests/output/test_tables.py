@@ -1,4 +1,4 @@
-"""A table has the same rows on a terminal, in Markdown, HTML, CSV and JSON."""
+"""A table has the same rows on a terminal, in Markdown, CSV and JSON."""
 
 import csv
 import io
@@ -13,7 +13,6 @@ from targcn.output.tables import (
     Column,
     Table,
     to_csv,
-    to_html,
     to_json,
     to_markdown,
     write_table,
@@ -77,13 +76,6 @@ def test_markdown_has_a_title_and_notes_and_nothing_breaks_it() -> None:
     )
     odd = Table.of_text(("run",), (("x|y *z* <i> `c`",),))
     assert to_markdown(odd) == "| run |\n|---|\n| x\\|y \\*z\\* \\<i> \\`c\\` |"
-
-
-def test_html_is_escaped() -> None:
-    page = to_html(TABLE)
-    assert "<caption>a_title</caption>" in page
-    assert "<td>a|b &lt;i&gt;</td><td>0.636</td>" in page
-    assert "<li>see [1]</li>" in page
 
 
 def test_flags_are_lower_case_in_csv_as_they_are_in_json() -> None:

@@ -50,6 +50,18 @@ def test_every_choice_of_evaluate_is_passed_on() -> None:
     assert found.runs[-1].report == expected
 
 
+def test_runs_of_different_contexts_are_compared_in_a_chosen_one() -> None:
+    runs = {"ever": fit(WORLD.dataset, "seen"), "past": fit(WORLD.dataset, "seen", past_only=True)}
+    sentence = "ever is evaluated with the context train.valid, past with past, unless you choose"
+    with pytest.raises(InputError, match=sentence):
+        compare(runs, device="cpu")
+    found = compare(runs, context="past", device="cpu")
+    assert [run.report.setting.context for run in found.runs] == ["past", "past"]
+    assert found.runs[0].report.metrics == found.runs[1].report.metrics
+    alike = {"one": runs["past"], "other": runs["past"]}
+    assert compare(alike, device="cpu").common.setting.context == "past"
+
+
 def test_progress_counts_the_queries_of_all_runs() -> None:
     steps: list[tuple[int, int]] = []
     compare(world_runs(), device="cpu", progress=lambda *step: steps.append(step))

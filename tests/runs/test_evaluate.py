@@ -24,13 +24,19 @@ from targcn.training.fit import fit, initialize
 
 
 @pytest.mark.parametrize(
-    ("context", "facts"), [("train", WORLD.train), ("train+valid", WORLD.train + WORLD.valid)]
+    ("context", "facts"),
+    [
+        ("train", WORLD.train),
+        ("train+valid", WORLD.train + WORLD.valid),
+        ("past", WORLD.facts),
+    ],
 )
 def test_a_model_sees_the_facts_of_the_context_alone(context: Context, facts: list[Any]) -> None:
     model = FakeModel(few_values)
     report = evaluate(fake_run(WORLD.dataset, model), context=context, device="cpu")
     assert report.setting.context == context
     (seen,) = model.contexts
+    assert seen.past_only == (context == "past")
     expected = World(4, 1, facts).graph
     for column in ("subjects", "relations", "objects", "times", "offsets"):
         assert torch.equal(getattr(seen, column), getattr(expected, column))
@@ -60,7 +66,7 @@ def test_progress_ends_at_the_number_of_queries(monkeypatch: pytest.MonkeyPatch)
         ({"split": "train"}, "world has no facts in its train split; nothing to"),
         ({"split": "tset"}, "split 'tset' is unknown; choose one of train, valid, test"),
         ({"ties": "random"}, "ties 'random' is unknown; choose one of optimistic, mean, pessi"),
-        ({"context": "test"}, "context 'test' is unknown; choose 'train' or 'train\\+valid'"),
+        ({"context": "test"}, "context 'test' is unknown; choose train, train\\+valid or past"),
         ({"device": "tpu9"}, "device 'tpu9' is not to be had here"),
     ],
 )

@@ -67,6 +67,22 @@ def test_other_answers_come_with_the_batches_where_the_loss_is_filtered(size: in
                     assert {own, other} == known[s, r, t]
 
 
+@pytest.mark.parametrize("past_only", [False, True])
+def test_queries_see_later_facts_unless_they_may_not(past_only: bool) -> None:
+    settings = {"dim": 4, "steps": 2, "neighbors": 5, "decay": 30.0}
+    model = create("targcn", DATA, settings).train()
+    how = TrainingSettings(batch_size=60, past_only=past_only)
+    later = []
+    for batch in Batches(model, DATA, how, 7, CPU).of_epoch(0):
+        near, far = batch.sample.near, batch.sample.far
+        # From the query to a neighbour, and on to the neighbour's own.
+        moments = near.deltas[:, :, None] + far.deltas
+        filled = far.filled & near.filled[:, :, None]
+        later += [(near.deltas >= 0) & near.filled, (moments >= 0) & filled]
+        assert filled.any()
+    assert any(bool(seen.any()) for seen in later) != past_only
+
+
 @pytest.mark.parametrize("ahead", [1, 2, 100])
 def test_a_step_is_the_same_wherever_an_epoch_is_entered(ahead: int) -> None:
     whole = [rows_of(batch) for batch in of_epoch(batches_of(1)[0], ahead=1)]

@@ -32,6 +32,7 @@ from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.report import Report
 from targcn.files import sole_writer
+from targcn.inference.predictor import Predictor
 from targcn.models.targcn import TARGCN
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
@@ -51,6 +52,19 @@ def test_the_loss_falls_and_the_answers_are_found(tmp_path: Path) -> None:
     assert losses[-1] < 0.5 * losses[0]
     # Chance is about .13 among 30 entities.
     assert evaluate(run, device="cpu").metrics["time-aware"]["both"]["mrr"] > 0.9
+
+
+def test_a_run_of_the_past_is_validated_and_evaluated_in_it(tmp_path: Path) -> None:
+    run = train(tmp_path / "run", past_only=True)
+    assert not same_weights(run, train())
+    assert run.validation == evaluate(run, split="valid", context="past", device="cpu")
+    contexts = {line["context"] for line in trace_of(tmp_path / "run") if "valid" in line}
+    assert contexts == {"past"}
+    kept = load_run(tmp_path / "run")
+    assert evaluate(kept, device="cpu").setting.context == "past"
+    assert Predictor(kept, device="cpu").context == "past"
+    assert Predictor(kept, "train", "cpu").context == "train"
+    assert evaluate(kept, context="train", device="cpu").setting.context == "train"
 
 
 def test_a_seed_gives_the_same_run_and_another_a_different_one() -> None:

@@ -1,13 +1,14 @@
 """How long an epoch of training takes, beside its matrix products alone and a plain version.
 
-The loop is the real one, with its CUDA graph on a GPU; only its batches are timed as they pass. The
-three take turns in one run: after each step on a CPU, after each epoch on a GPU.
+The steps are those of the training loop, with its CUDA graph on a GPU. The three take turns in one
+run: after each step on a CPU, after each epoch on a GPU.
 """
 
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from itertools import cycle, islice
+from functools import partial
+from itertools import count, cycle, islice
 from typing import Any, Final
 
 import torch
@@ -27,10 +28,11 @@ from targcn.models.factorization import Factorization
 from targcn.models.registry import DEFAULT
 from targcn.models.targcn import TARGCN
 from targcn.runs.run import Run
-from targcn.training.batches import Batch, Batches
+from targcn.training.batches import Batch
 from targcn.training.cuda_graph import CUDAGraphed
 from targcn.training.gradient_step import matmul_precision
 from targcn.training.loop import Trainer
+from targcn.training.optimizers import set_learning_rate
 
 TRAINING: Final = "training"
 PRODUCTS: Final = "scoring products and loss alone"
@@ -38,8 +40,9 @@ PLAIN: Final = "plain loop"
 # How many steps (CPU) or epochs (GPU) are timed, and how many go before them untimed.
 STEPS, STEPS_BEFORE = 17, 3
 EPOCHS, EPOCHS_BEFORE = 5, 1
-# Steps of the two others in one turn on a GPU; on a CPU it is one.
+# Steps of the two others in one turn on a GPU, on a few batches; on a CPU it is one.
 TURNS: Final = {PRODUCTS: 200, PLAIN: 3}
+MOST_BATCHES: Final = 3
 # By then a CUDA graph is recorded.
 TURNS_BEFORE: Final = CUDAGraphed.NUM_WARM_UP + 2
 
@@ -55,7 +58,6 @@ def measure_epoch(
     repeats: int | None = None,
     device: str = "auto",
     plain: bool = True,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Milliseconds per step and seconds per epoch: medians over `repeats` steps (GPU: epochs)."""
     place = choose_device(device)
@@ -84,113 +86,83 @@ def measure_epoch(
             others[PLAIN] = _plain_step(simple(dataset, run.recipe.settings).to(place))
         return others
 
-    num_steps = -(-2 * len(dataset.train) // training.batch_size)
-    epochs = EPOCHS_BEFORE + repeats
-    if not on_gpu:
-        # The last step of an epoch may be smaller and is not timed.
-        epochs = -(-(STEPS_BEFORE + repeats) // max(num_steps - 1, 1))
-    training = replace(training, epochs=epochs, validate_every=epochs, patience=0)
-    run = replace(run, recipe=replace(run.recipe, training=training))
     trainer = Trainer(run, None, place)
-    watched = WatchedBatches(trainer.batches, repeats, bring_others, progress)
-    trainer.batches = watched  # type: ignore[assignment]
-    trainer.train()
+    seconds, peak = time_turns(trainer, repeats, bring_others, by_epoch=on_gpu)
+    rows = [_row(name, seconds, trainer) for name in seconds]
+    rows[0]["peak_bytes"] = peak
     named = ("batch_size", "matmul_precision", "compile")
     arguments = describe_run(run) | {name: getattr(training, name) for name in named}
     arguments |= {"repeats": repeats, "device": str(place)}
     machine = measure.describe_machine(place)
-    return measure.Result("epoch", arguments, data, machine, _rows(watched), notes=notes)
+    return measure.Result("epoch", arguments, data, machine, rows, notes=notes)
 
 
-class WatchedBatches:
-    """The batches of a training, each timed from its request until the next request.
+def time_turns(
+    trainer: Trainer,
+    repeats: int,
+    bring_others: Callable[[], Mapping[str, Step]],
+    by_epoch: bool,
+) -> tuple[dict[str, float], int]:
+    """Seconds per step of a training and of the others, and the peak of memory before these."""
+    sizes = {TRAINING: _steps_per_epoch(trainer) if by_epoch else 1.0}
+    steps: dict[str, Step] = {TRAINING: _training_step(trainer)}
+    batches = {TRAINING: _endless_batches(trainer, by_epoch)}
 
-    Between two batches (on a GPU between two epochs) the others take their turn on the same data.
-    """
+    def take(name: str, num_steps: float) -> None:
+        for batch in islice(batches[name], math.ceil(num_steps)):
+            steps[name](batch)
 
-    def __init__(
-        self,
-        batches: Batches,
-        repeats: int,
-        bring_others: Callable[[], Mapping[str, Step]],
-        progress: measure.Progress | None,
-    ) -> None:
-        self.batches, self.repeats, self.progress = batches, repeats, progress
-        self.bring_others = bring_others
-        self.others: Mapping[str, Step] = {}
-        self.on_gpu = batches.device.type == "cuda"
-        self.num_before = EPOCHS_BEFORE if self.on_gpu else STEPS_BEFORE
-        self.steps_per_epoch = max(len(batches) / batches.batch_size, 1.0)
-        # Seconds per step, one entry for each time it was timed.
-        self.seconds: dict[str, list[float]] = {TRAINING: []}
-        # Of the training alone, before the others start.
-        self.peak_bytes = 0
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
-        coming, device = self.batches.of_epoch(epoch, step), self.batches.device
-        num_steps, most_kept = self.batches.num_steps, 1
-        if self.on_gpu:
-            most_kept = min(TURNS[PLAIN], max(num_steps - 1, 1))
-        while len(self.seconds[TRAINING]) < self.repeats:
-            kept: list[Batch] = []
-            begin = measure.clock(device)
-            for batch in islice(coming, num_steps if self.on_gpu else 1):
-                if not self.on_gpu and len(batch) < self.batches.batch_size and num_steps > 1:
-                    return
-                if len(kept) < most_kept:
-                    # On a GPU a copy, or everything sampled ahead together with it would be kept.
-                    kept.append(batch.map(torch.clone) if self.on_gpu else batch)
-                yield batch
-            if not kept:
-                return
-            seconds = measure.clock(device) - begin
-            self._finish(seconds / (self.steps_per_epoch if self.on_gpu else 1), kept)
-
-    def _finish(self, seconds: float, batches: Sequence[Batch]) -> None:
-        if self.num_before == 0:
-            self.seconds[TRAINING].append(seconds)
-            for name in self.others:
-                turns = TURNS[name] if self.on_gpu else 1
-                self.seconds[name].append(self._take_turns(name, batches, turns))
-            if self.progress is not None:
-                self.progress(len(self.seconds[TRAINING]), self.repeats)
-            return
-        self.num_before -= 1
-        if self.num_before == 0:
-            self.peak_bytes = measure.peak_bytes(self.batches.device)
-            self.others = self.bring_others()
-            for name in self.others:
-                self.seconds[name] = []
-                self._take_turns(name, batches, TURNS_BEFORE)
-
-    def _take_turns(self, name: str, batches: Sequence[Batch], turns: int) -> float:
-        begin = measure.clock(self.batches.device)
-        for batch in islice(cycle(batches), turns):
-            self.others[name](batch)
-        return (measure.clock(self.batches.device) - begin) / turns
+    for _ in range(EPOCHS_BEFORE if by_epoch else STEPS_BEFORE):
+        take(TRAINING, sizes[TRAINING])
+    peak = measure.peak_bytes(trainer.device)
+    few = islice(trainer.batches.of_epoch(0), min(MOST_BATCHES, max(trainer.num_steps - 1, 1)))
+    # Copies, or everything that was sampled together with them would be kept.
+    kept = [batch.map(torch.clone) for batch in few]
+    for name, step in bring_others().items():
+        steps[name], batches[name] = step, cycle(kept)
+        sizes[name] = TURNS[name] if by_epoch else 1.0
+        take(name, TURNS_BEFORE)
+    turns = {name: partial(take, name, size) for name, size in sizes.items()}
+    seconds = measure.take_turns(turns, repeats, trainer.device)
+    return {name: seconds[name] / size for name, size in sizes.items()}, peak
 
 
-def _rows(watched: WatchedBatches) -> list[measure.Row]:
-    median = {name: statistics.median(seconds) for name, seconds in watched.seconds.items()}
-    rows: list[measure.Row] = []
-    for name, seconds in median.items():
-        row = {
-            "what": name,
-            "milliseconds_per_step": seconds * 1e3,
-            "seconds_per_epoch": seconds * watched.steps_per_epoch,
-            "queries_per_second": len(watched) / (seconds * watched.steps_per_epoch),
-        }
-        if PRODUCTS in median:
-            row["ratio_to_products"] = seconds / median[PRODUCTS]
-        if PLAIN in median:
-            row["ratio_to_plain"] = median[PLAIN] / seconds
-        if name == TRAINING:
-            row["peak_bytes"] = watched.peak_bytes
-        rows.append(row)
-    return rows
+def _steps_per_epoch(trainer: Trainer) -> float:
+    return max(len(trainer.batches) / trainer.batches.batch_size, 1.0)
+
+
+def _endless_batches(trainer: Trainer, by_epoch: bool) -> Iterator[Batch]:
+    """Epoch after epoch; where steps are timed, without the last, which may be smaller."""
+    for epoch in count():
+        trainer.model.train()
+        trainer.model.start_epoch(epoch)
+        batches = trainer.batches.of_epoch(epoch)
+        yield from batches if by_epoch else islice(batches, max(trainer.num_steps - 1, 1))
+
+
+def _training_step(trainer: Trainer) -> Step:
+    loss_sum = torch.zeros((), dtype=torch.float64, device=trainer.device)
+
+    def step(batch: Batch) -> None:
+        set_learning_rate(trainer.optimizer, trainer.settings.learning_rate)
+        loss_sum.add_(trainer.gradient_step(batch))
+
+    return step
+
+
+def _row(name: str, seconds: Mapping[str, float], trainer: Trainer) -> measure.Row:
+    of_epoch = seconds[name] * _steps_per_epoch(trainer)
+    row = {
+        "what": name,
+        "milliseconds_per_step": seconds[name] * 1e3,
+        "seconds_per_epoch": of_epoch,
+        "queries_per_second": len(trainer.batches) / of_epoch,
+    }
+    if PRODUCTS in seconds:
+        row["ratio_to_products"] = seconds[name] / seconds[PRODUCTS]
+    if PLAIN in seconds:
+        row["ratio_to_plain"] = seconds[PLAIN] / seconds[name]
+    return row
 
 
 def _products(run: Run, batch_size: int, device: torch.device) -> Step:

@@ -4,7 +4,6 @@ The model has its initial weights, which changes no time. The plain version look
 in dictionaries and ranks row by row.
 """
 
-import statistics
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -17,7 +16,7 @@ from targcn.bench.untrained import describe_run, make_untrained
 from targcn.devices import choose_device
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
-from targcn.facts.dataset import Context, Dataset, Split
+from targcn.facts.dataset import Context, Dataset
 from targcn.models.registry import DEFAULT
 
 # Queries that the plain version is timed on; the rest is scaled.
@@ -35,14 +34,12 @@ def measure_evaluate(
     model: str = DEFAULT,
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    split: Split = "test",
-    context: Context = "train+valid",
+    context: Context | None = None,
     repeats: int = 3,
     device: str = "auto",
     plain: bool = True,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
-    """Seconds and queries per second of evaluating a split, beside a plain loop.
+    """Seconds and queries per second of evaluating the test split, beside a plain loop.
 
     The two take turns `repeats` times; medians are given.
     """
@@ -50,10 +47,11 @@ def measure_evaluate(
     place = choose_device(device)
     dataset, data = open_source(source)
     run = make_untrained(dataset, model, recipe, settings)
+    context = context or run.default_context("test")
     num_facts = sum(data["num_facts"].values())
     measure.forget_peak(place)
     evaluator, indexing = measure.timed(
-        lambda: Evaluator(dataset, Setting(split, context), place), place
+        lambda: Evaluator(dataset, Setting("test", context), place), place
     )
     index = _row("index", indexing, facts=num_facts)
     index["peak_bytes"] = measure.peak_bytes(place)
@@ -78,7 +76,7 @@ def measure_evaluate(
 
     score()
     turns: dict[str, Callable[[], object]] = {
-        RANKING: lambda: evaluator.ranks(run.model, progress),
+        RANKING: lambda: evaluator.ranks(run.model),
         FIGURES: lambda: evaluator.summarize(ranks, model),
         SCORING: score,
     }
@@ -87,10 +85,7 @@ def measure_evaluate(
             lambda: plain_known_answers(dataset.facts.columns, len(dataset.relations))
         )
         turns[PLAIN] = lambda: score(known)
-    taken: dict[str, list[float]] = {what: [] for what in turns}
-    for what, turn in [*turns.items()] * repeats:
-        taken[what].append(measure.timed(turn, place)[1])
-    seconds = {what: statistics.median(times) for what, times in taken.items()}
+    seconds = measure.take_turns(turns, repeats, place)
     scaled = [what for what in turns if what in (SCORING, PLAIN)]
     for what in scaled:
         seconds[what] *= evaluator.num_queries / len(sample)
@@ -101,7 +96,7 @@ def measure_evaluate(
         index["ratio_to_plain"] = plain_indexing / indexing
         rows[1]["ratio_to_plain"] = seconds[PLAIN] / seconds[RANKING]
     arguments = describe_run(run) | {
-        "split": split,
+        "split": "test",
         "context": context,
         "compile": run.recipe.training.compile,
         "num_queries": evaluator.num_queries,

@@ -1,13 +1,15 @@
 """Generated data sets of any size, whose entities and relations follow Zipf's law."""
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.bench.measure import Row, peak_bytes, timed
+from targcn.bench.measure import Row, counted, peak_bytes, timed
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts, Split
 from targcn.facts.timeline import Timeline, calendar_value
@@ -97,9 +99,9 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
     )
 
 
-def generate_into(folder: str, shape: dict[str, Any]) -> Row:
+def generate_into(folder: Path, shape: Shape) -> Row:
     """Write a data set, all of it train, as a prepared folder; for a process of its own."""
-    dataset, generating = timed(lambda: generate(Shape(**shape), split=False))
+    dataset, generating = timed(lambda: generate(shape, split=False))
     _, saving = timed(lambda: dataset.save(folder))
     peak = peak_bytes()
     return {"generate_seconds": generating, "save_seconds": saving, "generate_peak_bytes": peak}
@@ -118,3 +120,21 @@ def open_source(source: Dataset | Shape) -> tuple[Dataset, Row]:
     if isinstance(source, Shape):
         description["shape"] = asdict(source)
     return dataset, description
+
+
+def for_each_size(
+    what: str,
+    counts: Sequence[int],
+    shape: Shape,
+    measure_one: Callable[[Shape, Path], Row],
+    folder: Path | str | None = None,
+) -> tuple[list[Row], Row]:
+    """What was measured of each number of facts in a folder of its own, and the data described."""
+    if not counts:
+        raise InputError(f"{what} is empty; name at least one number of {what}")
+    shapes = [replace(shape, facts=count) for count in counts]
+    rows = []
+    for one in counted(shapes, "measuring", "sizes"):
+        with TemporaryDirectory(dir=folder) as within:
+            rows.append({what: one.facts} | measure_one(one, Path(within)))
+    return rows, {"name": "generated", "shape": asdict(shape) | {"facts": list(counts)}}

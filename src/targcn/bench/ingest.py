@@ -4,51 +4,38 @@ Each table is read in its own process, timed from start to end like `targcn data
 polars.
 """
 
-import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from targcn.bench import measure
-from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, ZipfLaw
-from targcn.errors import InputError
+from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, for_each_size, generate
 from targcn.facts.open import open_dataset
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=250, days=7305)
 
 
-def measure_ingest(
-    rows: Sequence[int] = (2_000_000,),
-    shape: Shape = DEFAULT,
-    *,
-    progress: measure.Progress | None = None,
-) -> measure.Result:
+def measure_ingest(rows: Sequence[int] = (2_000_000,), shape: Shape = DEFAULT) -> measure.Result:
     """Rows per second and peak memory for tables with these numbers of rows."""
-    if not rows:
-        raise InputError("rows is empty; name at least one number of rows")
-    found = []
-    shapes = [replace(shape, facts=count) for count in rows]
-    for one in measure.counted(shapes, progress):
-        with tempfile.TemporaryDirectory() as folder:
-            table = Path(folder) / "facts.csv"
-            write_csv(table, one)
-            given = {"source": str(table), "out": str(Path(folder) / "prepared")}
-            begin = measure.clock()
-            inside = measure.run_apart(__name__, "prepare", **given)
-            seconds = measure.clock() - begin
-            sizes = {"rows": one.facts, "file_bytes": table.stat().st_size}
-            rate = {"seconds": seconds, "rows_per_second": one.facts / seconds}
-            found.append(sizes | rate | inside)
+    found, data = for_each_size("rows", rows, shape, _read_table)
     summary = measure.compare_sizes(found, "rows", "rows_per_second", "rate_of_largest_to_smallest")
-    data = {"name": "generated", "shape": asdict(shape) | {"facts": list(rows)}}
-    arguments, machine = {"rows": list(rows)}, measure.describe_machine()
-    return measure.Result("ingest", arguments, data, machine, found, summary)
+    machine = measure.describe_machine()
+    return measure.Result("ingest", {"rows": list(rows)}, data, machine, found, summary)
 
 
-def prepare(source: str, out: str) -> dict[str, Any]:
+def _read_table(shape: Shape, folder: Path) -> measure.Row:
+    table = folder / "facts.csv"
+    write_csv(table, shape)
+    begin = measure.clock()
+    inside = measure.run_apart(prepare, source=table, out=folder / "prepared")
+    seconds = measure.clock() - begin
+    rate = {"seconds": seconds, "rows_per_second": shape.facts / seconds}
+    return {"file_bytes": table.stat().st_size} | rate | inside
+
+
+def prepare(source: Path, out: Path) -> dict[str, Any]:
     """Read a table and write a prepared folder, in its own process."""
     dataset = open_dataset(source)
     dataset.save(out)
@@ -60,9 +47,7 @@ def write_csv(path: Path, shape: Shape) -> None:
     """A table of this shape, its names as long as real ones are."""
     import polars as pl
 
-    random = np.random.default_rng(shape.seed)
-    entities = ZipfLaw(shape.entities, shape.skew, random)
-    relations = ZipfLaw(shape.relations, shape.skew, random)
+    facts = generate(shape, split=False).train
     entity_names = pl.Series(
         [f"Organisation {number:07d} (Region {number % 199})" for number in range(shape.entities)]
     )
@@ -71,12 +56,12 @@ def write_csv(path: Path, shape: Shape) -> None:
     days = pl.Series([str(first_day + number) for number in range(shape.days)])
     with path.open("wb") as stream:
         for start in range(0, shape.facts, CHUNK):
-            count = min(CHUNK, shape.facts - start)
+            subjects, relations, objects, times = facts.columns[:, start : start + CHUNK]
             pl.DataFrame(
                 {
-                    "subject": entity_names[entities.sample(count)],
-                    "relation": relation_names[relations.sample(count)],
-                    "object": entity_names[entities.sample(count)],
-                    "date": days[random.integers(0, shape.days, count)],
+                    "subject": entity_names[subjects],
+                    "relation": relation_names[relations],
+                    "object": entity_names[objects],
+                    "date": days[times],
                 }
             ).write_csv(stream, include_header=start == 0)

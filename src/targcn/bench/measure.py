@@ -3,28 +3,29 @@
 Torch is imported only where a device is given: what does without torch is measured without it.
 """
 
-import json
 import os
 import platform
-import subprocess
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import targcn
 from targcn.errors import InputError
+from targcn.output.terminal import count_progress
 
 if TYPE_CHECKING:
     from torch import device as Device  # noqa: N812
 
 Row = dict[str, Any]
-Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 
@@ -115,50 +116,35 @@ def _cuda(device: "Device | None") -> Any:
     return torch.cuda
 
 
-def run_apart(module: str, function: str, **arguments: Any) -> Row:
-    """The result of a function of this package, run in a process whose memory is its own."""
-    code = "from targcn.bench.measure import answer_parent; answer_parent()"
-    process = subprocess.run(
-        [sys.executable, "-c", code, module, function, json.dumps(arguments)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        check=False,
-    )
-    if process.returncode:
-        raise InputError(
-            f"the process that was to be measured ended with {process.returncode}; where nothing "
-            "is said above, memory is likely to have run out: ask for less"
-        )
-    answer: Row = json.loads(process.stdout)
-    if "error" in answer:
-        raise InputError(answer["error"])
-    return answer
-
-
-def answer_parent() -> None:
-    """The other end of `run_apart`."""
-    module, function, arguments = sys.argv[1:]
+def run_apart(function: Callable[..., Row], **arguments: Any) -> Row:
+    """What a function gives in a process whose memory is its own."""
     try:
-        answer = getattr(import_module(module), function)(**json.loads(arguments))
-    except InputError as error:
-        answer = {"error": str(error)}
-    print(json.dumps(answer))
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            return process.submit(function, **arguments).result()
+    except BrokenProcessPool:
+        raise InputError(
+            "the process that was to be measured was ended; where nothing is said above, memory "
+            "is likely to have run out: ask for less"
+        ) from None
 
 
-def environment() -> dict[str, str]:
-    """The variables of a process that is to find this very package."""
-    here = str(Path(targcn.__file__).parents[1])
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(paths)}
+def counted(items: Sequence[T], label: str, what: str) -> Iterator[T]:
+    """The items one by one, behind a bar of progress."""
+    with count_progress(label, what) as progress:
+        for number, item in enumerate(items, 1):
+            yield item
+            if progress is not None:
+                progress(number, len(items))
 
 
-def counted(items: Sequence[T], progress: Progress | None) -> Iterator[T]:
-    """The items one by one, telling after each how many are done."""
-    for number, item in enumerate(items, 1):
-        yield item
-        if progress is not None:
-            progress(number, len(items))
+def take_turns(
+    turns: Mapping[str, Callable[[], object]], repeats: int, device: "Device"
+) -> dict[str, float]:
+    """The median seconds of each of some calls, which are made in turns."""
+    taken: dict[str, list[float]] = {name: [] for name in turns}
+    for name, call in counted([*turns.items()] * repeats, "timing", "turns"):
+        taken[name].append(timed(call, device)[1])
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def compare_sizes(rows: Sequence[Row], size: str, figure: str, name: str) -> dict[str, float]:

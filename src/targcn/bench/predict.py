@@ -3,6 +3,7 @@
 The model has its initial weights, which changes no time. Needs polars, since answers are frames.
 """
 
+import os
 import statistics
 import subprocess
 import sys
@@ -31,7 +32,6 @@ def measure_predict(
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     questions: int = 200,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Milliseconds per question of the test split, asked one by one, and seconds per command."""
     measure.check_at_least(2, questions=questions)
@@ -45,7 +45,7 @@ def measure_predict(
     measure.forget_peak()
     predictor, loading = measure.timed(lambda: Predictor(run, device="cpu"))
     seconds = []
-    for subject, relation, _, day in measure.counted(asked, progress):
+    for subject, relation, _, day in measure.counted(asked, "asking", "questions"):
         begin = measure.clock()
         predictor.predict(subject, relation, None, day)
         seconds.append(measure.clock() - begin)
@@ -75,7 +75,8 @@ def measure_predict(
 
 def _time_command(arguments: list[str]) -> float:
     command = [sys.executable, "-m", "targcn", *arguments]
-    environment = measure.environment()
+    # The process is to find this very package.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     ended, seconds = measure.timed(
         lambda: subprocess.run(command, capture_output=True, text=True, env=environment)
     )

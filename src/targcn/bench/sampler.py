@@ -32,7 +32,6 @@ WEIGHTS: Final = (Sampling(NEIGHBORS, decay=1.0), PUBLISHED, Sampling(NEIGHBORS,
 MOST_SLOW_QUERIES: Final = 256
 BATCH_SIZE: Final = 128
 TIMES_ON_A_GPU: Final = 9
-MOST_CANDIDATES_AT_ONCE: Final = 8_000_000
 
 
 def measure_sampler(
@@ -41,7 +40,6 @@ def measure_sampler(
     queries: int = 2048,
     device: str = "auto",
     plain: bool = True,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Microseconds per query and missed mass for several windows and weights, K being 100."""
     measure.check_at_least(1, queries=queries)
@@ -55,7 +53,7 @@ def measure_sampler(
     entities, times = asked.subjects[order].to(place), asked.times[order].to(place)
     few = (entities[:MOST_SLOW_QUERIES], times[:MOST_SLOW_QUERIES])
     rows: list[measure.Row] = []
-    for how in measure.counted(WEIGHTS, progress):
+    for how in measure.counted(WEIGHTS, "sampling", "weights"):
         weights = {"decay": how.decay, "weight_floor": how.weight_floor}
         missed = missed_mass(graph, entities, times, how)
         loop = _time_loop(graph, *few, how) if plain else None
@@ -85,23 +83,20 @@ def missed_mass(
     graph: TemporalGraph, entities: Tensor, times: Tensor, how: Sampling
 ) -> dict[int, Tensor]:
     """The share of the weight of each query's facts that lies outside each window."""
-    starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
-    # Window 0 misses nothing.
-    firsts = {window: window_starts(graph, entities, times, window) for window in WINDOWS if window}
-    missed = {window: torch.zeros(len(entities), dtype=torch.float64) for window in WINDOWS}
-    groups = (ends - starts).cumsum(0) // MOST_CANDIDATES_AT_ONCE
-    for group in torch.unique(groups):
-        chosen = (groups == group).nonzero()[:, 0]
-        rows, positions = expand_ranges(starts[chosen], ends[chosen])
-        distances = (graph.times[positions] - times[chosen][rows]).abs().double()
+    missed: dict[int, list[Tensor]] = {window: [] for window in WINDOWS}
+    for first in range(0, len(entities), BATCH_SIZE):
+        some, now = entities[first : first + BATCH_SIZE], times[first : first + BATCH_SIZE]
+        rows, positions = expand_ranges(graph.offsets[some], graph.offsets[some + 1])
+        distances = (graph.times[positions] - now[rows]).abs().double()
         weights = torch.exp(-distances / how.decay) + how.weight_floor
-        total = _sums(weights, rows, len(chosen))
-        for window, first in firsts.items():
-            places = positions - first[chosen][rows]
-            outside = (places < 0) | (places >= window)
-            share = _sums(weights * outside, rows, len(chosen)) / total
-            missed[window][chosen.cpu()] = share.cpu()
-    return missed
+        total = _sums(weights, rows, len(some))
+        for window, shares in missed.items():
+            # Window 0 is one of all facts.
+            size = window or len(graph)
+            places = positions - window_starts(graph, some, now, size)[rows]
+            outside = (places < 0) | (places >= size)
+            shares.append(_sums(weights * outside, rows, len(some)) / total)
+    return {window: torch.cat(shares).cpu() for window, shares in missed.items()}
 
 
 def window_starts(graph: TemporalGraph, entities: Tensor, times: Tensor, window: int) -> Tensor:

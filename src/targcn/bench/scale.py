@@ -4,16 +4,14 @@ For each size a prepared folder is generated in one process, then loaded, built 
 sampled from in another, so that each has its own peak of memory.
 """
 
-import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
 
 import torch
 
 from targcn.bench import measure
-from targcn.bench.generated_data import Shape
+from targcn.bench.generated_data import Shape, for_each_size, generate_into
 from targcn.bench.sampler import NEIGHBORS, PUBLISHED, seconds_per_query
 from targcn.devices import choose_device
 from targcn.errors import InputError
@@ -21,7 +19,6 @@ from targcn.facts.dataset import Dataset
 from targcn.graph.temporal_graph import TemporalGraph
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=200, days=3650)
-GENERATION: Final = "targcn.bench.generated_data"
 
 
 def measure_scale(
@@ -31,36 +28,30 @@ def measure_scale(
     queries: int = 2048,
     device: str = "auto",
     folder: Path | str | None = None,
-    progress: measure.Progress | None = None,
 ) -> measure.Result:
     """Seconds, bytes and microseconds per query for these numbers of facts.
 
     The data sets are written below `folder`, by default where temporary files go, and removed.
     """
-    if not facts:
-        raise InputError("facts is empty; name at least one number of facts")
     if folder is not None and not Path(folder).is_dir():
         raise InputError(f"there is no folder {folder} to write the data sets in")
     measure.check_at_least(1, queries=queries)
     place = choose_device(device)
-    rows: list[measure.Row] = []
-    shapes = [replace(shape, facts=count) for count in facts]
-    how = {"queries": queries, "device": device}
-    for one in measure.counted(shapes, progress):
-        with tempfile.TemporaryDirectory(dir=folder) as kept:
-            data = str(Path(kept) / "data")
-            made = measure.run_apart(GENERATION, "generate_into", folder=data, shape=asdict(one))
-            used = measure.run_apart(__name__, "use_prepared", folder=data, **how)
-            rows.append({"facts": one.facts} | made | used)
+
+    def measure_one(shape: Shape, within: Path) -> measure.Row:
+        data = within / "data"
+        made = measure.run_apart(generate_into, folder=data, shape=shape)
+        return made | measure.run_apart(use_prepared, folder=data, queries=queries, device=device)
+
+    rows, described = for_each_size("facts", facts, shape, measure_one, folder)
     figure = "microseconds_per_query"
     summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
     arguments = {"queries": queries, "neighbors": NEIGHBORS, "device": str(place)}
-    described = {"name": "generated", "shape": asdict(shape) | {"facts": list(facts)}}
     machine = measure.describe_machine(place)
     return measure.Result("scale", arguments, described, machine, rows, summary)
 
 
-def use_prepared(folder: str, queries: int, device: str) -> measure.Row:
+def use_prepared(folder: Path, queries: int, device: str) -> measure.Row:
     """Load a prepared folder, build its graph, sample from it, in its own process."""
     place = choose_device(device)
     dataset, loading = measure.timed(lambda: Dataset.load(folder), place)

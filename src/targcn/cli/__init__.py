@@ -20,6 +20,7 @@ from targcn.cli.compare import compare_runs
 from targcn.cli.data import data
 from targcn.cli.evaluate import evaluate_run
 from targcn.cli.explain import explain_answer
+from targcn.cli.fuse import fuse_runs
 from targcn.cli.models import list_models
 from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
@@ -41,6 +42,7 @@ app = App(
 app.command(data)
 app.command(list_models, name="models")
 app.command(train, name="train")
+app.command(fuse_runs, name="fuse")
 app.command(evaluate_run, name="evaluate")
 app.command(compare_runs, name="compare")
 app.command(predict_answers, name="predict")

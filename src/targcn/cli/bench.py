@@ -1,6 +1,6 @@
 """`targcn bench`: how fast each part is on this machine, on any data set or a generated one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +9,7 @@ from cyclopts import App, Parameter, Token
 
 from targcn.cli.options import AsJson, Context, Device, open_source
 from targcn.errors import InputError
-from targcn.output.terminal import count_progress, show, show_json
+from targcn.output.terminal import show, show_json
 
 if TYPE_CHECKING:
     from targcn.bench.generated_data import Shape
@@ -31,11 +31,7 @@ def _read_counts(kind: object, tokens: Sequence[Token]) -> tuple[int, ...]:
     return tuple(int(float(token.value)) for token in tokens)
 
 
-def _read_count(kind: object, tokens: Sequence[Token]) -> int:
-    return _read_counts(kind, tokens)[0]
-
-
-Count = Annotated[int, Parameter(converter=_read_count)]
+Count = Annotated[int, Parameter(converter=lambda kind, tokens: _read_counts(kind, tokens)[0])]
 Counts = Annotated[
     tuple[int, ...], Parameter(converter=_read_counts, consume_multiple=True, negative="")
 ]
@@ -101,8 +97,8 @@ def bench_sampler(
     """Time the sampler, K being 100, and see what its window misses."""
     from targcn.bench.sampler import measure_sampler
 
-    options = {"queries": queries, "device": device, "plain": plain}
-    _run("sampling", "weights", out, json, measure_sampler, _open(source, shape), **options)
+    data = _open(source, shape)
+    _show(measure_sampler(data, queries=queries, device=device, plain=plain), out, json)
 
 
 @bench.command(name="epoch")
@@ -126,9 +122,9 @@ def bench_epoch(
     """
     from targcn.bench.epoch import measure_epoch
 
-    options = {"settings": settings, "repeats": repeats, "device": device, "plain": plain}
-    options |= {"model": model, "recipe": recipe}
-    _run("training", "repeats", out, json, measure_epoch, _open(source, shape), **options)
+    how: dict[str, Any] = {"model": model, "recipe": recipe, "settings": settings}
+    how |= {"repeats": repeats, "device": device, "plain": plain}
+    _show(measure_epoch(_open(source, shape), **how), out, json)
 
 
 @bench.command(name="evaluate")
@@ -138,7 +134,7 @@ def bench_evaluate(
     shape: HowToGenerate = None,
     model: Model = "targcn",
     recipe: Recipe = None,
-    context: Context = "train+valid",
+    context: Context = None,
     repeats: Count = 3,
     device: Device = "auto",
     plain: Plain = True,
@@ -153,9 +149,9 @@ def bench_evaluate(
     """
     from targcn.bench.evaluate import measure_evaluate
 
-    options = {"settings": settings, "repeats": repeats, "device": device, "plain": plain}
-    options |= {"model": model, "recipe": recipe, "context": context}
-    _run("evaluating", "queries", out, json, measure_evaluate, _open(source, shape), **options)
+    how: dict[str, Any] = {"model": model, "recipe": recipe, "settings": settings}
+    how |= {"context": context, "repeats": repeats, "device": device, "plain": plain}
+    _show(measure_evaluate(_open(source, shape), **how), out, json)
 
 
 @bench.command(name="predict")
@@ -177,8 +173,8 @@ def bench_predict(
     """
     from targcn.bench.predict import measure_predict
 
-    options = {"settings": settings, "questions": questions, "model": model, "recipe": recipe}
-    _run("asking", "questions", out, json, measure_predict, _open(source, shape), **options)
+    how: dict[str, Any] = {"model": model, "recipe": recipe, "settings": settings}
+    _show(measure_predict(_open(source, shape), questions=questions, **how), out, json)
 
 
 @bench.command(name="ingest")
@@ -198,7 +194,7 @@ def bench_ingest(
     """
     from targcn.bench.ingest import DEFAULT, measure_ingest
 
-    _run("reading", "tables", out, json, measure_ingest, rows, replace(DEFAULT, **_given(sizes)))
+    _show(measure_ingest(rows, replace(DEFAULT, **_given(sizes))), out, json)
 
 
 @bench.command(name="scale")
@@ -222,8 +218,8 @@ def bench_scale(
     """
     from targcn.bench.scale import DEFAULT, measure_scale
 
-    shape, options = replace(DEFAULT, **_given(sizes)), {"queries": queries, "device": device}
-    _run("measuring", "sizes", out, json, measure_scale, facts, shape, folder=folder, **options)
+    shape = replace(DEFAULT, **_given(sizes))
+    _show(measure_scale(facts, shape, queries=queries, device=device, folder=folder), out, json)
 
 
 def _given(sizes: Sizes | None) -> dict[str, Any]:
@@ -242,18 +238,8 @@ def _open(source: str | None, generated: Generated | None) -> "Dataset | Shape":
     return Shape(**given)
 
 
-def _run(
-    label: str,
-    what: str,
-    out: Path | None,
-    json: bool,
-    measure: "Callable[..., Result]",
-    *arguments: object,
-    **options: object,
-) -> None:
-    """Measure behind a bar of progress; print the result, and keep it in a file if one is given."""
-    with count_progress(label, what) as progress:
-        result = measure(*arguments, progress=progress, **options)
+def _show(result: "Result", out: Path | None, json: bool) -> None:
+    """Print a result, and keep it in a file if one is given."""
     try:
         if json:
             show_json(result.to_json())

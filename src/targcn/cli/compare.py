@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from targcn.cli.options import (
     AsJson,
-    ContextOfSplit,
+    Context,
     Device,
     Split,
     Ties,
@@ -24,7 +24,7 @@ from targcn.output.terminal import count_progress, show, show_json
 def compare_runs(
     *runs: Path,
     split: Split = "test",
-    context: ContextOfSplit = None,
+    context: Context = None,
     ties: Ties = "mean",
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,

@@ -2,7 +2,7 @@
 
 from targcn.cli.options import (
     AsJson,
-    ContextOfSplit,
+    Context,
     Device,
     Flag,
     NewerFacts,
@@ -19,7 +19,7 @@ def evaluate_run(
     run: RunFolder,
     *,
     split: Split = "test",
-    context: ContextOfSplit = None,
+    context: Context = None,
     ties: Ties = "mean",
     facts: NewerFacts = None,
     by_relation: Flag = False,

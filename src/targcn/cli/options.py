@@ -1,7 +1,6 @@
 """What several commands share: options, opening a source, loading a run, training progress."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +11,7 @@ from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.plots import require_picture
-from targcn.output.terminal import download_progress, say, text_progress
+from targcn.output.terminal import progress_bar, say
 
 if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 HowToRead = Annotated[ReadOptions, Parameter(name="*")]
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
 Context = Annotated[
-    Literal["train", "train+valid"], Parameter(help="The facts that the model may see.")
-]
-ContextOfSplit = Annotated[
-    Literal["train", "train+valid"] | None,
-    Parameter(help="The facts that the model may see; default: train, and train+valid for test."),
+    Literal["train", "train+valid", "past"] | None,
+    Parameter(
+        help="The facts that the model may see; past: those of any split before the query's time. "
+        "Default: train+valid (train if valid or train is asked about); past if trained so."
+    ),
 ]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
 Source = Annotated[str, Parameter(help="A name (see `data list`), a folder, or a file.")]
@@ -47,8 +46,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 def open_source(source: str, options: ReadOptions | None) -> "Dataset":
     from targcn.facts.open import open_dataset
 
-    with download_progress() as progress:
-        return open_dataset(source, options, progress)
+    return open_dataset(source, options)
 
 
 def require_folder(folder: Path) -> None:
@@ -91,20 +89,14 @@ def warn_if_unfinished(folder: Path) -> None:
         say(f"{folder} was stopped before {moment}; go on with: targcn train --resume {folder}")
 
 
-@contextmanager
-def training_progress() -> Iterator["ProgressCallback | None"]:
+def training_progress() -> AbstractContextManager["ProgressCallback | None"]:
     """A bar with epoch, rate, time left, loss and the latest validation."""
-    with text_progress() as update:
-        if update is None:
-            yield None
-            return
 
-        def report(progress: "TrainingProgress") -> None:
-            done = progress.epoch * progress.num_steps + progress.step
-            total = progress.num_epochs * progress.num_steps
-            update(done, total, describe_progress(progress))
+    def describe(progress: "TrainingProgress") -> tuple[int, int, str]:
+        done = progress.epoch * progress.num_steps + progress.step
+        return done, progress.num_epochs * progress.num_steps, describe_progress(progress)
 
-        yield report
+    return progress_bar(describe)
 
 
 def describe_progress(progress: "TrainingProgress") -> str:

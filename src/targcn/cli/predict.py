@@ -43,7 +43,7 @@ def predict_answers(
     /,
     *,
     top: int = 10,
-    context: Context = "train+valid",
+    context: Context = None,
     facts: NewerFacts = None,
     without: FactsInWords = (),
     given: Annotated[FactsInWords, Parameter(name="--with")] = (),
@@ -114,7 +114,7 @@ def predict_answers(
         _write(pl.DataFrame([question]), answers, out)
     if json:
         content = {
-            "context": context + predictor.dataset.addition,
+            "context": predictor.context + predictor.dataset.addition,
             "num_entities": len(predictor.dataset.entities),
             "answers": answers.drop("question").to_dicts(),
         }

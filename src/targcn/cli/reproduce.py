@@ -21,10 +21,10 @@ reproduce = App(
 @reproduce.command(name="list")
 def list_all() -> None:
     """List the experiments, their data sets and how many runs each takes."""
-    from targcn.experiments.spec import find_experiment, list_experiments
+    from targcn.experiments.spec import EXPERIMENTS, find_experiment
 
     rows = []
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         experiment = find_experiment(name)
         num_runs = sum(bool(row.model) for row in experiment.rows)
         data = ", ".join(experiment.data)
@@ -62,7 +62,7 @@ def run_experiments(
     from targcn.experiments.cells import cells_of, choose_data
     from targcn.experiments.execute import CellError, run_cells
     from targcn.experiments.results import read_results
-    from targcn.experiments.spec import find_experiment, list_experiments
+    from targcn.experiments.spec import EXPERIMENTS, find_experiment
     from targcn.experiments.tables import tables_of
     from targcn.facts.derive import origin_of
 
@@ -73,7 +73,7 @@ def run_experiments(
             raise InputError(f"{name} is {number}; at least 1 was expected")
     if quick and data:
         raise InputError("a quick run is on congress alone; leave out --data or --quick")
-    chosen = [find_experiment(name) for name in (list_experiments() if "all" in names else names)]
+    chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
     known = {name for experiment in chosen for name in experiment.data}
     known |= {origin_of(name)[0] for name in known}
     for asked in data:

@@ -105,7 +105,7 @@ def _show_trained(run: "Run", out: Path, device: str) -> None:
     report = run.validation
     if report is None and len(run.dataset.valid):
         with count_progress("evaluating valid", "queries") as progress:
-            report = evaluate(run, split="valid", context="train", device=device, progress=progress)
+            report = evaluate(run, split="valid", device=device, progress=progress)
         write_result(run, out, [report])
     if report is not None:
         show(report_table(report))

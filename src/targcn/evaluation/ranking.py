@@ -4,7 +4,7 @@ The mean rank on ties is the default everywhere: a model that scores all entitie
 target in the middle.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal
 
 import torch
@@ -39,30 +39,43 @@ def rank_targets(
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
-    Batches are as large as memory comfortably holds; one that does not fit after all is halved.
+    Batches are as large as memory comfortably holds.
     """
-    batch_size = rows_at_once(context.num_entities, context.device)
-    none = torch.empty(0, dtype=torch.float64)
-    parts: dict[Filter, list[Tensor]] = {which: [none] for which in known}
     model.eval()
+
+    def rank(rows: slice) -> Tensor:
+        scores = model(queries[rows], context)
+        ranks = ranks_of(scores, targets[rows], queries[rows], known, ties)
+        return torch.stack([ranks[which] for which in known]).cpu()
+
+    batch_size = rows_at_once(context.num_entities, context.device)
+    none = torch.empty(len(known), 0, dtype=torch.float64)
+    ranks = torch.cat([none, *in_batches(rank, len(queries), batch_size, progress)], dim=1)
+    return dict(zip(known, ranks, strict=True))
+
+
+def in_batches(
+    compute: Callable[[slice], Tensor],
+    num_rows: int,
+    batch_size: int,
+    progress: Progress | None = None,
+) -> Iterator[Tensor]:
+    """What is computed for each batch of rows; one that does not fit into memory is halved."""
     start = 0
-    with torch.inference_mode():
-        while start < len(queries):
-            rows = slice(start, start + batch_size)
-            try:
-                scores = model(queries[rows], context)
-                ranks = ranks_of(scores, targets[rows], queries[rows], known, ties)
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error) or batch_size == 1:
-                    raise
-                batch_size //= 2
-                continue
-            for which, part in ranks.items():
-                parts[which].append(part.cpu())
-            start = min(rows.stop, len(queries))
-            if progress is not None:
-                progress(start, len(queries))
-    return {which: torch.cat(part) for which, part in parts.items()}
+    while start < num_rows:
+        rows = slice(start, min(start + batch_size, num_rows))
+        try:
+            with torch.inference_mode():
+                computed = compute(rows)
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error) or batch_size == 1:
+                raise
+            batch_size //= 2
+            continue
+        yield computed
+        start = rows.stop
+        if progress is not None:
+            progress(start, num_rows)
 
 
 def ranks_of(

@@ -24,15 +24,6 @@ class Setting:
     context: Context
     ties: Ties = "mean"
 
-    @classmethod
-    def of(cls, split: Split, context: Context | None, ties: Ties) -> "Setting":
-        """A setting whose context, unless it is chosen, is the splits before this one.
-
-        >>> Setting.of("test", None, "mean").context, Setting.of("valid", None, "mean").context
-        ('train+valid', 'train')
-        """
-        return cls(split, context or ("train+valid" if split == "test" else "train"), ties)
-
     def __str__(self) -> str:
         return f"{self.split} split, context {self.context}, {self.ties} rank on ties"
 

@@ -15,8 +15,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, replace
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,6 @@ from targcn.training.progress import ProgressCallback
 # One for every setting; all cells of a data set share them.
 Evaluators = dict[Setting, Evaluator]
 Log = Callable[[str], None]
-STOPPED: Final = "stopped"
 ENDED_EARLY: Final = "a process ended early"
 
 
@@ -54,29 +54,28 @@ def run_cells(
     device: str = "auto",
     jobs: int = 1,
     progress: ProgressCallback | None = None,
-    log: Log = lambda line: None,
+    log: Log = print,
 ) -> None:
     """Run the cells that have no result yet, in several processes if asked to."""
     distinct = list({cell.key: cell for cell in cells}.values())
     for cell in distinct:
         Attempt(cell, results).forget_failure()
-    outcome = ""
+    problems = []
     try:
         if jobs > 1:
             # Models that read the context leave room on a GPU and run well side by side; an
             # embedding model fills a GPU alone.
             distinct.sort(key=lambda cell: not find_model(cell.recipe.model).reads_context)
-            outcome = _run_in_processes(distinct, results, device, jobs, log)
-            if outcome == STOPPED:
-                raise KeyboardInterrupt
+            if _run_in_processes(distinct, results, device, jobs, log):
+                problems = [ENDED_EARLY]
         else:
             _run_in_this_process(distinct, results, device, 1, progress, log)
     except KeyboardInterrupt:
         log("stopped; the same command goes on from here")
         raise
     failed = [cell.name for cell in distinct if Attempt(cell, results).has_failed]
-    problems = [f"{', '.join(failed)} failed"] if failed else []
-    problems += [outcome] if outcome else []
+    if failed:
+        problems.insert(0, f"{', '.join(failed)} failed")
     if problems:
         raise CellError(f"{' and '.join(problems)}; the same command tries again")
 
@@ -86,8 +85,8 @@ def _run_in_this_process(
     results: Path,
     device: str,
     jobs: int,
-    progress: ProgressCallback | None = None,
-    log: Log = lambda line: None,
+    progress: ProgressCallback | None,
+    log: Log,
 ) -> None:
     """Run every cell that this process can claim; `jobs` processes share the machine."""
     torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
@@ -198,43 +197,30 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
 
 def _run_in_processes(
     cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log
-) -> str:
-    """Run cells in several processes; STOPPED, ENDED_EARLY or, if all went well, nothing.
-
-    It is not raised as an exception: the traceback would keep the queue alive until the program
-    exits, and the queue would be reported as leaked.
-    """
-    from multiprocessing import get_context
-    from queue import Empty
-
+) -> bool:
+    """Run cells in several processes; whether one of them ended early."""
     if not torch.cuda.is_available():
         # With a GPU this process would take some of its memory by checking.
         choose_device(device)
-    spawn = get_context("spawn")
-    messages, stop = spawn.Queue(), spawn.Event()
-    arguments = (cells, results, device, jobs, messages, stop)
+    spawn, arguments = get_context("spawn"), (cells, results, device, jobs, log)
     workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
-    started = False
-    while True:
+    waiting, stopped = [*workers], False
+    while waiting or any(worker.is_alive() for worker in workers):
         try:
-            if not started:
-                started = True
-                # A worker that is starting has nothing to save, and would print a traceback.
-                with _interrupts_ignored():
-                    for worker in workers:
-                        worker.start()
-            while any(worker.is_alive() for worker in workers) or not messages.empty():
-                with suppress(Empty):
-                    log(messages.get(timeout=0.2))
-            if stop.is_set():
-                return STOPPED
-            return ENDED_EARLY if any(worker.exitcode for worker in workers) else ""
+            # A worker that is starting has nothing to save, and would print a traceback.
+            with _interrupts_ignored():
+                while waiting:
+                    waiting.pop().start()
+            for worker in workers:
+                worker.join()
         except KeyboardInterrupt:
             # Workers save their state; a second interrupt stops them at once.
-            stop.set()
+            stopped = True
             for worker in workers:
-                if worker.is_alive() and worker.pid is not None:
-                    os.kill(worker.pid, signal.SIGINT)
+                worker.terminate()
+    if stopped:
+        raise KeyboardInterrupt
+    return any(worker.exitcode for worker in workers)
 
 
 @contextmanager
@@ -250,9 +236,7 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _work(
-    cells: Sequence[Cell], results: Path, device: str, jobs: int, messages: Any, stop: Any
-) -> None:
+def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log) -> None:
     """The main function of a worker; it exits without a traceback when it is stopped."""
     # Ctrl-C reaches the parent alone, which passes it on once.
     os.setpgrp()
@@ -261,24 +245,20 @@ def _work(
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(share))
     threading.Thread(target=_stop_with_parent, daemon=True).start()
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if stop.is_set():
-            raise KeyboardInterrupt
-        _run_in_this_process(cells, results, device, jobs, log=messages.put)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        _run_in_this_process(cells, results, device, jobs, None, log)
     except InputError as error:
-        messages.put(f"{ENDED_EARLY}: {error}")
+        log(f"{ENDED_EARLY}: {error}")
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
 def _stop_with_parent() -> None:
-    """Interrupt this process when its parent has ended."""
-    from multiprocessing import parent_process
-
+    """Stop this process when its parent has ended."""
     if parent := parent_process():
         parent.join()
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.experiments.cells import choose_data, is_quick
 from targcn.experiments.results import require_results
-from targcn.experiments.spec import SETTINGS, Experiment, find_experiment, list_experiments
+from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Experiment, find_experiment
 from targcn.experiments.tables import (
     Line,
     Results,
@@ -22,10 +22,10 @@ from targcn.experiments.tables import (
     title_of,
 )
 from targcn.files import atomic_folder, require_absent
-from targcn.output.page import Block, Command, Heading, Items, Picture, render_page
+from targcn.output.page import to_page
 from targcn.output.plots import Line as PlottedLine
 from targcn.output.plots import Mark, plot_lines, plot_marks, require_picture
-from targcn.output.tables import Table
+from targcn.output.tables import Table, markdown_text, to_markdown
 
 TITLE: Final = "The paper's experiments, measured again"
 # The experiment that is summarised first, and plotted as points over the number of parameters.
@@ -40,13 +40,14 @@ def write_report(results_folder: Path, out: Path) -> None:
     require_absent(out)
     results = require_results(results_folder)
     with atomic_folder(out) as draft:
-        markdown, html = render_page(TITLE, list(_blocks(results, draft)), draft)
+        markdown = "\n\n".join(_blocks(results, draft)) + "\n"
         (draft / "report.md").write_text(markdown, encoding="utf-8")
-        (draft / "index.html").write_text(html, encoding="utf-8")
+        (draft / "index.html").write_text(to_page(markdown, draft), encoding="utf-8")
 
 
-def _blocks(results: Results, folder: Path) -> Iterator[Block]:
-    """The content of the report, in order; plots are written into the folder on the way."""
+def _blocks(results: Results, folder: Path) -> Iterator[str]:
+    """The report in Markdown, block by block; plots are written into the folder on the way."""
+    yield f"# {TITLE}"
     if any(is_quick(result.cell.data) for result in results.values()):
         yield (
             "A quick run trains tiny models for one epoch on a small data set: it shows that "
@@ -62,31 +63,31 @@ def _blocks(results: Results, folder: Path) -> Iterator[Block]:
         require_picture(Path("plot.svg"))
     except InputError as error:
         with_plots = False
-        yield f"There are no plots here: {error}."
+        yield markdown_text(f"There are no plots here: {error}.")
     summary = mrr_table(find_experiment(MAIN), results)
     if summary.rows:
-        yield Heading("At a glance", "at-a-glance")
-        yield summary
+        yield "## At a glance"
+        yield to_markdown(summary)
     missing = []
-    for name in list_experiments():
+    for name in EXPERIMENTS:
         experiment = find_experiment(name)
         for data in [*experiment.data, *choose_data(experiment, quick=True)]:
             lines = lines_of(experiment, data, results)
             if any(line.results for line in lines):
                 option = "--quick" if is_quick(data) else f"--data {data}"
-                yield Heading(f"{experiment.title}: {data}", f"{name}-{data}")
-                yield f"{experiment.about[0].upper()}{experiment.about[1:]}."
-                yield Command(f"targcn reproduce {name} {option}")
-                yield from tables_of(experiment, data, results)
+                yield f"## {markdown_text(f'{experiment.title}: {data}')}"
+                yield markdown_text(f"{experiment.about[0].upper()}{experiment.about[1:]}.")
+                yield f"```\n$ targcn reproduce {name} {option}\n```"
+                yield from map(to_markdown, tables_of(experiment, data, results))
                 if with_plots:
                     yield from _plots(experiment, data, lines, folder)
             elif not is_quick(data):
-                missing.append(f"{experiment.title}, {data}: not measured")
+                missing.append(markdown_text(f"- {experiment.title}, {data}: not measured"))
     if missing:
-        yield Heading("Not measured", "not-measured")
-        yield Items(tuple(missing))
-    yield Heading("Every result", "every-result")
-    yield _file_table(results)
+        yield "## Not measured"
+        yield "\n".join(missing)
+    yield "## Every result"
+    yield to_markdown(_file_table(results))
 
 
 def _file_table(results: Results) -> Table:
@@ -105,9 +106,7 @@ def _file_table(results: Results) -> Table:
     return Table.of_text(labels, sorted(rows), f"Every result file: {describe(SETTING)}")
 
 
-def _plots(
-    experiment: Experiment, data: str, lines: Sequence[Line], folder: Path
-) -> Iterator[Picture]:
+def _plots(experiment: Experiment, data: str, lines: Sequence[Line], folder: Path) -> Iterator[str]:
     path = folder / f"{experiment.name}-{data}.svg"
     about, setting = title_of(experiment, data), SPLIT_AND_CONTEXT
     if experiment.plot:
@@ -120,11 +119,11 @@ def _plots(
             "MRR and Hits" if has_places else "MRR",
             logarithmic=not has_places,
         )
-        yield Picture(path.name, f"{about}: {setting}, over {experiment.plot}")
+        yield f"![{markdown_text(f'{about}: {setting}, over {experiment.plot}')}]({path.name})"
     elif experiment.name == MAIN:
         setting += ", time-aware filter"
         plot_marks(list(_marks(lines)), path, f"{about}\n{setting}", "MRR, time-aware filter")
-        yield Picture(path.name, f"{about}: {setting}, over parameters")
+        yield f"![{markdown_text(f'{about}: {setting}, over parameters')}]({path.name})"
 
 
 def _lines_over_places(lines: Sequence[Line]) -> Iterator[PlottedLine]:

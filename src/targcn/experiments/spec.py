@@ -24,8 +24,8 @@ SETTINGS: Final = (
 )
 
 
-# In the order of the paper.
-ORDER: Final = [
+# All experiments, in the order of the paper.
+EXPERIMENTS: Final = (
     "main",
     "decoders",
     "unseen",
@@ -36,7 +36,7 @@ ORDER: Final = [
     "budget",
     "own-fact",
     "context",
-]
+)
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,6 @@ class Experiment:
     rows: tuple[Row, ...] = ()
 
 
-def list_experiments() -> list[str]:
-    """The names of all experiments, in the order of the paper."""
-    return sorted((path.stem for path in FOLDER.glob("*.toml")), key=ORDER.index)
-
-
 def find_experiment(name: str) -> Experiment:
     """Read the file of an experiment.
 
@@ -95,8 +90,8 @@ def find_experiment(name: str) -> Experiment:
     Traceback (most recent call last):
     targcn.errors.InputError: there is no experiment 'abblation'; did you mean 'ablation'?
     """
-    if name not in list_experiments():
-        nearest = suggest(name, list_experiments(), limit=1)
+    if name not in EXPERIMENTS:
+        nearest = suggest(name, EXPERIMENTS, limit=1)
         hint = f"did you mean {nearest[0]!r}?" if nearest else "'targcn reproduce list' shows all"
         raise InputError(f"there is no experiment {name!r}; {hint}")
     path = FOLDER / f"{name}.toml"

@@ -7,14 +7,16 @@ import hashlib
 import itertools
 import os
 import time
+import tomllib
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
+from targcn.config import build
 from targcn.errors import InputError
 from targcn.files import atomic_folder
+from targcn.output.terminal import download_progress
 
 # Called with a label of the file, the bytes received so far and, if known, the bytes in total.
 # A file that is tried again starts over from zero.
@@ -28,77 +30,30 @@ PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class RemoteFile:
-    """A published file: its address and its git blob id."""
-
-    url: str
-    blob: str
-
-
-@dataclass(frozen=True)
 class NamedSet:
     """A benchmark: its published files, its licence and the counts it must have."""
 
     name: str
     summary: str
-    files: Mapping[str, RemoteFile]
+    # The date that the integer 0 stands for.
+    origin: str
+    # Of train, valid and test.
     num_facts: tuple[int, int, int]
     num_entities: int
     num_relations: int
     num_times: int
-    origin: str
+    # The address of a folder of its name, and the git blob id of each file in there.
+    publisher: str
+    files: Mapping[str, str]
     licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 
-def _published(
-    name: str,
-    summary: str,
-    origin: str,
-    num_facts: tuple[int, int, int],
-    num_names: tuple[int, int, int],
-    *blobs: str,
-) -> NamedSet:
-    """A set that the authors of DE-SimplE publish, with the git blob ids of its three files."""
-    base = f"https://raw.githubusercontent.com/BorealisAI/de-simple/master/datasets/{name}"
-    pairs = zip(FILE_NAMES, blobs, strict=True)
-    files = MappingProxyType({file: RemoteFile(f"{base}/{file}", blob) for file, blob in pairs})
-    return NamedSet(name, summary, files, num_facts, *num_names, origin)
+def _read_catalog() -> dict[str, NamedSet]:
+    entries = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
+    return {name: build(NamedSet, entry | {"name": name}, name) for name, entry in entries.items()}
 
 
-# The counts are those of train, valid and test facts, then of entities, relations and times.
-_SETS = (
-    _published(
-        "icews14",
-        "ICEWS political events of 2014, by day",
-        "2014-01-01",
-        (72826, 8941, 8963),
-        (7128, 230, 365),
-        "c11643a07a2dd70c26131a6c660f9c4115fb0f0b",
-        "73d385953f2d813ec19f43fe11341f6974e88a6e",
-        "31c99abed9094d6e9d486e4675aeacf3a665cad9",
-    ),
-    _published(
-        "icews05-15",
-        "ICEWS political events of 2005 to 2015, by day",
-        "2005-01-01",
-        (368962, 46275, 46092),
-        (10488, 251, 4017),
-        "f340143afc2c442762a7994abd3fb85d8a09f517",
-        "2fba2999eb0f49ca35a24482664352687174ff99",
-        "3d9726df71149888fcb4b65f3b296ba7ac17d37d",
-    ),
-    _published(
-        "gdelt",
-        "GDELT world events from April 2015 to March 2016, by day",
-        "2015-04-01",
-        (2735685, 341961, 341961),
-        (500, 20, 366),
-        "61a664bfaa35fca8e32f549281ecdac40bee33b0",
-        "91c61c6874eb75ef5752acf49825a523124f273d",
-        "7cf6b2ddccc9f288a43dc9656bd063b08ae289b3",
-    ),
-)
-CATALOG: Mapping[str, NamedSet] = MappingProxyType({entry.name: entry for entry in _SETS})
+CATALOG: Mapping[str, NamedSet] = _read_catalog()
 
 
 def cache_folder() -> Path:
@@ -120,10 +75,12 @@ def find_local(name: str) -> Path | None:
     return folder if _has_files(folder) else None
 
 
-def fetch(named_set: NamedSet, progress: Progress | None = None, timeout: float = 30.0) -> Path:
+def fetch(named_set: NamedSet) -> Path:
     """A folder that holds the set, downloaded into the cache if it is not found locally."""
-    found = find_local(named_set.name)
-    return found or download(named_set, cache_folder() / named_set.name, progress, timeout)
+    if found := find_local(named_set.name):
+        return found
+    with download_progress() as progress:
+        return download(named_set, cache_folder() / named_set.name, progress)
 
 
 def download(
@@ -143,9 +100,9 @@ def download(
     progress = progress or (lambda label, received, size: None)
     try:
         with atomic_folder(target) as draft:
-            for file_name, remote in named_set.files.items():
-                label = f"{named_set.name}/{file_name}"
-                _download_file(label, remote, draft / file_name, progress, timeout, tries)
+            for file_name, blob in named_set.files.items():
+                url = f"{named_set.publisher}/{named_set.name}/{file_name}"
+                _download_file(url, blob, draft / file_name, progress, timeout, tries)
     except InputError:
         # Another process may have finished the same download in the meantime.
         if not _is_complete(named_set, target):
@@ -168,26 +125,28 @@ class _FailedTryError(Exception):
 
 
 def _download_file(
-    label: str, remote: RemoteFile, path: Path, progress: Progress, timeout: float, tries: int
+    url: str, blob: str, path: Path, progress: Progress, timeout: float, tries: int
 ) -> None:
+    name, file_name = url.split("/")[-2:]
+    label = f"{name}/{file_name}"
     for attempt in itertools.count(1):
         # Always from byte zero: the largest file has 150 MB, too few to ask for the rest of it.
         try:
-            with open(path, "wb") as draft, closing(_blocks(remote.url, timeout)) as blocks:
+            with open(path, "wb") as draft, closing(_blocks(url, timeout)) as blocks:
                 for block, received, size in blocks:
                     draft.write(block)
                     progress(label, received, size)
-            if (blob := git_blob_id(path)) == remote.blob:
+            if (found := git_blob_id(path)) == blob:
                 return
-            reason = f"its git blob id is {blob}, but {remote.blob} was published"
+            reason = f"its git blob id is {found}, but {blob} was published"
             raise _FailedTryError(reason, False)
         except _FailedTryError as failure:
             reason, is_final = failure.args
             if is_final or attempt >= tries:
                 raise InputError(
-                    f"cannot download {label} from {remote.url} (tries: {attempt}): {reason}; "
+                    f"cannot download {label} from {url} (tries: {attempt}): {reason}; "
                     f"try again later, or put {', '.join(FILE_NAMES)} into a folder named "
-                    f"{label.split('/')[0]} and set TARGCN_DATA to its parent folder"
+                    f"{name} and set TARGCN_DATA to its parent folder"
                 ) from failure
         time.sleep(PAUSE_SECONDS * attempt)
 
@@ -226,7 +185,7 @@ def _has_files(folder: Path) -> bool:
 def _is_complete(named_set: NamedSet, folder: Path) -> bool:
     try:
         files = named_set.files.items()
-        return all(git_blob_id(folder / file_name) == remote.blob for file_name, remote in files)
+        return all(git_blob_id(folder / file_name) == blob for file_name, blob in files)
     except OSError:
         return False
 

@@ -14,7 +14,7 @@ from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
 
 Split = Literal["train", "valid", "test"]
-Context = Literal["train", "train+valid"]
+Context = Literal["train", "train+valid", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
 
 
@@ -102,12 +102,17 @@ class Dataset:
         return join_facts(*self.splits.values(), self.added)
 
     def context(self, context: Context) -> Facts:
-        """The facts a model may look at; facts reach a model in no other way."""
+        """The facts a model may look at; facts reach a model in no other way.
+
+        Of the past, whatever their split, each query sees those before its time (graph/).
+        """
         if context == "train":
             return join_facts(self.train, self.added)
         if context == "train+valid":
             return join_facts(self.train, self.valid, self.added)
-        raise InputError(f"context {context!r} is unknown; choose 'train' or 'train+valid'")
+        if context == "past":
+            return self.facts
+        raise InputError(f"context {context!r} is unknown; choose train, train+valid or past")
 
     @property
     def new_entities(self) -> Sequence[str]:

@@ -1,7 +1,8 @@
-"""Derive harder data sets from a given one, as the paper does from ICEWS14.
+"""Derive harder data sets from a given one, two of them as the paper does from ICEWS14.
 
 `unseen` asks about times without any training facts; `irregular` keeps only some times, at
-uneven gaps. The new data set has only the names that its facts use.
+uneven gaps; `forecast` asks about times after all of train. The new data set has only the names
+that its facts use.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset, Facts, Split
+from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 PAPER_DAYS = (5, 15, 25)
+# Where train and valid end, as shares of all facts.
+FORECAST_BORDERS = (0.7, 0.85)
 
 
 def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER_DAYS) -> Dataset:
@@ -77,9 +80,27 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
     return _renumbered(dataset, "irregular", splits, note)
 
 
+def derive_forecast(dataset: Dataset, seed: int = 0) -> Dataset:
+    """Split the facts of all splits, each taken once, 70/15/15 by time; nothing is random.
+
+    All facts of one time are in the same split.
+    """
+    by_time = np.unique(dataset.facts.columns[[3, 0, 1, 2]], axis=1)[[1, 2, 3, 0]]
+    facts = Facts(by_time)
+    borders = [round(share * len(facts)) for share in FORECAST_BORDERS]
+    borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]
+    if not 0 < borders[0] < borders[1]:
+        raise InputError(f"{dataset.name} has too few times to be split by time")
+    parts = np.split(np.arange(len(facts)), borders)
+    splits = {split: facts.where(part) for split, part in zip(SPLITS, parts, strict=True)}
+    shares = " / ".join(f"{len(part) / len(facts):.1%}" for part in parts)
+    return _renumbered(dataset, "forecast", splits, f"facts of {dataset.name} by time: {shares}")
+
+
 DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
     "unseen": derive_unseen,
     "irregular": derive_irregular,
+    "forecast": derive_forecast,
 }
 
 

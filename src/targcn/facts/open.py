@@ -6,15 +6,13 @@ Each kind of source has a file in `sources`; this module only asks which one app
 from pathlib import Path
 
 from targcn.errors import InputError
-from targcn.facts.catalog import EMBEDDED, Progress
+from targcn.facts.catalog import EMBEDDED
 from targcn.facts.dataset import Dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.registry import find_source
 
 
-def open_dataset(
-    source: object = EMBEDDED, options: ReadOptions | None = None, progress: Progress | None = None
-) -> Dataset:
+def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) -> Dataset:
     """Open a data set by name, folder, file or frame.
 
     >>> congress = open_dataset("congress")
@@ -25,7 +23,7 @@ def open_dataset(
     targcn.errors.InputError: no data set, folder or file 'icews41'; did you mean 'icews14'?
     """
     try:
-        return find_source(source).read(source, options or ReadOptions(), progress)
+        return find_source(source).read(source, options or ReadOptions())
     except ModuleNotFoundError as error:
         what = str(source) if isinstance(source, str | Path) else f"a {type(source).__name__}"
         raise InputError(

@@ -6,16 +6,15 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.columns import ROLES
 from targcn.facts.dataset import SPLITS, Facts, Split
 from targcn.facts.read_options import ReadOptions
-
-COLUMNS = ["subject", "relation", "object", "time"]
 
 
 def distinct_facts(facts: Facts) -> Facts:
     """Every fact once, sorted: the order of the rows in a table then changes nothing."""
     distinct = _as_frame(facts).unique().sort("time", "subject", "relation", "object")
-    return Facts.of(*(distinct[column].to_numpy() for column in COLUMNS))
+    return Facts.of(*(distinct[column].to_numpy() for column in ROLES))
 
 
 def leave_out(facts: Facts, others: Facts) -> Facts:
@@ -25,7 +24,7 @@ def leave_out(facts: Facts, others: Facts) -> Facts:
     array([5], dtype=int32)
     """
     frame, known = (_as_frame(one).cast(pl.Int64) for one in (facts, others))
-    kept = frame.with_row_index("row").join(known, on=COLUMNS, how="anti")
+    kept = frame.with_row_index("row").join(known, on=ROLES, how="anti")
     return facts.where(kept["row"].sort().to_numpy())
 
 
@@ -59,7 +58,7 @@ def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
             notes.append(f"{repeated:,} facts are repeated within {split}; kept as published")
     earlier = frames["train"]
     for split in SPLITS[1:]:
-        shared = frames[split].join(earlier, on=COLUMNS, how="semi").height
+        shared = frames[split].join(earlier, on=ROLES, how="semi").height
         if shared:
             notes.append(
                 f"{shared:,} facts of {split} are also in an earlier split, which leaks their "
@@ -70,4 +69,4 @@ def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
 
 
 def _as_frame(facts: Facts) -> pl.DataFrame:
-    return pl.DataFrame(list(facts.columns), schema=COLUMNS)
+    return pl.DataFrame(list(facts.columns), schema=ROLES)

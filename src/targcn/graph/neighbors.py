@@ -2,7 +2,8 @@
 
 For each pair (entity, time), at most K facts that come in to the entity are sampled from a context
 graph, without replacement, with a probability that falls with their distance in time (the paper's
-temporal neighbouring graph). A fact is hidden from a query in `hide_facts`.
+temporal neighbouring graph). A fact is hidden from a query in `hide_facts`, and what a query must
+not see yet is cut off in `sample_neighbors`.
 """
 
 from dataclasses import dataclass
@@ -88,15 +89,23 @@ def sample_neighbors(
     how: Sampling,
     seed: Tensor | int,
     hidden: HiddenFacts | None = None,
+    before: Tensor | None = None,
 ) -> Neighborhood:
     """Sample the neighbourhood of each (entity, time), with one seed for all rows or one per row.
+
+    If the graph is past only, a row sees the facts before its time or, if given, `before` another.
 
     Sampling K facts by weight without replacement is a race: each fact arrives after an exponential
     time divided by its weight, and the first K are taken. With a window, facts more than
     `window / 2` places away in the order of time do not start.
     """
     entities, times = entities.long(), times.long()
+    before = times if before is None else before
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
+    latest = torch.full_like(times, graph.span - 1)
+    if graph.past_only and len(graph):
+        ends = graph.ends_before(entities, before)
+        latest = graph.times[(ends - 1).clamp(min=0)].long()
     keep = how.neighbors + (SIDES_OF_A_FACT if hidden is not None else 0)
     width = how.window if how.strategy == "near" and how.window else 0
     if width == 0 or width >= len(graph):
@@ -108,15 +117,23 @@ def sample_neighbors(
         moments = entities * graph.span + times.clamp(min=0, max=graph.span - 1)
         here = torch.searchsorted(graph.keys, moments)
         here = (here + torch.searchsorted(graph.keys, moments, right=True)) // 2
+        if graph.past_only:
+            here = torch.where(times < before, here, ends)
         starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
     keep = width if how.strategy == "whole" else min(keep, width)
     row_hashes = combine(seed, entities, times)
+    # A time outside the timeline is farther from every fact, by as much as it lies outside.
+    inside = torch.minimum(times, latest).clamp(min=0)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
-    columns = (torch.split(one, rows_at_once) for one in (starts, ends, times, row_hashes))
+    of_rows = starts, ends, inside, (times - inside).abs(), row_hashes
+    columns = (torch.split(one, rows_at_once) for one in of_rows)
     parts = [_race(graph, how, width, keep, *part) for part in zip(*columns, strict=True)]
     positions, filled = map(torch.cat, zip(*parts, strict=True))
     subjects, relations = graph.subjects[positions], graph.relations[positions]
     found = Neighborhood(subjects, relations, graph.times[positions] - times[:, None], filled)
+    if graph.past_only:
+        # Otherwise empty places would hold whatever comes next in the graph.
+        found = found.map(lambda column: column.masked_fill(~filled, 0))
     if hidden is None:
         return found
     return hide_facts(found, entities, times, hidden, graph.num_relations, how)
@@ -129,7 +146,8 @@ def _race(
     keep: int,
     starts: Tensor,
     ends: Tensor,
-    times: Tensor,
+    inside: Tensor,
+    outside: Tensor,
     row_hashes: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """The positions of the facts that arrive first in each row, and which of them exist at all."""
@@ -139,9 +157,7 @@ def _race(
     if len(graph) == 0:
         return positions[:, :0], gone[:, :0]
     positions.clamp_(max=len(graph) - 1)
-    # A time outside the timeline is farther from every fact, by as much as it lies outside.
-    inside = times.clamp(min=0, max=graph.span - 1)
-    outside = (times - inside).abs()[:, None]
+    outside = outside[:, None]
     distances = graph.times.take(positions).sub_(inside.to(graph.times.dtype)[:, None]).abs_()
     if how.search_range is not None:
         gone |= distances > how.search_range - outside

@@ -46,6 +46,20 @@ def argsort(values: Tensor) -> Tensor:
     return torch.from_numpy(np.argsort(values.numpy()))
 
 
+def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct integers, sorted, and the place of each value among them.
+
+    >>> [one.tolist() for one in distinct(torch.tensor([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    order = argsort(values)
+    in_order = values[order]
+    is_new = torch.ones_like(in_order, dtype=torch.bool)
+    is_new[1:] = in_order[1:] != in_order[:-1]
+    places = torch.empty_like(order).scatter_(0, order, is_new.cumsum(0) - 1)
+    return in_order[is_new], places
+
+
 def sort_rows(columns: Sequence[Tensor], sizes: Sequence[int]) -> list[Tensor]:
     """Sort rows by the first column, then the second, and so on; column i is below sizes[i].
 

@@ -92,7 +92,16 @@ class TemporalGraph:
     def of_context(cls, dataset: Dataset, context: Context) -> "TemporalGraph":
         """The graph of the facts that a model may use."""
         facts = dataset.context(context)
-        return cls.of(facts, len(dataset.entities), len(dataset.relations))
+        graph = cls.of(facts, len(dataset.entities), len(dataset.relations))
+        return graph.as_past() if context == "past" else graph
+
+    def as_past(self) -> "TemporalGraph":
+        """The same facts, of which each query sees those before its time.
+
+        Random draws know a fact by its place among those of its entity: later ones do not move it.
+        """
+        places = torch.arange(len(self), device=self.device)
+        return replace(self, past_only=True, numbers=places - self.offsets[self.objects.long()])
 
     def positions_of(self, subject: int, relation: int, object: int, time: int) -> Tensor:
         """Where a fact stands: nowhere, once, or more often if the data repeat it."""
@@ -119,7 +128,8 @@ class TemporalGraph:
         is_new = torch.zeros(len(changed), dtype=torch.bool)
         is_new[changed._positions(given)] = True
         numbers = torch.empty(len(changed), dtype=torch.int64)
-        numbers[~is_new] = kept.nonzero().flatten()
+        before = torch.arange(len(here)) if here.numbers is None else here.numbers
+        numbers[~is_new] = before[kept]
         numbers[is_new] = torch.arange(len(here), len(here) + int(is_new.sum()))
         return replace(changed, numbers=numbers, past_only=self.past_only).to(self.device)
 
@@ -138,6 +148,16 @@ class TemporalGraph:
     @property
     def objects(self) -> Tensor:
         return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
+
+    def ends_before(self, entities: Tensor, times: Tensor) -> Tensor:
+        """The end of the facts that come in to each entity before a time; offsets are the start.
+
+        >>> graph = TemporalGraph.of(Facts.of([0, 0], [0, 0], [1, 2], [5, 3]), 3, 1)
+        >>> graph.ends_before(torch.tensor([0, 0, 0]), torch.tensor([3, 5, 99])).tolist()
+        [0, 1, 2]
+        """
+        moments = times.long().clamp(min=0, max=self.span)
+        return torch.searchsorted(self.keys, entities.long() * self.span + moments)
 
     @cached_property
     def by_time(self) -> "TimeMajor":

@@ -9,7 +9,7 @@ from torch import Tensor
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Dataset
-from targcn.models.base import KINDS, NO_FACT, Kind, Reasons
+from targcn.models.base import KINDS, NO_FACT, Kind, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
 
 Asked = Literal["object", "subject"]
@@ -50,7 +50,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Part:
+class ScorePart:
     """A part of a score besides the reasons: the other pieces of evidence, or the prior."""
 
     name: str
@@ -86,7 +86,9 @@ class Explanation:
     num_pieces: int
     reasons: tuple[Reason, ...]
     measure: Measure = "change of probability"
-    others: tuple[Part, ...] = ()
+    others: tuple[ScorePart, ...] = ()
+    # For a fused run: the members, with what each says about the answer.
+    parts: tuple[Part, ...] = ()
     filter: Filter = FILTER
     ties: Ties = TIES
 
@@ -108,16 +110,16 @@ def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tup
     return tuple(named)
 
 
-def name_others(reasons: Reasons, top: int) -> tuple[Part, ...]:
+def name_others(reasons: Reasons, top: int) -> tuple[ScorePart, ...]:
     """What the score has besides the strongest reasons, if reasons are parts of it."""
     if reasons.weights is None:
         return ()
-    parts = [Part(name, effect) for name, effect in reasons.others]
+    parts = [ScorePart(name, effect) for name, effect in reasons.others]
     rest = _strongest_first(reasons)[top:]
     if len(rest):
         effect, weight = float(reasons.effects[rest].sum()), float(reasons.weights[rest].sum())
         share = effect / float(reasons.effects.sum())
-        parts.insert(0, Part(_pieces(len(rest), "more "), effect, weight, share))
+        parts.insert(0, ScorePart(_pieces(len(rest), "more "), effect, weight, share))
     return tuple(parts)
 
 
@@ -137,6 +139,9 @@ def in_words(explanation: Explanation) -> list[str]:
     ]
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
+    for part in explanation.parts:
+        said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
+        lines.append(f"The member {part.name} {said}.")
     if number == 0:
         whom, what = ("this", "prior") if adds_up else ("any", "learned weights")
         why = f"{'it' if adds_up else 'this one'} rests on the {what} alone"
@@ -205,7 +210,7 @@ def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
     return f"{named}{fact.time} ({when if fact.delta else 'at that time'})"
 
 
-def _figures(one: Reason | Part) -> str:
+def _figures(one: Reason | ScorePart) -> str:
     """The effect, the share and the weight, as far as there are any, in columns."""
     effect = f"{one.effect:+8.4f}  "
     if one.share is None or one.weight is None:

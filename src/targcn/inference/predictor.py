@@ -59,12 +59,12 @@ class Predictor:
     def __init__(
         self,
         run: Run | Path | str,
-        context: Context = "train+valid",
+        context: Context | None = None,
         device: str | torch.device = "auto",
     ) -> None:
         self.device = choose_device(device)
         loaded = run if isinstance(run, Run) else load_run(run)
-        self.context: Context = context
+        self.context: Context = context or loaded.default_context("test")
         self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
 
     def _take(self, run: Run) -> None:
@@ -182,6 +182,7 @@ class Predictor:
             reasons=name_reasons(reasons, self.dataset, tick, top),
             measure="change of probability" if reasons.weights is None else "part of score",
             others=name_others(reasons, top),
+            parts=reasons.parts,
         )
 
     def _encode(self, questions: Sequence[Question], top: int) -> Queries:
@@ -267,7 +268,8 @@ class Predictor:
     def _holds(self, query: Queries, answer: int) -> bool:
         """Whether the context holds the fact that an answer makes of a query."""
         subject, relation, time = (int(column) for column in query.tensors())
-        return len(self.graph.positions_of(subject, relation, answer, time)) > 0
+        held = len(self.graph.positions_of(subject, relation, answer, time)) > 0
+        return held and not self.graph.past_only
 
     def _when_known(self, rows: Tensor, answers: Tensor, queries: Queries) -> list[str]:
         """Whether each answer is known to be true: then, at another time, or not at all."""
@@ -293,8 +295,9 @@ def predict(
 ) -> "pl.DataFrame":
     """The entities that best fill the open place of a question, best first.
 
-    Any date will do. The context is train+valid unless another is given. To ask a run more than
-    once, make a Predictor of it; it can also use a GPU.
+    Any date will do. The context is train+valid, or the past of each question if the run was
+    trained with `past_only`, unless another is given. To ask a run more than once, make a Predictor
+    of it; it can also use a GPU.
 
     `rank` is 1 plus the number of entities with a higher score, `tied` the number of those with
     this very score, shown or not, in an order that means nothing. `probability` is the softmax of
@@ -355,7 +358,7 @@ def explain(
 def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) -> Predictor:
     """The predictor itself, or one for a single call, for which a GPU would not pay."""
     if not isinstance(run, Predictor):
-        return Predictor(run, context or "train+valid", "cpu")
+        return Predictor(run, context, "cpu")
     if context not in (None, run.context):
         raise InputError(
             f"this predictor has the context {run.context}, not {context}; make another one"

@@ -90,6 +90,8 @@ def rules(
         wanted = queries.relations % len(dataset.relations) == dataset.relations.id_of(relation)
         queries, answers = queries[wanted], answers[wanted]
     context = TemporalGraph.of_context(dataset, "train")
+    if loaded.recipe.training.past_only:
+        context = context.as_past()
     found = model.rules(queries, answers, context, top, progress)
     if found is None:
         raise InputError(

@@ -6,9 +6,10 @@ some models can do has a default here, so that no caller needs to ask which mode
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from targcn.errors import InputError
@@ -21,6 +22,15 @@ from targcn.graph.temporal_graph import TemporalGraph
 @dataclass(frozen=True)
 class ModelSettings:
     """What a model is built from, besides a data set; the defaults are those for any data."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one of the models that a model is made of says about an answer."""
+
+    name: str
+    weight: float
+    probability: float
 
 
 # What evidence can be: a fact of the query's entity; one of its relation, whosever it is; a path of
@@ -55,6 +65,19 @@ class Reasons(Columns):
     weights: Tensor | None = None
     # The parts of the score that come from no evidence, in words. With the effects they add up.
     others: tuple[tuple[str, float], ...] = ()
+    # For a model that is made of others.
+    parts: tuple[Part, ...] = ()
+
+    def as_changes(self, answer: int) -> "Reasons":
+        """The same pieces; effects are what leaving out each does to the answer's probability."""
+        if self.weights is None:
+            return self
+        scores, total = self.scores.double(), 1 + self.weights.sum()
+        without = scores[answer] + ((total - self.weights) / total).log()
+        others = scores.index_fill(0, torch.tensor(answer, device=scores.device), -torch.inf)
+        rivals = others.logsumexp(0)
+        effects = (scores[answer] - rivals).sigmoid() - (without - rivals).sigmoid()
+        return replace(self, effects=effects, weights=None, others=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +108,7 @@ class Model(nn.Module, ABC):
 
     Settings: ClassVar[type[ModelSettings]] = ModelSettings
     # Whether the scores depend on the context, or only on what was learned.
-    reads_context: ClassVar[bool] = False
+    reads_context: bool = False
     # Whether its loss compares the answer with all entities, and can leave out some of them.
     can_filter_loss: ClassVar[bool] = False
     # What messages say about entities that came with added facts.

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.config import require_least
+from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -28,8 +28,14 @@ from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, PerContext, Reasons, Rules
 from targcn.models.evidence_reasons import find_reasons, find_rules
-from targcn.models.layers.buckets import CountBuckets, TimeBuckets
-from targcn.models.layers.evidence_weights import SCALE, FactWeights, PathWeights, look_up
+from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
+from targcn.models.layers.evidence_weights import (
+    SCALE,
+    FactWeights,
+    PathWeights,
+    look_up,
+    weigh_each_once,
+)
 from targcn.models.layers.losses import cross_entropy
 
 # Numbers laid out at once in an evaluation; bounds memory, not results.
@@ -40,19 +46,19 @@ MOST_NUMBERS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
 class EvidenceSettings(ModelSettings):
     """How much evidence is looked at, and the sizes of what is learned about it."""
 
-    facts: int = 512
+    facts: int = 128
     """Facts of the subject, the nearest in time."""
 
-    relation_facts: int = 256
+    relation_facts: int = 128
     """Facts of the query's relation, the nearest in time; 0: none."""
 
-    first_facts: int = 32
+    first_facts: int = 16
     """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
 
-    second_facts: int = 32
+    second_facts: int = 16
     """Facts of the next entity that paths go on with, the nearest in time."""
 
-    partners: int = 512
+    partners: int = 128
     """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
 
     dim: int = 64
@@ -67,12 +73,15 @@ class EvidenceSettings(ModelSettings):
     fact_dropout: float = 0.15
     """Share of the subject's facts dropped in training."""
 
-    time_unit: float = 1.0
-    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling."""
+    time_unit: float | None = None
+    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling; none: a
+    third of the typical gap between the facts of an entity, at least one tick."""
 
     def __post_init__(self) -> None:
         require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
         require_least(self, dim=1, prior_dim=0)
+        if self.time_unit is not None:
+            require_positive(self, "time_unit")
         for name in ("prior_dropout", "fact_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
@@ -105,7 +114,8 @@ class Evidence(Learner):
         super().__init__(settings, dataset)
         num_entities, num_relations = len(dataset.entities), 2 * len(dataset.relations)
         self.num_relations = num_relations
-        self.time_buckets, self.count_buckets = TimeBuckets(settings.time_unit), CountBuckets()
+        unit = settings.time_unit or max(typical_gap(dataset.train) / 3, 1.0)
+        self.time_buckets, self.count_buckets = TimeBuckets(unit), CountBuckets()
         times, counts, dim = TimeBuckets.COUNT, CountBuckets.COUNT, settings.dim
         self.fact_weights = FactWeights(num_relations, times, dim, bias=-1.0)
         self.relation_weights = nn.Parameter(torch.full((num_relations,), -4.0))
@@ -229,23 +239,28 @@ class Evidence(Learner):
         of_relation = look_up(self.relation_bucket_weights, buckets)
         of_relation = of_relation + self.relation_weights[relations][:, None]
         first_times = facts.times.gather(1, sample.first)
-        paths = self.path_weights(
+        paths = _weigh(
+            self.path_weights,
+            second.filled,
             relations,
             facts.relations.gather(1, sample.first),
             self.time_buckets(first_times - times[:, None]),
             second.relations,
             self.time_buckets(second.times - times[:, None, None]),
         )
-        of_partners = self.partner_weights(
-            relations, partners.relations, self.count_buckets(partners.counts)
+        of_partners = _weigh(
+            self.partner_weights,
+            partners.counts > 0,
+            relations,
+            partners.relations,
+            self.count_buckets(partners.counts),
         )
         kinds = self._weigh_facts(queries, facts), of_relation, paths.flatten(1), of_partners
         return torch.cat(kinds, dim=1)
 
     def _weigh_facts(self, queries: Queries, facts: NearestFacts) -> Tensor:
         buckets = self.time_buckets(facts.times - queries.times[:, None])
-        weights: Tensor = self.fact_weights(queries.relations, facts.relations, buckets)
-        return weights
+        return _weigh(self.fact_weights, facts.filled, queries.relations, facts.relations, buckets)
 
     def ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece of evidence ends in; one more than all of them if in none."""
@@ -282,6 +297,14 @@ class Evidence(Learner):
         if kept is not None:
             asked = asked * kept / (1 - self.settings.prior_dropout)
         return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+
+
+def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
+    """The weights of evidence; a GPU, which could not record how many are distinct, takes each."""
+    if filled.is_cuda:
+        each: Tensor = weights(*columns)
+        return each
+    return weigh_each_once(weights, weights.sizes, filled, *columns)
 
 
 def _hide(facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph) -> NearestFacts:

@@ -1,7 +1,8 @@
 """Two rules without training, as a floor for every trained model.
 
 `seen` asks whether the answer was true at any time; `decayed-copy` adds up the subject's facts with
-each candidate, of which near ones count more. Both use only the context.
+each candidate, of which near ones count more. Both use only the context, and where that is the past
+only what was true before the query's time.
 """
 
 from dataclasses import dataclass
@@ -43,11 +44,14 @@ class Seen(Model):
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         index = self._index.of(context)
         scores = _zeros(queries, context)
-        index.shares.add_to(scores, queries.relations, index.share)
-        counts = index.together.counts * self.settings.together
-        index.together.add_to(scores, queries.subjects, counts)
-        seen = torch.full_like(index.same_relation.counts, self.settings.seen)
-        index.same_relation.add_to(scores, _subject_relation(queries, context), seen)
+        rows, answers, counts = index.by_relation.look_up(queries.relations, queries.times)
+        totals = counts.new_zeros(len(queries)).index_add_(0, rows, counts)
+        scores[rows, answers] += counts / totals[rows].clamp(min=1)
+        rows, answers, counts = index.together.look_up(queries.subjects, queries.times)
+        scores[rows, answers] += counts * self.settings.together
+        keys = _subject_relation(queries, context)
+        rows, answers, counts = index.same_relation.look_up(keys, queries.times)
+        scores[rows, answers] += (counts > 0) * self.settings.seen
         return scores
 
 
@@ -88,11 +92,8 @@ class DecayedCopy(Model):
         bonus = self.settings.same_relation - 1
         all_keys = queries.subjects, _subject_relation(queries, context)
         for sums, keys, weight in zip(index, all_keys, (1.0, bonus), strict=True):
-            groups = sums.groups
-            rows, found = look_up(groups.keys, keys.long())
-            decayed = sums.at(found, queries.times[rows])
-            votes = weight * (decayed + self.settings.lasting * groups.counts[found])
-            scores[rows, groups.answers[found]] += votes
+            rows, answers, votes = sums.look_up(keys, queries.times, self.settings.lasting)
+            scores[rows, answers] += weight * votes
         return scores
 
 
@@ -107,16 +108,29 @@ class _Groups:
         distinct, counts = torch.unique_consecutive(pairs[order], return_counts=True)
         self.keys = torch.div(distinct, num_entities, rounding_mode="floor")
         self.answers = distinct % num_entities
-        self.counts = counts.double()
-        self.ends = counts.cumsum(0)
-        self.starts = self.ends - counts
+        self.counts: Tensor = counts.double()
+        self.ends: Tensor = counts.cumsum(0)
+        self.starts: Tensor = self.ends - counts
         self.times = context.times[order].long()
         self.of_fact = torch.repeat_interleave(counts)
+        self.moments = self.of_fact * context.span + self.times
+        self.span, self.past_only = context.span, context.past_only
 
-    def add_to(self, scores: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Add each group's value to the scores of the queries with its key."""
+    def look_up(self, keys: Tensor, times: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The answers under the key of each query: its row, the answer, and how many facts."""
         rows, found = look_up(self.keys, keys.long())
-        scores[rows, self.answers[found]] += values[found]
+        return rows, self.answers[found], self.count(found, times[rows])
+
+    def count(self, found: Tensor, times: Tensor) -> Tensor:
+        """How many facts of these groups may be seen at these times."""
+        if not self.past_only:
+            return self.counts[found]
+        return (self.ends_before(found, times) - self.starts[found]).double()
+
+    def ends_before(self, found: Tensor, times: Tensor) -> Tensor:
+        """The end of the facts of these groups before these times."""
+        moments = found * self.span + times.clamp(min=0, max=self.span)
+        return torch.searchsorted(self.moments, moments)
 
 
 class _DecayedSums:
@@ -128,10 +142,15 @@ class _DecayedSums:
 
     def __init__(self, groups: _Groups, scale: float) -> None:
         self.groups, self.scale = groups, scale
-        self.span = int(groups.times.max()) + 1 if len(groups.times) else 1
-        self.keys = groups.of_fact * self.span + groups.times
         self.before = self._running_sums(groups.times, groups.of_fact)
         self.after = self._running_sums(-groups.times.flip(0), groups.of_fact.flip(0)).flip(0)
+
+    def look_up(self, keys: Tensor, times: Tensor, lasting: float) -> tuple[Tensor, Tensor, Tensor]:
+        """The answers under the key of each query: its row, the answer, and its decayed facts."""
+        rows, found = look_up(self.groups.keys, keys.long())
+        counts = self.groups.count(found, times[rows])
+        votes = self.at(found, times[rows]) + lasting * counts
+        return rows, self.groups.answers[found], votes
 
     def _running_sums(self, times: Tensor, groups: Tensor) -> Tensor:
         """For each fact the decayed sum over it and those before it, by doubling the reach."""
@@ -150,14 +169,16 @@ class _DecayedSums:
         return torch.exp(distances.double().clamp(min=0) / -self.scale)
 
     def at(self, found: Tensor, times: Tensor) -> Tensor:
-        """The sums of these groups at these times."""
-        keys = found * self.span + times.clamp(min=-1, max=self.span - 1)
-        after = torch.searchsorted(self.keys, keys, right=True)
-        has_before, has_after = after > self.groups.starts[found], after < self.groups.ends[found]
+        """The sums of these groups at these times, over the facts that may be seen then."""
+        groups = self.groups
+        after = groups.ends_before(found, times if groups.past_only else times + 1)
+        has_before, has_after = after > groups.starts[found], after < groups.ends[found]
+        if groups.past_only:
+            has_after = torch.zeros_like(has_after)
         last = (after - 1).clamp(min=0)
-        first = after.clamp(max=len(self.keys) - 1)
-        before_sums = self.before[last] * self._decay(times - self.groups.times[last])
-        after_sums = self.after[first] * self._decay(self.groups.times[first] - times)
+        first = after.clamp(max=len(groups.times) - 1)
+        before_sums = self.before[last] * self._decay(times - groups.times[last])
+        after_sums = self.after[first] * self._decay(groups.times[first] - times)
         sums = torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
         # Rounded to seven digits: equal distances must tie, in whatever order they were added.
         return sums.float().double()
@@ -166,9 +187,7 @@ class _DecayedSums:
 class _SeenIndex:
     def __init__(self, context: TemporalGraph) -> None:
         self.together, self.same_relation = _group_facts(context)
-        self.shares = _Groups(context.relations, context)
-        per_relation = torch.bincount(context.relations, minlength=2 * context.num_relations)
-        self.share = self.shares.counts / per_relation[self.shares.keys]
+        self.by_relation = _Groups(context.relations, context)
 
 
 def _group_facts(context: TemporalGraph) -> tuple[_Groups, _Groups]:

@@ -66,6 +66,10 @@ def find_model(name: str) -> type["Model"]:
     """
     if name in MODELS:
         return MODELS[name].load()
+    if name == "fused":
+        raise InputError(
+            "a fused model is not trained; train its members, then 'targcn fuse RUN RUN --out RUN'"
+        )
     nearest = suggest(name, list(MODELS), limit=1)
     hint = f"did you mean {nearest[0]!r}?" if nearest else "'targcn models' lists them"
     raise InputError(f"there is no model {name!r}; {hint}")

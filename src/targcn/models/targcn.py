@@ -186,7 +186,9 @@ class TARGCN(Learner):
         # One of the neighbours may be the answer, through another fact.
         if hidden is not None:
             hidden = hidden.map(lambda column: column.repeat_interleave(shape[1]))
-        far = sample_neighbors(context, entities, times, how, seed, hidden)
+        # Nor may a neighbour tell what happens after it, if that is not before the query.
+        before = queries.times.repeat_interleave(shape[1])
+        far = sample_neighbors(context, entities, times, how, seed, hidden, before)
         return TARGCNSample(near, far.map(lambda column: column.view(*shape, column.shape[1])))
 
     def loss(

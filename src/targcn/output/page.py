@@ -1,110 +1,41 @@
-"""A page: headings, text, tables and pictures, written as Markdown or as one HTML file."""
+"""A page of Markdown as one HTML file."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Final
 
-from targcn.output.tables import Table, markdown_text, to_html, to_markdown
-
-STYLE: Final = """
-:root { color-scheme: light dark; --ink: #222; --page: #fff; --rule: #ccc; --link: #0b62a0; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #ddd; --page: #161616; --rule: #444; --link: #6cb6ee; }
-}
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink);
-  background: var(--page); font: 16px/1.5 system-ui, sans-serif; }
-a { color: var(--link); }
-h2 { margin-top: 3rem; border-top: 1px solid var(--rule); padding-top: 1rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1.5rem 0 .5rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding-bottom: .4rem; }
-th, td { text-align: left; padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--rule); }
-td { white-space: nowrap; }
-.notes { font-size: .875rem; margin-top: 0; }
-figure { margin: 1.5rem 0; }
-svg { max-width: 100%; height: auto; }
-"""
+STYLE: Final = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
+# A picture in a paragraph of its own.
+PICTURE: Final = re.compile(r'<p><img src="([^"]+)" alt="([^"]*)" /></p>')
+SHARED_ID: Final = re.compile(r'(\bid="|url\(#|href="#)')
 
 
-@dataclass(frozen=True)
-class Heading:
-    text: str
-    anchor: str
+def to_page(markdown: str, folder: Path) -> str:
+    """The page in HTML that needs no other file, with a list of its sections before the first.
 
-
-@dataclass(frozen=True)
-class Command:
-    text: str
-
-
-@dataclass(frozen=True)
-class Items:
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Picture:
-    # An SVG file in the folder of the page.
-    file: str
-    caption: str
-
-
-# What a page consists of; plain text is a paragraph.
-Block = str | Heading | Command | Items | Picture | Table
-
-
-def render_page(title: str, blocks: Sequence[Block], folder: Path) -> tuple[str, str]:
-    """The page in Markdown, and in HTML that needs no other file.
-
-    Pictures lie in the folder; the HTML has them inside, as well as its style.
+    Its pictures are SVG files in the folder; they are put inside, as is the style.
     """
-    markdown, html = [f"# {markdown_text(title)}"], []
-    headings = [block for block in blocks if isinstance(block, Heading)]
-    for block in blocks:
-        if headings and block is headings[0]:
-            items = [f'<li><a href="#{one.anchor}">{escape(one.text)}</a></li>' for one in headings]
-            html.append(f"<nav><ul>{''.join(items)}</ul></nav>")
-        as_markdown, as_html = _render(block, folder)
-        markdown.append(as_markdown)
-        html.append(as_html)
-    lines = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(title)}</title>",
-        f"<style>{STYLE}</style></head>",
-        f"<body><h1>{escape(title)}</h1>",
-        *html,
-        "</body></html>",
-    ]
-    return "\n\n".join(markdown) + "\n", "\n".join(lines) + "\n"
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    items = ""
+    for heading in re.findall("<h2>(.+)</h2>", body):
+        anchor = re.sub("[^a-z0-9]+", "-", heading.lower()).strip("-")
+        body = body.replace(f"<h2>{heading}</h2>", f'<h2 id="{anchor}">{heading}</h2>')
+        items += f'<li><a href="#{anchor}">{heading}</a></li>'
+    if items:
+        body = body.replace("<h2", f"<nav><ul>{items}</ul></nav>\n<h2", 1)
+    body = PICTURE.sub(lambda found: _figure(folder / found[1], found[2]), body)
+    title = re.findall("<h1>(.+)</h1>", body)[0]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+    )
 
 
-def _render(block: Block, folder: Path) -> tuple[str, str]:
-    """A block in Markdown and in HTML."""
-    match block:
-        case Heading(text, anchor):
-            return f"## {markdown_text(text)}", f'<h2 id="{escape(anchor)}">{escape(text)}</h2>'
-        case Command(text):
-            return f"```\n$ {text}\n```", f"<pre><code>{escape(text)}</code></pre>"
-        case Items(texts):
-            items = "".join(f"<li>{escape(text)}</li>" for text in texts)
-            return "\n".join(f"- {markdown_text(text)}" for text in texts), f"<ul>{items}</ul>"
-        case Picture(file, caption):
-            figure = f"{_inline(folder / file)}<figcaption>{escape(caption)}</figcaption>"
-            return f"![{markdown_text(caption)}]({file})", f"<figure>{figure}</figure>"
-        case Table():
-            return to_markdown(block), to_html(block)
-        case str():
-            return markdown_text(block), f"<p>{escape(block)}</p>"
-
-
-def _inline(path: Path) -> str:
-    """The <svg> element of a picture, its ids prefixed so that no two pictures share one."""
+def _figure(path: Path, caption: str) -> str:
+    """A picture with its ids prefixed, so that no two pictures share one."""
     text = path.read_text(encoding="utf-8")
-    element = text[text.index("<svg") :]
-    return re.sub(r'(\bid="|url\(#|href="#)', rf"\1{path.stem}-", element)
+    picture = SHARED_ID.sub(rf"\1{path.stem}-", text[text.index("<svg") :])
+    return f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"

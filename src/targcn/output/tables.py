@@ -1,15 +1,12 @@
-"""Tables: rows of values, shown on a terminal, in Markdown, HTML, CSV or JSON.
+"""Tables: rows of values, shown on a terminal, in Markdown, CSV or JSON.
 
 People get the columns that are shown, formatted; CSV and JSON get the values of all columns.
 """
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -106,32 +103,15 @@ def markdown_text(text: str) -> str:
     return re.sub(r"([\\|*_`<&\[\]])", r"\\\1", " ".join(text.split()))
 
 
-def to_html(table: Table) -> str:
-    """The table with its title as caption and its notes as a list."""
-    heads = "".join(f'<th scope="col">{escape(label)}</th>' for label in table.labels)
-    rows = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in table.cells()]
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
-    return (
-        f'<div class="wide"><table><caption>{escape(table.title)}</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
-        + (f'<ul class="notes">{notes}</ul>' if notes else "")
-    )
-
-
 def to_csv(table: Table) -> str:
     """The values under the keys of their columns.
 
     >>> to_csv(Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},)))
     'mrr\\n0.6364\\n'
     """
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, [column.key for column in table.columns], lineterminator="\n")
-    writer.writeheader()
-    for record in table.records():
-        flags = {key: value for key, value in record.items() if isinstance(value, bool)}
-        writer.writerow(record | {key: str(flag).lower() for key, flag in flags.items()})
-    return stream.getvalue()
+    import polars as pl
+
+    return pl.DataFrame(table.records(), infer_schema_length=None).write_csv()
 
 
 def to_json(table: Table) -> str:

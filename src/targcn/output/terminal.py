@@ -3,9 +3,11 @@
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
+from importlib.util import find_spec
 
 from targcn.output.tables import Table
 
@@ -50,67 +52,47 @@ def say(sentence: str) -> None:
         print(f"targcn: {sentence}", file=sys.stderr)
 
 
-def _shows_progress() -> bool:
-    return sys.stderr.isatty() and is_main_process()
-
-
 @contextmanager
-def count_progress(label: str, what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with a rate and the time left, to be told how many are done out of how many."""
-    if not _shows_progress():
+def progress_bar(
+    describe: Callable[..., tuple[int, int | None, str]],
+) -> Iterator[Callable[..., None] | None]:
+    """A function that shows a bar: how much is done, of how much, and a text beside it.
+
+    It is told what `describe` takes. Where nobody looks, or rich is missing, there is none.
+    """
+    if not (sys.stderr.isatty() and is_main_process() and find_spec("rich")):
         yield None
         return
-    from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    rate = TextColumn("{task.fields[rate]}")
-    with _progress(MofNCompleteColumn(), rate, TimeRemainingColumn()) as bar:
-        task = bar.add_task(label, rate="")
-
-        def update(done: int, total: int) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = f"{done / elapsed:,.0f} {what}/s" if elapsed else ""
-            bar.update(task, completed=done, total=total, rate=rate)
-
-        yield update
-
-
-@contextmanager
-def download_progress() -> Iterator[Callable[[str, int, int | None], None] | None]:
-    """A bar per downloaded file."""
-    if not _shows_progress():
-        yield None
-        return
-    from rich.progress import DownloadColumn, TransferSpeedColumn
-
-    with _progress(DownloadColumn(), TransferSpeedColumn()) as bar:
-        tasks: dict[str, Any] = {}
-
-        def update(label: str, received: int, size: int | None) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label)
-            bar.update(tasks[label], completed=received, total=size)
-
-        yield update
-
-
-@contextmanager
-def text_progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """A bar with a text beside it, to be told how many are done out of how many, and the text."""
-    if not _shows_progress():
-        yield None
-        return
-    with _progress() as bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting")
 
-        def update(done: int, total: int, text: str) -> None:
+        def update(*what: object) -> None:
+            done, total, text = describe(*what)
             bar.update(task, completed=done, total=total, description=text)
 
         yield update
 
 
-def _progress(*columns: Any) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+def count_progress(
+    label: str, what: str
+) -> AbstractContextManager[Callable[[int, int], None] | None]:
+    """A bar with a rate and the time left, to be told how many are done out of how many."""
+    began = time.monotonic()
 
-    first = (TextColumn("{task.description}"), BarColumn(bar_width=20))
-    return Progress(*first, *columns, console=Console(stderr=True), transient=True)
+    def describe(done: int, total: int) -> tuple[int, int, str]:
+        rate = done / max(time.monotonic() - began, 1e-9)
+        left = timedelta(seconds=round((total - done) / rate)) if rate else "some time"
+        return done, total, f"{label}, {done:,} of {total:,}, {rate:,.0f} {what}/s, {left} left"
+
+    return progress_bar(describe)
+
+
+def download_progress() -> AbstractContextManager[Callable[[str, int, int | None], None] | None]:
+    """A bar for the file that is downloaded, to be told its name, the bytes so far and in all."""
+    return progress_bar(
+        lambda label, received, size: (received, size, f"{label}, {received / 1e6:,.1f} MB")
+    )

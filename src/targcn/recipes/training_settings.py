@@ -29,6 +29,9 @@ class TrainingSettings:
     filtered_loss: bool = False
     """Leave other answers of train at the query's time out of the softmax."""
 
+    past_only: bool = False
+    """Let a query see only facts before its time, in training and by default afterwards."""
+
     matmul_precision: Literal["highest", "high"] = "high"
     """Precision of matrix products on a GPU; high is TF32, several times as fast."""
 

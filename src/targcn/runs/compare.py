@@ -23,9 +23,15 @@ from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Report, Setting
-from targcn.facts.dataset import SPLITS, Context, Dataset, Split
+from targcn.facts.dataset import Context, Dataset, Split
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.store import load_run
+from targcn.runs.several import (
+    common_context,
+    common_dataset,
+    name_runs,
+    open_run,
+    require_same_data,
+)
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -93,7 +99,7 @@ class Comparison:
         _check_choices(names, self.filter, self.to, self.resamples, self.seed)
         first, *others = self.runs
         for other in others:
-            _require_same_data(first.name, first.dataset, other.name, other.dataset)
+            require_same_data(first.name, first.dataset, other.name, other.dataset)
             for what, one in asdict(first.report.setting).items():
                 another = getattr(other.report.setting, what)
                 if one != another:
@@ -155,16 +161,17 @@ def compare(
     >>> [run.name for run in found.ranked], found.differences["seen"].zero_inside
     (['decayed-copy', 'seen'], False)
     """
-    sources = _named(runs)
+    sources = name_runs(runs)
     if to is not None:
         to = _name_of(to, sources)
     _check_choices(list(sources), filter, to, resamples, seed)
     # All sources are checked before the first is evaluated.
-    dataset = _common_dataset(sources)
-    evaluator = Evaluator(dataset, Setting.of(split, context, ties), choose_device(device))
+    dataset, own_contexts = common_dataset(sources, split)
+    setting = Setting(split, context or common_context(own_contexts), ties)
+    evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
     for number, (name, source) in enumerate(sources.items()):
-        run = _open(source)
+        run = open_run(source)
         start = time.perf_counter()
         ranks = evaluator.ranks(run.model_to_evaluate(), _part_of(progress, number, len(sources)))
         cost = run.num_parameters, time.perf_counter() - start, describe_device(evaluator.device)
@@ -173,29 +180,12 @@ def compare(
     return Comparison(tuple(evaluated), filter, to, resamples, seed)
 
 
-def _named(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
-    """Runs by name; folders by their own names if these differ, else by their paths as given."""
-    if isinstance(runs, Mapping):
-        return runs
-    folders = [Path(folder) for folder in runs]
-    for position, folder in enumerate(folders):
-        if any(folder.resolve() == other.resolve() for other in folders[:position]):
-            raise InputError(f"{folder} is given twice; name each run once")
-    short = [folder.resolve().name for folder in folders]
-    names = short if len(set(short)) == len(short) else [str(folder) for folder in folders]
-    return dict(zip(names, folders, strict=True))
-
-
 def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
     """The name of a run that is given by its name or by its folder."""
     for name, source in sources.items():
         if name == str(to) or (isinstance(source, Path) and source.resolve() == Path(to).resolve()):
             return name
     return str(to)
-
-
-def _open(source: Run | Path) -> Run:
-    return source if isinstance(source, Run) else load_run(source)
 
 
 def _check_choices(
@@ -213,45 +203,6 @@ def _check_choices(
     if resamples < 100:
         raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
     require_seed(seed)
-
-
-def _common_dataset(sources: Mapping[str, Run | Path]) -> Dataset:
-    """The data set of all these runs; an error names two that differ."""
-    (one, first), *others = [
-        (name if isinstance(source, Run) else str(source), source)
-        for name, source in sources.items()
-    ]
-    # Whole runs are loaded, so that anything wrong with a folder shows here.
-    dataset = _open(first).dataset
-    for other, source in others:
-        _require_same_data(one, dataset, other, _open(source).dataset)
-    return dataset
-
-
-def _require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
-    what = _difference_of_data(first, second)
-    if what:
-        raise InputError(
-            f"{one} and {other} have different data: their {what} differ; compare runs of the same "
-            "facts and splits"
-        )
-
-
-def _difference_of_data(first: Dataset, second: Dataset) -> str:
-    """What differs between two data sets, apart from their names and the order of their facts."""
-    for what in ("entities", "relations"):
-        if getattr(first, what) != getattr(second, what):
-            return what
-    one, other = first.timeline, second.timeline
-    if (one.unit, one.start, one.dated) != (other.unit, other.start, other.dated):
-        return "times"
-    for split in SPLITS:
-        columns, others = first.splits[split].columns, second.splits[split].columns
-        if not np.array_equal(columns, others) and not np.array_equal(
-            columns[:, np.lexsort(columns)], others[:, np.lexsort(others)]
-        ):
-            return f"{split} facts"
-    return ""
 
 
 def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:

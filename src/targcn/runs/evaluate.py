@@ -27,9 +27,9 @@ def evaluate(
 ) -> Report:
     """Evaluate a run on a split; its model sees the facts of the context alone.
 
-    Without a context it sees the splits before this one: train, and valid too for test. `facts`, a
-    file or a frame, join the context, those of the split itself excepted; the filters know them
-    too.
+    Without a context it sees the splits before this one: train, and valid too for test; or the
+    past, if it was trained with `past_only`. `facts`, a file or a frame, join the context, those of
+    the split itself excepted; the filters know them too.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
@@ -38,7 +38,7 @@ def evaluate(
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
     run = run if isinstance(run, Run) else load_run(run)
-    setting = Setting.of(split, context, ties)
+    setting = Setting(split, context or run.default_context(split), ties)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
     evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)

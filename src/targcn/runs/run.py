@@ -1,14 +1,16 @@
 """A run: a model, the recipe and the seed it was made with, and the data it belongs to."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.models.base import Model
+from targcn.models.fused import FUSED, Fused, FusedSettings
 from targcn.recipes.recipe import Recipe
+from targcn.recipes.training_settings import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,16 @@ class Run:
     model: Model
     # None where nothing is trained.
     trained: TrainingRecord | None = None
-    # The valid split in the context train, with the weights that were kept.
+    # The valid split in its default context, with the weights that were kept.
     validation: Report | None = None
+    # Of a fused run: the runs that it is made of, by name.
+    members: Mapping[str, "Run"] = field(default_factory=dict)
+
+    def default_context(self, split: Split) -> Context:
+        """The context to ask about a split in: the splits before it or, if so trained, the past."""
+        if self.recipe.training.past_only:
+            return "past"
+        return "train+valid" if split == "test" else "train"
 
     def with_facts(self, source: object, context: Context, asked: Split | None = None) -> "Run":
         """This run with newer facts, of a file or frame, in its context; itself it stays as it is.
@@ -75,3 +85,17 @@ def describe_new(names: Sequence[str], model: Model) -> str:
     """Say which entities are new to a model, and what that means for it."""
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
     return f"entities new to the model {model.about_new_entities}: {listed}"
+
+
+def fused_run(
+    dataset: Dataset, members: Mapping[str, Run], settings: FusedSettings, seed: int
+) -> Run:
+    """A run of the members' models, weighted."""
+    if list(settings.weights) != list(members):
+        raise InputError("a fused run must have one weight for each of its members; fuse again")
+    model = Fused(settings, dataset, {name: run.model for name, run in members.items()})
+    compile = any(run.recipe.training.compile for run in members.values())
+    past_only = all(run.recipe.training.past_only for run in members.values())
+    training = TrainingSettings(compile=compile, past_only=past_only)
+    recipe = Recipe(FUSED, "default", settings, training)
+    return Run(recipe, seed, dataset, model, members=members)

@@ -7,14 +7,17 @@
     metrics.json         the reports so far, and how long training took
     trace.jsonl          one line per epoch and per validation
     README.md            the same for people
+    members/NAME/        a fused run's members, each a run folder, unless they are linked
 
 The folder appears whole, and every file in it is replaced whole. No pickle is ever read.
 """
 
 import json
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,10 +30,11 @@ from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
 from targcn.files import atomic_file, atomic_folder
+from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import create
 from targcn.recipes.recipe import make_recipe
 from targcn.runs.card import write_card
-from targcn.runs.run import Run, TrainingRecord
+from targcn.runs.run import Run, TrainingRecord, fused_run
 
 MANIFEST: Final = "run.json"
 WEIGHTS: Final = "weights.safetensors"
@@ -41,9 +45,18 @@ TRACE: Final = "trace.jsonl"
 FORMAT: Final = 2
 
 
-def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> None:
-    """Write a run folder, with the reports that there are so far."""
-    manifest = {
+def save_run(
+    run: Run,
+    folder: Path | str,
+    reports: Sequence[Report] = (),
+    links: Mapping[str, Path] | None = None,
+) -> None:
+    """Write a run folder, with the reports that there are so far.
+
+    The members of a fused run are written into it, unless `links` says in which folders they are.
+    """
+    folder = Path(folder)
+    manifest: dict[str, Any] = {
         "format": FORMAT,
         "targcn": __version__,
         "model": run.recipe.model,
@@ -53,7 +66,9 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> No
         "seed": run.seed,
         "python": platform.python_version(),
     }
-    with atomic_folder(Path(folder)) as draft:
+    with atomic_folder(folder) as draft:
+        if run.members:
+            manifest["members"] = _write_members(run, draft, folder, links or {})
         (draft / "data").mkdir()
         run.dataset.write_into(draft / "data")
         (draft / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
@@ -62,7 +77,7 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> No
 
 def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
     """Put the present weights of a run, its record and its reports into its folder."""
-    if weights := run.model.state_dict():
+    if not run.members and (weights := run.model.state_dict()):
         _write_tensors(folder / WEIGHTS, weights)
     result = {
         "trained": asdict(run.trained) if run.trained else {},
@@ -85,7 +100,11 @@ def load_run(folder: Path | str) -> Run:
         if stored_format == FORMAT:
             settings, seed = dict(manifest["settings"]), int(manifest["seed"])
             recipe_name, training = str(manifest["recipe"]), dict(manifest["training"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            members = {
+                str(member): (folder / str(kept["folder"]), str(kept["digest"]))
+                for member, kept in manifest.get("members", {}).items()
+            }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / MANIFEST} is damaged ({error}); train the run again") from None
     if stored_format != FORMAT:
         raise InputError(
@@ -93,6 +112,9 @@ def load_run(folder: Path | str) -> Run:
             "again or use the targcn version that its run.json names"
         )
     dataset = Dataset.load(folder / "data")
+    if name == FUSED:
+        runs = {member: _load_member(folder, *kept) for member, kept in members.items()}
+        return fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
     recipe = make_recipe(name, recipe_name, settings, training)
     # The initial weights are replaced at once; torch's generator is left as it was.
     with fork_rng(devices=[]):
@@ -102,6 +124,46 @@ def load_run(folder: Path | str) -> Run:
         _require_fit(folder / WEIGHTS, weights, wanted)
         model.load_state_dict(weights)
     return Run(recipe, seed, dataset, model, trained=read_record(folder))
+
+
+def _write_members(
+    run: Run, draft: Path, folder: Path, links: Mapping[str, Path]
+) -> dict[str, dict[str, str]]:
+    """Write the members that are not linked; where each is, and the digest of its folder."""
+    kept = {}
+    for name, member in run.members.items():
+        place, where = links.get(name), f"members/{name}"
+        if place is None:
+            place = draft / "members" / name
+            save_run(member, place, [member.validation] if member.validation else [])
+        elif place.is_absolute():
+            where = str(place)
+        else:
+            where = os.path.relpath(place.resolve(), folder.resolve())
+        kept[name] = {"folder": where, "digest": _digest(place)}
+    return kept
+
+
+def _load_member(folder: Path, place: Path, digest: str) -> Run:
+    if not (place / MANIFEST).is_file():
+        raise InputError(
+            f"{place}, a member of the fused run {folder}, is missing; put it back or fuse again"
+        )
+    if _digest(place) != digest:
+        raise InputError(
+            f"{place}, a member of the fused run {folder}, has changed since; fuse again"
+        )
+    return load_run(place)
+
+
+def _digest(folder: Path) -> str:
+    """A hash of all that a run's scores depend on: recipe, weights and data."""
+    digest = sha256()
+    for path in (folder / MANIFEST, folder / WEIGHTS, *sorted((folder / "data").glob("*"))):
+        if path.is_file():
+            with path.open("rb") as stream:
+                digest.update(path.name.encode() + file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
 
 
 def is_unfinished(folder: Path | str) -> bool:

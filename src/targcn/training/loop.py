@@ -67,7 +67,8 @@ class Trainer:
         self.num_steps = self.batches.num_steps
         self.evaluator: Evaluator | None = None
         if len(dataset.valid):
-            self.evaluator = Evaluator(dataset, Setting("valid", "train"), device, processes)
+            setting = Setting("valid", run.default_context("valid"))
+            self.evaluator = Evaluator(dataset, setting, device, processes)
         self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
         self.gradient_step = GradientStep(
             self.model, self.optimizer, settings, device, processes, self._trace_retry
@@ -151,7 +152,8 @@ class Trainer:
             model = self.run.model_to_evaluate()
             self.validation = self.evaluator.evaluate(model, self.run.recipe.model)
             mrr = self.validation.metrics[self.settings.select_by]["both"]["mrr"]
-            self.trace.write(position.epoch, valid=self.validation.metrics, context="train")
+            context = self.validation.setting.context
+            self.trace.write(position.epoch, valid=self.validation.metrics, context=context)
         if mrr > position.best_mrr:
             position.best_mrr, position.best_epoch = mrr, position.epoch
             self.best_weights = _copy(self.model.state_dict())

@@ -24,8 +24,9 @@ def write_curves(folder: Path, also: ProgressCallback | None = None) -> Progress
         if progress.loss is not None:
             values["loss"] = progress.loss
         elif progress.validation is not None:
+            context = progress.validation.setting.context
             for which, sides in progress.validation.metrics.items():
-                values[f"valid MRR, context train/{which}"] = sides["both"]["mrr"]
+                values[f"valid MRR, context {context}/{which}"] = sides["both"]["mrr"]
         with explained(folder):
             # Opened once training has begun: a run that cannot start leaves nothing behind.
             writer = writer or SummaryWriter(str(folder))

@@ -5,7 +5,6 @@ from typing import Any
 
 import polars as pl
 
-from targcn.facts.catalog import Progress
 from targcn.facts.columns import FactTable, check_cells, choose_columns, find_columns
 from targcn.facts.dataset import Dataset
 from targcn.facts.encode import encode_table
@@ -21,7 +20,7 @@ class Frame(Source):
     def recognizes(self, source: object) -> bool:
         return isinstance(source, pl.DataFrame | pl.LazyFrame) or _is_pandas(source)
 
-    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+    def read(self, source: object, options: ReadOptions) -> Dataset:
         return encode_table("frame", self.read_table(source, options), options)
 
     def read_table(self, source: object, options: ReadOptions) -> FactTable:

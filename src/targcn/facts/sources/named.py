@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from targcn.errors import InputError
-from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, Progress, fetch
+from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, fetch
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
@@ -17,17 +17,17 @@ class NamedDataset(Source):
     def recognizes(self, source: object) -> bool:
         return isinstance(source, str) and (source == EMBEDDED or source in CATALOG)
 
-    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+    def read(self, source: object, options: ReadOptions) -> Dataset:
         if source == EMBEDDED:
-            return find_source(EMBEDDED_FILE).read(EMBEDDED_FILE, options, progress)
+            return find_source(EMBEDDED_FILE).read(EMBEDDED_FILE, options)
         named = CATALOG[str(source)]
         if options.origin:
             raise InputError(f"{named.name} is counted from {named.origin}; leave out --origin")
-        folder = fetch(named, progress)
+        folder = fetch(named)
         if not is_prepared(folder):
             # Some publishers write dates, others count days from the first one.
             options = replace(options, origin=named.origin)
-        dataset = find_source(folder).read(folder, options, progress)
+        dataset = find_source(folder).read(folder, options)
         num_facts = tuple(len(dataset.splits[split]) for split in SPLITS)
         num_entities = len(dataset.entities)
         if (num_facts, num_entities) != (named.num_facts, named.num_entities):

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.catalog import Progress
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
@@ -35,7 +34,7 @@ class PreparedFolder(Source):
     def recognizes(self, source: object) -> bool:
         return is_folder(source) and is_prepared(path_of(source))
 
-    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+    def read(self, source: object, options: ReadOptions) -> Dataset:
         folder = path_of(source)
         if options != ReadOptions():
             raise InputError(

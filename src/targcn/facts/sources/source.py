@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
-from targcn.facts.catalog import Progress
 from targcn.facts.dataset import Dataset
 from targcn.facts.read_options import ReadOptions
 
@@ -26,8 +25,8 @@ class Source(ABC):
         """Whether `source` is of this kind."""
 
     @abstractmethod
-    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
-        """Read what `recognizes` accepted; `progress` is told about downloads."""
+    def read(self, source: object, options: ReadOptions) -> Dataset:
+        """Read what `recognizes` accepted."""
 
 
 def path_of(source: object) -> Path:

@@ -14,7 +14,6 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.catalog import Progress
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import Dataset, Split
 from targcn.facts.encode import encode_splits
@@ -37,7 +36,7 @@ class SplitFolder(Source):
     def recognizes(self, source: object) -> bool:
         return is_folder(source)
 
-    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+    def read(self, source: object, options: ReadOptions) -> Dataset:
         folder = path_of(source)
         name = folder.resolve().name
         files = _find_files(folder)

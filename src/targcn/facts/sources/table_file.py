@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.catalog import Progress
 from targcn.facts.columns import FactTable, check_cells
 from targcn.facts.dataset import Dataset
 from targcn.facts.encode import encode_table
@@ -36,7 +35,7 @@ class TableFile(Source):
         known = [end + packed for end in self.endings for packed in ("", *self.compressions)]
         return is_file(source) and path_of(source).name.lower().endswith(tuple(known))
 
-    def read(self, source: object, options: ReadOptions, progress: Progress | None) -> Dataset:
+    def read(self, source: object, options: ReadOptions) -> Dataset:
         path = path_of(source)
         return encode_table(path.name.split(".")[0], self.read_table(path, options), options)
 

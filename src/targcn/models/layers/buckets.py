@@ -2,19 +2,34 @@
 
 from typing import Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.facts.dataset import Facts
+
 # The end of a range that has none.
 ENDLESS: Final = 1 << 62
+
+
+def typical_gap(facts: Facts) -> float:
+    """The median number of ticks from one time of an entity's facts to the next.
+
+    >>> typical_gap(Facts.of([0, 0, 0], [0, 0, 0], [1, 2, 3], [0, 10, 30]))
+    15.0
+    """
+    entities = np.concatenate([facts.subjects, facts.objects])
+    moments = np.unique(np.stack([entities, np.tile(facts.times, 2)]), axis=1)
+    gaps = np.diff(moments[1])[np.diff(moments[0]) == 0]
+    return float(np.median(gaps)) if len(gaps) else 1.0
 
 
 class TimeBuckets(nn.Module):
     """Classes of time differences: exact up to 8 units, then three per doubling, for each side.
 
     >>> buckets = TimeBuckets(unit=1.0)
-    >>> buckets(torch.tensor([0, 1, 7, 8, 10, 11, 16, 5000])).tolist()
+    >>> buckets(torch.tensor([0, 1, 7, 8, 9, 11, 16, 5000])).tolist()
     [0, 1, 7, 8, 8, 9, 11, 31]
     >>> buckets(torch.tensor([-1, -8])).tolist()
     [33, 40]

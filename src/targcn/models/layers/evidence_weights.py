@@ -1,5 +1,7 @@
 """The weight of a piece of evidence: a function of a few small numbers, and of nothing else."""
 
+from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -8,9 +10,13 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from targcn.graph.ragged import distinct
+
 # Hidden units laid out at once: a CPU's should fit its cache.
 MOST_UNITS = {"cpu": 1 << 18, "cuda": 1 << 27}
 SCALE = 0.1
+# Torch for a GPU brings Triton along, but not on every system.
+HAS_TRITON = find_spec("triton") is not None
 
 
 class FactWeights(nn.Module):
@@ -23,6 +29,7 @@ class FactWeights(nn.Module):
     def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
         super().__init__()
         self.num_relations, self.num_buckets = num_relations, num_buckets
+        self.sizes = num_relations, num_relations, num_buckets
         self.asked = _random(num_relations, dim)
         self.found = _random(num_relations, dim)
         self.bucket = _random(num_buckets, dim)
@@ -35,10 +42,10 @@ class FactWeights(nn.Module):
     def forward(self, asked: Tensor, found: Tensor, buckets: Tensor) -> Tensor:
         """The weights of the evidence in each row, one row per asked relation."""
         codes = found * self.num_buckets + buckets
+        table = _sums(self.found, self.bucket)
         rows = asked[:, None]
-        hidden = relu_product(self.asked[asked], _sums(self.found, self.bucket), codes, self.out)
         return (
-            hidden
+            relu_product(self.asked, asked, table, codes, self.out)
             + look_up(self.asked_found, rows * self.num_relations + found)
             + look_up(self.found_bucket, codes)
             + look_up(self.asked_bucket, rows * self.num_buckets + buckets)
@@ -55,6 +62,7 @@ class PathWeights(nn.Module):
     def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
         super().__init__()
         self.num_relations, self.num_buckets = num_relations, num_buckets
+        self.sizes = num_relations, num_relations, num_buckets, num_relations, num_buckets
         self.asked = _random(num_relations, dim)
         self.first = _random(num_relations, dim)
         self.first_bucket = _random(num_buckets, dim)
@@ -70,11 +78,9 @@ class PathWeights(nn.Module):
     ) -> Tensor:
         """The weights of paths: rows are queries, then first facts, then second facts."""
         codes = second * self.num_buckets + buckets
-        of_first = functional.embedding(first, self.first)
-        of_first = of_first + functional.embedding(first_buckets, self.first_bucket)
-        of_first = (of_first + self.asked[asked][:, None]).flatten(0, 1)
-        of_second = _sums(self.second, self.second_bucket)
-        hidden = relu_product(of_first, of_second, codes.flatten(0, 1), self.out)
+        rows, places = self._of_first(asked, first, first_buckets)
+        table = _sums(self.second, self.second_bucket)
+        hidden = relu_product(rows, places, table, codes.flatten(0, 1), self.out)
         return (
             hidden.view_as(codes)
             + look_up(self.asked_second, asked[:, None, None] * self.num_relations + second)
@@ -82,15 +88,52 @@ class PathWeights(nn.Module):
             + self.bias
         )
 
+    def _of_first(self, asked: Tensor, first: Tensor, buckets: Tensor) -> tuple[Tensor, Tensor]:
+        """a[r] + m[r₁] + τ[b₁], and the place of each first fact among these rows."""
+        keys = (
+            (asked[:, None] * self.num_relations + first) * self.num_buckets + buckets
+        ).flatten()
+        places = torch.arange(len(keys), device=keys.device)
+        if not keys.is_cuda:
+            keys, places = distinct(keys)
+        bucket = keys % self.num_buckets
+        keys = torch.div(keys, self.num_buckets, rounding_mode="floor")
+        relations = torch.div(keys, self.num_relations, rounding_mode="floor")
+        rows = functional.embedding(relations, self.asked)
+        rows = rows + functional.embedding(keys % self.num_relations, self.first)
+        return rows + functional.embedding(bucket, self.first_bucket), places
 
-def relu_product(rows: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
-    """out · relu(rows[i] + table[codes[i, j]]) for each place i, j of `codes`.
+
+def weigh_each_once(
+    weights: nn.Module, sizes: Sequence[int], filled: Tensor, *columns: Tensor
+) -> Tensor:
+    """weights(*columns), computed once for each distinct combination; column i is below sizes[i].
+
+    Columns have one dimension more than the one before or as many, the last of them as many as
+    `filled`. Places that are not filled all get the same weight.
+    """
+    keys = torch.zeros_like(filled, dtype=torch.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        keys = keys * size + column.view(*column.shape, *[1] * (filled.dim() - column.dim()))
+    values, places = distinct(keys.masked_fill_(~filled, 0).flatten())
+    parts = []
+    for column, size in zip(reversed(columns), reversed(sizes), strict=True):
+        parts.append((values % size).view(-1, *[1] * (column.dim() - 1)))
+        values = torch.div(values, size, rounding_mode="floor")
+    return look_up(weights(*reversed(parts)), places).view_as(filled)
+
+
+def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
+    """out · relu(rows[places[i]] + table[codes[i, j]]) for each i, j.
 
     >>> rows, table = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.0, 0.0], [1.0, 1.0]])
-    >>> relu_product(rows, table, torch.tensor([[0, 1]]), torch.tensor([1.0, 10.0])).tolist()
+    >>> places, codes, out = torch.tensor([0]), torch.tensor([[0, 1]]), torch.tensor([1.0, 10.0])
+    >>> relu_product(rows, places, table, codes, out).tolist()
     [[1.0, 2.0]]
     """
-    return _ReluProduct.apply(rows, table, codes, out)  # type: ignore[no-any-return, no-untyped-call]
+    node: Any = _ReluProduct
+    products: Tensor = node.apply(rows, places, table, codes, out)
+    return products
 
 
 def look_up(table: Tensor, places: Tensor) -> Tensor:
@@ -103,29 +146,45 @@ class _ReluProduct(Function):
     """The hidden units are laid out for some rows at a time, and again in the backward pass."""
 
     @staticmethod
-    def forward(context: Any, rows: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
-        context.save_for_backward(rows, table, codes, out)
+    def forward(
+        context: Any, rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor
+    ) -> Tensor:
+        codes = codes.contiguous()
+        context.save_for_backward(rows, places, table, codes, out)
+        if rows.is_cuda and HAS_TRITON:
+            from targcn.models.layers import relu_kernels
+
+            return relu_kernels.forward(rows, places, table, codes, out)
         products = rows.new_empty(codes.shape)
         for part in _parts(rows, codes):
-            units = table[codes[part]].add_(rows[part][:, None]).relu_()
-            torch.matmul(units, out, out=products[part])
+            torch.matmul(_units(rows, places[part], table, codes[part]), out, out=products[part])
         return products
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, of_products: Tensor) -> tuple[Tensor | None, ...]:
-        rows, table, codes, out = context.saved_tensors
-        of_rows, of_table = torch.empty_like(rows), torch.zeros_like(table)
+        rows, places, table, codes, out = context.saved_tensors
+        of_products = of_products.contiguous()
+        if rows.is_cuda and HAS_TRITON:
+            from targcn.models.layers import relu_kernels
+
+            found = relu_kernels.backward(rows, places, table, codes, out, of_products)
+            return found[0], None, found[1], None, found[2]
+        of_rows, of_table = torch.zeros_like(rows), torch.zeros_like(table)
         of_out = torch.zeros_like(out)
         for part in _parts(rows, codes):
-            units = table[codes[part]].add_(rows[part][:, None]).relu_()
-            weights = of_products[part].contiguous()
-            of_out += weights.flatten() @ units.flatten(0, 1)
-            of_units = units.sign_().mul_(weights[..., None])
-            torch.sum(of_units, 1, out=of_rows[part])
+            units = _units(rows, places[part], table, codes[part])
+            of_out += of_products[part].flatten() @ units.flatten(0, 1)
+            of_units = units.sign_().mul_(of_products[part][..., None])
+            of_rows.index_add_(0, places[part], of_units.sum(1))
             of_table.index_add_(0, codes[part].flatten(), of_units.flatten(0, 1))
         # The output weights are the same for all units of a column.
-        return of_rows * out, of_table * out, None, of_out
+        return of_rows * out, None, of_table * out, None, of_out
+
+
+def _units(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor) -> Tensor:
+    units = table.index_select(0, codes.flatten()).view(*codes.shape, table.shape[1])
+    return units.add_(rows.index_select(0, places)[:, None]).relu_()
 
 
 def _parts(rows: Tensor, codes: Tensor) -> list[slice]:

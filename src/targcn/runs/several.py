@@ -1,0 +1,87 @@
+"""Several runs, given as folders or by name: opened, and held to the same data."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS, Context, Dataset, Split
+from targcn.runs.run import Run
+from targcn.runs.store import load_run
+
+
+def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
+    """Runs by name; folders by their own names if these differ, else by their paths as given."""
+    if isinstance(runs, Mapping):
+        return runs
+    folders = [Path(folder) for folder in runs]
+    for position, folder in enumerate(folders):
+        if any(folder.resolve() == other.resolve() for other in folders[:position]):
+            raise InputError(f"{folder} is given twice; name each run once")
+    short = [folder.resolve().name for folder in folders]
+    names = short if len(set(short)) == len(short) else [str(folder) for folder in folders]
+    return dict(zip(names, folders, strict=True))
+
+
+def open_run(source: Run | Path) -> Run:
+    return source if isinstance(source, Run) else load_run(source)
+
+
+def common_dataset(
+    sources: Mapping[str, Run | Path], split: Split
+) -> tuple[Dataset, dict[str, Context]]:
+    """The data set of all these runs, and the context in which each is asked about a split.
+
+    An error names two whose data differ.
+    """
+    (one, first), *others = [
+        (name if isinstance(source, Run) else str(source), source)
+        for name, source in sources.items()
+    ]
+    # Whole runs are loaded, so that anything wrong with a folder shows here.
+    run = open_run(first)
+    dataset, contexts = run.dataset, {one: run.default_context(split)}
+    for other, source in others:
+        run = open_run(source)
+        require_same_data(one, dataset, other, run.dataset)
+        contexts[other] = run.default_context(split)
+    return dataset, contexts
+
+
+def common_context(contexts: Mapping[str, Context]) -> Context:
+    """The context of all these runs; an error names two that differ."""
+    (one, first), *others = contexts.items()
+    for other, second in others:
+        if second != first:
+            raise InputError(
+                f"{one} is evaluated with the context {first}, {other} with {second}, unless you "
+                "choose one for both"
+            )
+    return first
+
+
+def require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
+    what = _difference_of_data(first, second)
+    if what:
+        raise InputError(
+            f"{one} and {other} have different data: their {what} differ; take runs of the same "
+            "facts and splits"
+        )
+
+
+def _difference_of_data(first: Dataset, second: Dataset) -> str:
+    """What differs between two data sets, apart from their names and the order of their facts."""
+    for what in ("entities", "relations"):
+        if getattr(first, what) != getattr(second, what):
+            return what
+    one, other = first.timeline, second.timeline
+    if (one.unit, one.start, one.dated) != (other.unit, other.start, other.dated):
+        return "times"
+    for split in SPLITS:
+        columns, others = first.splits[split].columns, second.splits[split].columns
+        if not np.array_equal(columns, others) and not np.array_equal(
+            columns[:, np.lexsort(columns)], others[:, np.lexsort(others)]
+        ):
+            return f"{split} facts"
+    return ""

@@ -1,0 +1,78 @@
+"""Windows of the nearest facts against all facts sorted by distance."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle import (
+    Fact,
+    Query,
+    World,
+    checked,
+    facts_from,
+    facts_under,
+    nearest,
+    queries_of,
+    worlds_with_another_future,
+    worlds_with_queries,
+)
+from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
+from targcn.graph.temporal_graph import TemporalGraph
+
+COUNTS = st.sampled_from([0, 1, 2, 3, 5, 50])
+
+
+def rows_of(found: NearestFacts) -> list[list[Fact]]:
+    """The facts in the filled places of each row, sorted."""
+    columns = (found.subjects, found.relations, found.objects, found.times)
+    rows = torch.stack(columns, dim=2)
+    return [
+        sorted(tuple(fact) for fact in row[filled].tolist())
+        for row, filled in zip(rows, found.filled, strict=True)
+    ]
+
+
+def find(graph: TemporalGraph, queries: list[Query], count: int) -> list[list[list[Fact]]]:
+    """The nearest of each query's subject, then those of its relation."""
+    asked = queries_of(queries)
+    of_entities = nearest_of_entities(graph, asked.subjects, asked.times, count)
+    of_relations = nearest_of_relations(graph, asked.relations, asked.times, count)
+    return [rows_of(of_entities), rows_of(of_relations)]
+
+
+@checked
+@given(worlds_with_queries(), COUNTS, st.booleans())
+def test_the_nearest_facts_are_found(
+    drawn: tuple[World, list[Query]], count: int, past_only: bool
+) -> None:
+    """Which of the facts of one time are in a window that cuts them is a promise, too."""
+    world, queries = drawn
+    facts, number = world.facts, world.num_relations
+    of_entities, of_relations = find(world.past if past_only else world.graph, queries, count)
+    for (s, r, t), of_entity, of_relation in zip(queries, of_entities, of_relations, strict=True):
+        assert of_entity == nearest(facts_from(facts, number, s), t, count, past_only)
+        assert of_relation == nearest(facts_under(facts, number, r), t, count, past_only)
+        assert not past_only or all(fact[3] < t for fact in of_entity + of_relation)
+
+
+@checked
+@given(worlds_with_another_future(), COUNTS)
+def test_in_a_graph_of_the_past_nothing_else_changes_anything(
+    drawn: tuple[World, World, list[Query]], count: int
+) -> None:
+    world, another, queries = drawn
+    assert find(world.past, queries, count) == find(another.past, queries, count)
+
+
+def test_of_two_as_far_the_earlier_one_is_taken() -> None:
+    world = World(3, 1, [(0, 0, 1, 3), (0, 0, 2, 7), (0, 0, 1, 9)])
+    [[of_entity], [of_relation]] = find(world.graph, [(0, 0, 5)], 1)
+    assert of_entity == of_relation == [(0, 0, 1, 3)]
+
+
+def test_of_one_time_those_next_to_the_query_in_the_order_of_the_graph_are_taken() -> None:
+    """That is by reciprocal relation, then object. A day before loses its first ones."""
+    for day, left_out in ((4, 1), (5, 3), (6, 3)):
+        world = World(4, 1, [(0, 0, o, day) for o in (1, 2, 3)])
+        [[of_entity], _] = find(world.graph, [(0, 0, 5)], 2)
+        assert {1, 2, 3} - {fact[2] for fact in of_entity} == {left_out}

@@ -1,0 +1,54 @@
+"""Partners and their counts against sets of facts."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle import (
+    Partner,
+    Query,
+    World,
+    checked,
+    partners,
+    queries_of,
+    worlds_with_another_future,
+    worlds_with_queries,
+)
+from targcn.graph.partners import Partners
+from targcn.graph.temporal_graph import TemporalGraph
+
+COUNTS = st.sampled_from([0, 1, 2, 3, 50])
+
+
+def find(graph: TemporalGraph, queries: list[Query], count: int) -> list[list[Partner]]:
+    """The partners of each query's subject, in the order found."""
+    asked = queries_of(queries)
+    found = Partners(graph).most_frequent(asked.subjects, asked.times, count)
+    columns = zip(*(column.tolist() for column in found.tensors()), strict=True)
+    return [[place for place in zip(*row, strict=True) if place[2] > 0] for row in columns]
+
+
+@checked
+@given(worlds_with_queries(), COUNTS, st.booleans())
+def test_the_most_frequent_partners_come_first(
+    drawn: tuple[World, list[Query]], count: int, past_only: bool
+) -> None:
+    """Of two as frequent, the one of the smaller relation, then the smaller partner."""
+    world, queries = drawn
+    rows = find(world.past if past_only else world.graph, queries, count)
+    for (s, _, t), row in zip(queries, rows, strict=True):
+        before = t if past_only else None
+        assert row == partners(world.facts, world.num_relations, s, before)[:count]
+
+
+@checked
+@given(worlds_with_another_future(), COUNTS)
+def test_in_a_graph_of_the_past_nothing_else_changes_anything(
+    drawn: tuple[World, World, list[Query]], count: int
+) -> None:
+    world, another, queries = drawn
+    assert find(world.past, queries, count) == find(another.past, queries, count)
+
+
+def test_a_fact_that_is_there_twice_counts_once() -> None:
+    world = World(3, 2, [(0, 1, 1, 4), (0, 1, 1, 4), (0, 1, 1, 9), (2, 0, 0, 4)])
+    assert find(world.graph, [(0, 0, 0)], 9) == [[(1, 1, 2), (2, 2, 1)]]

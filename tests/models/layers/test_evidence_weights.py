@@ -1,0 +1,124 @@
+"""Weights of evidence against their formulas, and gradients against those of plain torch."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from oracle import fact_weight, path_weight, tables_of
+from targcn.models.layers import evidence_weights
+from targcn.models.layers.evidence_weights import (
+    FactWeights,
+    PathWeights,
+    relu_product,
+    weigh_each_once,
+)
+
+# Rows, places, columns, rows of the table, hidden units.
+SHAPES = [
+    (3, 5, 5, 7, 4), (4, 4, 1, 2, 1), (1, 3, 6, 1, 3), (3, 3, 0, 2, 2), (2, 0, 4, 2, 2),
+]  # fmt: skip
+
+
+def example(
+    num_rows: int, num_places: int, width: int, num_codes: int, dim: int
+) -> tuple[Tensor, ...]:
+    torch.manual_seed(num_places + width)
+    rows, table = (torch.randn(n, dim, dtype=torch.float64) for n in (num_rows, num_codes))
+    places = torch.randint(0, num_rows, (num_places,))
+    codes, out = torch.randint(0, num_codes, (num_places, width)), torch.randn(dim).double()
+    return rows.requires_grad_(), places, table.requires_grad_(), codes, out.requires_grad_()
+
+
+def laid_out(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
+    return (rows[places][:, None] + table[codes]).relu() @ out
+
+
+@pytest.mark.parametrize("most_units", [1, 40, 1 << 18])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_products_and_gradients_are_those_of_the_units_laid_out(
+    shape: tuple[int, ...], most_units: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many rows are taken at once."""
+    monkeypatch.setitem(evidence_weights.MOST_UNITS, "cpu", most_units)
+    rows, _, table, codes, out = given = example(*shape)
+    found, expected = (product(*given) for product in (relu_product, laid_out))
+    torch.testing.assert_close(found, expected)
+    # As a sum over a transposed tensor gives it: not contiguous.
+    upstream = torch.randn(codes.shape[::-1]).double().T
+    fast, slow = (
+        torch.autograd.grad(one, (rows, table, out), upstream) for one in (found, expected)
+    )
+    torch.testing.assert_close(fast, slow)
+
+
+def test_gradients_are_those_of_small_changes() -> None:
+    assert torch.autograd.gradcheck(relu_product, example(3, 5, 5, 7, 4))
+
+
+def test_a_unit_of_0_has_the_gradient_of_relu() -> None:
+    rows, table = (torch.tensor([[value]], requires_grad=True) for value in (1.0, -1.0))
+    out = torch.ones(1, requires_grad=True)
+    relu_product(rows, torch.tensor([0]), table, torch.tensor([[0]]), out).sum().backward()
+    assert (rows.grad, table.grad, out.grad) == (0, 0, 0)
+
+
+def randomised(module: torch.nn.Module) -> torch.nn.Module:
+    """In double precision; tables that start at 0 would hide mistakes."""
+    torch.manual_seed(0)
+    for weight in module.double().parameters():
+        torch.nn.init.normal_(weight)
+    return module
+
+
+def test_the_weight_of_a_fact_follows_the_formula() -> None:
+    weights = randomised(FactWeights(num_relations=3, num_buckets=5, dim=4, bias=-1.0))
+    asked = torch.tensor([0, 2, 1, 2])
+    found, buckets = torch.randint(0, 3, (4, 9)), torch.randint(0, 5, (4, 9))
+    tables = tables_of(weights)
+    expected = [
+        [fact_weight(tables, r, int(found[row, n]), int(buckets[row, n])) for n in range(9)]
+        for row, r in enumerate(asked.tolist())
+    ]
+    answer = torch.tensor(expected, dtype=torch.float64)
+    torch.testing.assert_close(weights(asked, found, buckets).detach(), answer)
+
+
+def test_the_weight_of_a_path_follows_the_formula() -> None:
+    weights = randomised(PathWeights(num_relations=3, num_buckets=5, dim=4, bias=-4.0))
+    asked = torch.tensor([0, 2, 1])
+    first, first_buckets = torch.randint(0, 3, (3, 2)), torch.randint(0, 5, (3, 2))
+    second, buckets = torch.randint(0, 3, (3, 2, 6)), torch.randint(0, 5, (3, 2, 6))
+    found = weights(asked, first, first_buckets, second, buckets).detach()
+    tables = tables_of(weights)
+    for row, one, two in torch.cartesian_prod(*map(torch.arange, second.shape)).tolist():
+        numbers = (
+            asked[row],
+            first[row, one],
+            first_buckets[row, one],
+            second[row, one, two],
+            buckets[row, one, two],
+        )
+        expected = path_weight(tables, *map(int, numbers))
+        assert float(found[row, one, two]) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [FactWeights, PathWeights])
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+def test_what_is_weighed_once_has_the_weight_and_gradient_of_each(kind: Any, share: float) -> None:
+    """Most of it is there more than once; what is not filled counts nowhere."""
+    weights = randomised(kind(num_relations=3, num_buckets=4, dim=2, bias=-1.0))
+    shapes = (
+        [(8,), (8, 9), (8, 9)] if kind is FactWeights else [(8,), *[(8, 3)] * 2, *[(8, 3, 5)] * 2]
+    )
+    columns = [
+        torch.randint(0, size, shape) for shape, size in zip(shapes, weights.sizes, strict=True)
+    ]
+    filled = torch.rand(shapes[-1]) < share
+    upstream = torch.randn(shapes[-1]).double() * filled
+    gradients = []
+    for found in (weigh_each_once(weights, weights.sizes, filled, *columns), weights(*columns)):
+        total = (found * upstream).sum()
+        gradients.append([found[filled], *torch.autograd.grad(total, list(weights.parameters()))])
+    torch.testing.assert_close(*gradients)
