@@ -23,9 +23,7 @@ ABOVE_RAW = {"raw": 0.0, "static": 0.2, "time-aware": 0.1}
 def cell(model: str = "tntcomplex", seed: int = 0, **changes: Any) -> Cell:
     """A cell of a small model."""
     row = Row("a row", model, changes=SMALL.get(model, {}) | changes)
-    experiment = Experiment("one", "", "", ("small",), rows=(row,))
-    [(_, cells)] = cells_of(experiment, "small", seed + 1)
-    return cells[seed]
+    return cells_of(row, "small", seed + 1)[seed]
 
 
 def experiment_of(*rows: Row, **changes: Any) -> Experiment:
@@ -66,8 +64,8 @@ def results_of(
     """Results of an experiment: the name of a row -> the raw MRR of each seed."""
     return {
         cell.key: result_of(cell, mrr)
-        for row, cells in cells_of(experiment, data, 3)
-        for cell, mrr in zip(cells, reached.get(row.name, []), strict=False)
+        for row in experiment.rows
+        for cell, mrr in zip(cells_of(row, data, 3), reached.get(row.name, []), strict=False)
     }
 
 

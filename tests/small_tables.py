@@ -10,9 +10,8 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset
-from targcn.facts.open import open_dataset
+from targcn.facts.open import find_source, open_dataset
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.registry import find_source
 
 HEADER = ["subject", "relation", "object", "time"]
 ROWS = [

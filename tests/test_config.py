@@ -3,7 +3,7 @@ from typing import Any, Literal
 
 import pytest
 
-from targcn.config import build
+from targcn.config import build, require_at_least
 from targcn.errors import InputError
 
 
@@ -73,3 +73,11 @@ def test_converts(field: str, given: Any, kept: Any) -> None:
 def test_refuses_naming_the_field(field: str, given: Any, message: str) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         build(Knobs, {field: given}, "model")
+
+
+def test_the_first_number_below_the_least_is_named() -> None:
+    require_at_least(2, things=2, others=None)
+    with pytest.raises(InputError, match=r"^things is 1; at least 2 was expected$"):
+        require_at_least(2, others=3, things=1)
+    with pytest.raises(InputError, match=r"^others is -1; it cannot be negative$"):
+        require_at_least(0, others=-1)

@@ -4,7 +4,6 @@ Flags of the command line, run folders and TOML files all come through here. It 
 so that a machine with only torch and numpy can read a run.
 """
 
-import collections.abc
 import math
 import types
 from collections.abc import Mapping
@@ -49,10 +48,15 @@ def require_seed(seed: int, name: str = "seed") -> None:
 def require_least(settings: object, **least: int) -> None:
     """Refuse a setting below its least value; None passes."""
     for name, low in least.items():
-        value = getattr(settings, name)
-        if value is not None and not value >= low:
+        require_at_least(low, **{name: getattr(settings, name)})
+
+
+def require_at_least(low: int, **numbers: float | None) -> None:
+    """Refuse a number below the least, naming the first; None passes."""
+    for name, number in numbers.items():
+        if number is not None and not number >= low:
             expected = f"at least {low} was expected" if low else "it cannot be negative"
-            raise InputError(f"{name} is {value}; {expected}")
+            raise InputError(f"{name} is {number}; {expected}")
 
 
 def require_positive(settings: object, name: str) -> None:
@@ -72,7 +76,7 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
         if isinstance(value, list | tuple):
             return tuple(_convert(one, get_args(kind)[0], path) for one in value)
         raise InputError(f"{path} is {value!r}; a list was expected")
-    if origin is collections.abc.Mapping:
+    if origin is Mapping:
         if isinstance(value, Mapping):
             return value
         raise InputError(f"{path} is {value!r}; a table was expected")

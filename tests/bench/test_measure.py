@@ -13,7 +13,7 @@ from targcn.bench.epoch import measure_epoch
 from targcn.bench.evaluate import measure_evaluate
 from targcn.bench.generated_data import generate, generate_into
 from targcn.bench.ingest import measure_ingest
-from targcn.bench.measure import check_at_least, peak_bytes, run_apart
+from targcn.bench.measure import peak_bytes, run_apart
 from targcn.bench.predict import measure_predict
 from targcn.bench.sampler import measure_sampler
 from targcn.bench.scale import measure_scale
@@ -54,7 +54,6 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         (lambda: measure_ingest([5]), "facts is 5"),
         (lambda: measure_scale([]), "facts is empty"),
         (lambda: measure_scale([100], folder=tmp_path / "gone"), "there is no folder"),
-        (lambda: check_at_least(2, things=1), "things is 1; at least 2"),
     ):
         with pytest.raises(InputError, match=sentence):
             attempt()

@@ -82,7 +82,7 @@ def test_every_figure_has_a_column(
         command(*arguments, "--json")
         content = json.loads(capsys.readouterr().out)
         del content["versions"]
-        table = result_table(Result(**content))
+        table = result_table(Result(**content | {"device": None}))
         for row, cells in zip(content["rows"], table.cells(), strict=True):
             shown = {column.key for column, cell in zip(table.columns, cells, strict=True) if cell}
             assert shown == row.keys()

@@ -8,7 +8,7 @@ import pytest
 
 from small_results import write_results
 from targcn.cli import main
-from targcn.experiments.results import require_results
+from targcn.experiments.results import read_results
 from targcn.experiments.tables import fill
 
 TEXT = """# Title
@@ -45,9 +45,7 @@ def test_the_command_writes_pages_and_fills_texts(
     assert (out / "index.html").exists()
     for path in texts:
         assert f"{path}: 1 table filled" in printed
-        assert path.read_text() == fill(
-            TEXT.format("context icews14 static"), require_results(folder)
-        )
+        assert path.read_text() == fill(TEXT.format("context icews14 static"), read_results(folder))
 
 
 def test_a_text_is_filled_where_it_lies_and_with_its_own_line_ends(
@@ -68,7 +66,7 @@ def test_a_text_is_filled_where_it_lies_and_with_its_own_line_ends(
         f"{placeless} has no place for a table; nothing was filled",
     ]
     assert linked.is_symlink()
-    filled = fill(text, require_results(folder))
+    filled = fill(text, read_results(folder))
     assert windows.read_bytes().decode() == filled.replace("\n", "\r\n")
     assert placeless.read_bytes() == mixed
 

@@ -12,6 +12,7 @@ import pytest
 from small_results import experiment_of, results_of, write_all, write_results
 from targcn.experiments import pages, tables
 from targcn.experiments.pages import write_report
+from targcn.experiments.results import read_results
 from targcn.experiments.spec import Experiment, Row, find_experiment
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ def test_the_kept_report_is_that_of_the_kept_results(tmp_path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     if not (ROOT / "docs" / "report").exists():
         pytest.skip("no report is kept here")
-    write_report(ROOT / "results", tmp_path / "report")
+    write_report(read_results(ROOT / "results"), tmp_path / "report")
     written = {path.name: path for path in (tmp_path / "report").iterdir()}
     kept_files = {path.name: path for path in (ROOT / "docs" / "report").iterdir()}
     assert kept_files.keys() == written.keys() - {"index.html"}
@@ -77,7 +78,7 @@ def test_a_report_holds_what_was_measured_and_names_what_was_not(tmp_path: Path)
     pytest.importorskip("matplotlib")
     folder = write_results(tmp_path / "results", "search-range", "icews14", {"15 days": [0.3]})
     write_results(folder, "main", "icews14", {"TeAST": [0.4, 0.5], "seen, no training": [0.3]})
-    write_report(folder, tmp_path / "out")
+    write_report(read_results(folder), tmp_path / "out")
     page = read_page(tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     for words in (
@@ -104,7 +105,7 @@ def test_a_report_holds_what_was_measured_and_names_what_was_not(tmp_path: Path)
 def test_a_report_of_a_quick_run_says_so_first(tmp_path: Path) -> None:
     reached = {"seen, no training": [0.3]}
     folder = write_results(tmp_path / "results", "unseen", "congress-unseen", reached)
-    write_report(folder, tmp_path / "out")
+    write_report(read_results(folder), tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "its figures mean nothing" in text.split("\n\n")[1]
     assert "$ targcn reproduce unseen --quick\n" in text
@@ -129,7 +130,7 @@ def test_odd_names_are_shown_as_they_are(tmp_path: Path, monkeypatch: pytest.Mon
     folder = write_all(
         results_of(experiment, {odd: [0.4], "<!-- copy -->": [0.3]}), tmp_path / "results"
     )
-    write_report(folder, tmp_path / "out")
+    write_report(read_results(folder), tmp_path / "out")
     said = read_page(tmp_path / "out").said
     # At a glance, and under three filters.
     assert said.count(f"{odd}: {odd}") == 4
@@ -169,7 +170,7 @@ def test_plots_have_a_line_for_what_was_measured_and_for_each_of_the_papers_filt
 def test_a_report_is_a_function_of_its_results(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "results", "main", "icews14", {"TeAST": [0.4, 0.5]})
     for name in ("one", "two"):
-        write_report(folder, tmp_path / name)
+        write_report(read_results(folder), tmp_path / name)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
@@ -179,6 +180,6 @@ def test_a_report_without_matplotlib_says_why_it_has_no_plots(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     folder = write_results(tmp_path / "results", "main", "icews14", {"TeAST": [0.4]})
-    write_report(folder, tmp_path / "out")
+    write_report(read_results(folder), tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["index.html", "report.md"]
     assert "no plots here: plots need matplotlib; install it" in read_page(tmp_path / "out").said

@@ -11,7 +11,7 @@ import pytest
 from small_results import experiment_of, results_of, write_results
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS
-from targcn.experiments.results import require_results
+from targcn.experiments.results import read_results
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Row, find_experiment
 from targcn.experiments.tables import fill, mrr_table, tables_of
 from targcn.output.tables import Table, to_markdown
@@ -251,7 +251,7 @@ def results(tmp_path: Path) -> Any:
     folder = tmp_path / "results"
     write_results(folder, "context", "icews14", {"seen, no training": [0.4]})
     write_results(folder, "unseen", "congress-unseen", {"seen, no training": [0.3]})
-    return require_results(folder)
+    return read_results(folder)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_the_documentation_holds_the_kept_results(path: Path) -> None:
     if not (ROOT / "results").exists():
         pytest.skip("no results are kept here")
     text = path.read_text(encoding="utf-8")
-    assert fill(text, require_results(ROOT / "results")) == text
+    assert fill(text, read_results(ROOT / "results")) == text
 
 
 def test_the_documentation_has_a_place_for_every_experiment() -> None:

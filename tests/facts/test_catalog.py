@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 
 import pytest
 
@@ -138,14 +139,25 @@ def refusal(tiny, target, **options):
     return sentence
 
 
-def test_good_download_is_whole_and_reports_progress(server, tiny, target):
+@pytest.fixture
+def watched_by(monkeypatch):
+    """Let a function be told of every block, as the bar of progress is on a terminal."""
+
+    def watch(progress):
+        monkeypatch.setattr(catalog, "download_progress", lambda: nullcontext(progress))
+
+    return watch
+
+
+def test_good_download_is_whole_and_reports_progress(server, tiny, target, watched_by):
     calls = []
 
     def progress(label, received, size):
         assert not target.exists()
         calls.append((label, received, size))
 
-    assert catalog.download(tiny, target, progress) == target
+    watched_by(progress)
+    assert catalog.download(tiny, target) == target
     assert contents(target) == CONTENT
     assert [path.name for path in target.parent.iterdir()] == ["tiny"]
     assert calls == [
@@ -210,20 +222,22 @@ def test_zero_tries_still_means_one(server, tiny, target):
     assert server.requests == ["train.txt"]
 
 
-def test_answer_without_length(server, tiny, target):
+def test_answer_without_length(server, tiny, target, watched_by):
     server.once("train.txt", "no length")
     sizes = []
-    catalog.download(tiny, target, lambda label, received, size: sizes.append(size))
+    watched_by(lambda label, received, size: sizes.append(size))
+    catalog.download(tiny, target)
     assert contents(target) == CONTENT
     assert sizes == [None, None, 25, 25]
 
 
-def test_full_disk_is_not_taken_for_a_network_fault(server, tiny, target):
+def test_full_disk_is_not_taken_for_a_network_fault(server, tiny, target, watched_by):
     def progress(label, received, size):
         raise OSError(28, "No space left on device")
 
+    watched_by(progress)
     with pytest.raises(InputError, match="no space left"):
-        catalog.download(tiny, target, progress)
+        catalog.download(tiny, target)
     assert server.requests == ["train.txt"]
     assert list(target.parent.iterdir()) == []
 
@@ -245,7 +259,7 @@ def test_complete_target_is_used_as_it_is(server, tiny, target):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_target_that_appears_meanwhile(server, tiny, target, whole):
+def test_target_that_appears_meanwhile(server, tiny, target, watched_by, whole):
     body = CONTENT["train.txt"] if whole else b"other"
 
     def another_process(label, received, size):
@@ -254,11 +268,12 @@ def test_target_that_appears_meanwhile(server, tiny, target, whole):
             for file_name, content in {**CONTENT, "train.txt": body}.items():
                 (target / file_name).write_bytes(content)
 
+    watched_by(another_process)
     if whole:
-        assert catalog.download(tiny, target, another_process) == target
+        assert catalog.download(tiny, target) == target
     else:
         with pytest.raises(InputError, match="already exists"):
-            catalog.download(tiny, target, another_process)
+            catalog.download(tiny, target)
     assert contents(target) == {**CONTENT, "train.txt": body}
     assert [path.name for path in target.parent.iterdir()] == ["tiny"]
 

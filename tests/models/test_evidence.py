@@ -44,7 +44,13 @@ NARROW = {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, 
 LEAST = {"facts": 1, "relation_facts": 0, "first_facts": 0, "second_facts": 1, "partners": 0}
 WINDOWS = st.sampled_from([WIDE, NARROW, LEAST | {"prior_dim": 0}])
 # What the tests change one by one; not the defaults.
-PLAIN: dict[str, Any] = {"dim": 3, "prior_dim": 4, "prior_dropout": 0.0, "fact_dropout": 0.0}
+PLAIN: dict[str, Any] = {
+    "dim": 3,
+    "prior_dim": 4,
+    "prior_dropout": 0.0,
+    "fact_dropout": 0.0,
+    "time_unit": 1.0,
+}
 WORLD = World(7, 2, [(n % 6, n % 2, n * n % 5, n * 7 % 23) for n in range(60)])
 # Entity 6 has no facts; times lie before, within and after the timeline.
 QUERIES = [(n % 7, n % 4, n * 5 % 31 - 4) for n in range(20)]
@@ -448,3 +454,13 @@ def test_new_entities_have_the_mean_prior_and_their_own_facts() -> None:
 def test_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create("evidence", WORLD.dataset, options)
+
+
+def test_the_unit_of_time_is_a_third_of_the_typical_gap_unless_given() -> None:
+    """The times of entities 0 and 1 lie 30 ticks apart, those of entity 2 one tick."""
+    facts = [(0, 0, 1, 30 * n) for n in range(5)] + [(2, 0, 2, 0), (2, 0, 2, 1)]
+    world = World(3, 1, facts, cuts=(7, 7))
+    assert float(build(world, time_unit=None).time_buckets.edges[0]) == 10
+    assert float(build(world, time_unit=4.0).time_buckets.edges[0]) == 4
+    close = World(2, 1, [(0, 0, 1, n) for n in range(5)], cuts=(5, 5))
+    assert float(build(close, time_unit=None).time_buckets.edges[0]) == 1

@@ -19,6 +19,7 @@ from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
 from targcn.bench.plain import find_plain
 from targcn.bench.untrained import describe_run, make_untrained
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Facts
@@ -64,7 +65,7 @@ def measure_epoch(
     on_gpu = place.type == "cuda"
     if repeats is None:
         repeats = EPOCHS if on_gpu else STEPS
-    measure.check_at_least(1, repeats=repeats)
+    require_at_least(1, repeats=repeats)
     dataset, data = open_source(source)
     if len(dataset.train) == 0:
         raise InputError(f"{dataset.name} has no facts in its train split; nothing to learn from")
@@ -93,8 +94,7 @@ def measure_epoch(
     named = ("batch_size", "matmul_precision", "compile")
     arguments = describe_run(run) | {name: getattr(training, name) for name in named}
     arguments |= {"repeats": repeats, "device": str(place)}
-    machine = measure.describe_machine(place)
-    return measure.Result("epoch", arguments, data, machine, rows, notes=notes)
+    return measure.Result("epoch", arguments, data, place, rows, notes=notes)
 
 
 def time_turns(

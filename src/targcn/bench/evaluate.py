@@ -13,6 +13,7 @@ from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
 from targcn.bench.plain import Known, plain_known_answers, plain_ranks
 from targcn.bench.untrained import describe_run, make_untrained
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
@@ -43,7 +44,7 @@ def measure_evaluate(
 
     The two take turns `repeats` times; medians are given.
     """
-    measure.check_at_least(1, repeats=repeats)
+    require_at_least(1, repeats=repeats)
     place = choose_device(device)
     dataset, data = open_source(source)
     run = make_untrained(dataset, model, recipe, settings)
@@ -104,8 +105,7 @@ def measure_evaluate(
         "device": str(place),
     }
     note = f"timed on {len(sample):,} queries and scaled: {', '.join(scaled)}"
-    machine = measure.describe_machine(place)
-    return measure.Result("evaluate", arguments, data, machine, rows, notes=(note,))
+    return measure.Result("evaluate", arguments, data, place, rows, notes=(note,))
 
 
 def _row(what: str, seconds: float, **counts: int) -> measure.Row:

@@ -43,22 +43,16 @@ class Shape:
             raise InputError(f"skew is {self.skew}; 0 (all alike) or more was expected")
 
 
-class ZipfLaw:
+def zipf_sampler(
+    num_ids: int, skew: float, random: np.random.Generator
+) -> Callable[[int], NDArray[np.int32]]:
     """Samples ids whose frequencies fall with a power of their rank; the ranks are random."""
-
-    def __init__(self, num_ids: int, skew: float, random: np.random.Generator) -> None:
-        self.random = random
-        self.ids = random.permutation(np.arange(num_ids, dtype=np.int32))
-        # Most ids of a steep law are too rare to have a frequency at all.
-        with np.errstate(under="ignore"):
-            frequencies = np.arange(1, num_ids + 1, dtype=np.float64) ** -skew
-        self.cumulative = np.cumsum(frequencies)
-
-    def sample(self, count: int) -> NDArray[np.int32]:
-        masses = self.random.random(count) * self.cumulative[-1]
-        ranks = np.searchsorted(self.cumulative, masses, side="right")
-        sampled: NDArray[np.int32] = self.ids[np.minimum(ranks, len(self.ids) - 1)]
-        return sampled
+    ids = random.permutation(np.arange(num_ids, dtype=np.int32))
+    # Most ids of a steep law are too rare to have a frequency at all.
+    with np.errstate(under="ignore"):
+        frequencies = np.arange(1, num_ids + 1, dtype=np.float64) ** -skew
+        shares = frequencies / frequencies.sum()
+    return lambda count: random.choice(ids, count, p=shares)
 
 
 def generate(shape: Shape, split: bool = True) -> Dataset:
@@ -69,8 +63,8 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
     ([80, 10, 10], 5)
     """
     random = np.random.default_rng(shape.seed)
-    entities = ZipfLaw(shape.entities, shape.skew, random)
-    relations = ZipfLaw(shape.relations, shape.skew, random)
+    sample_entities = zipf_sampler(shape.entities, shape.skew, random)
+    sample_relations = zipf_sampler(shape.relations, shape.skew, random)
     tenth = shape.facts // 10 if split else 0
 
     def make_facts(count: int) -> Facts:
@@ -78,8 +72,8 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
         for first in range(0, count, CHUNK):
             part = columns[:, first : first + CHUNK]
             num_rows = part.shape[1]
-            part[0], part[2] = entities.sample(num_rows), entities.sample(num_rows)
-            part[1] = relations.sample(num_rows)
+            part[0], part[2] = sample_entities(num_rows), sample_entities(num_rows)
+            part[1] = sample_relations(num_rows)
             part[3] = random.integers(0, shape.days, num_rows, dtype=np.int32)
         columns.setflags(write=False)
         return Facts(columns)

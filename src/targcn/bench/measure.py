@@ -36,8 +36,8 @@ class Result:
     bench: str
     arguments: Mapping[str, Any]
     data: Mapping[str, Any]
-    # The GPU by name, or the processor and how many threads were used.
-    device: str
+    # Where it was measured; None is a CPU that needed no torch.
+    device: "Device | None"
     rows: Sequence[Row]
     # Figures over all rows.
     summary: Mapping[str, float] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Result:
         """The result as plain data for json.dumps."""
         versions = {"targcn": targcn.__version__, "python": platform.python_version()}
         versions |= {name: version(name) for name in ("torch", "numpy")}
-        return {**vars(self), "versions": versions}
+        return {**vars(self), "device": describe_machine(self.device), "versions": versions}
 
 
 def clock(device: "Device | None" = None) -> float:
@@ -92,8 +92,8 @@ def peak_bytes(device: "Device | None" = None) -> int:
         return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def describe_machine(device: "Device | None" = None) -> str:
-    """The device in words, for people who compare times."""
+def describe_machine(device: "Device | None") -> str:
+    """The GPU by name, or the processor and how many threads were used."""
     if cuda := _cuda(device):
         return str(cuda.get_device_name(device))
     model = platform.processor() or platform.machine()
@@ -151,10 +151,3 @@ def compare_sizes(rows: Sequence[Row], size: str, figure: str, name: str) -> dic
     """A figure of the largest row over that of the smallest, where there are several."""
     ordered = sorted(rows, key=lambda row: int(row[size]))
     return {name: ordered[-1][figure] / ordered[0][figure]} if len(rows) > 1 else {}
-
-
-def check_at_least(least: int, **counts: int) -> None:
-    """Refuse counts that are too small, naming the first."""
-    for name, count in counts.items():
-        if count < least:
-            raise InputError(f"{name} is {count}; at least {least} was expected")

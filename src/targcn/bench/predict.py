@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import torch
 from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
 from targcn.bench.untrained import describe_run, make_untrained
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.inference.predictor import Predictor
@@ -34,7 +36,7 @@ def measure_predict(
     questions: int = 200,
 ) -> measure.Result:
     """Milliseconds per question of the test split, asked one by one, and seconds per command."""
-    measure.check_at_least(2, questions=questions)
+    require_at_least(2, questions=questions)
     dataset, data = open_source(source)
     if len(dataset.test) < 2:
         raise InputError(f"{dataset.name} has too few facts in its test split to ask about")
@@ -46,9 +48,8 @@ def measure_predict(
     predictor, loading = measure.timed(lambda: Predictor(run, device="cpu"))
     seconds = []
     for subject, relation, _, day in measure.counted(asked, "asking", "questions"):
-        begin = measure.clock()
-        predictor.predict(subject, relation, None, day)
-        seconds.append(measure.clock() - begin)
+        ask = partial(predictor.predict, subject, relation, None, day)
+        seconds.append(measure.timed(ask)[1])
     seconds.sort()
     peak = measure.peak_bytes()
     with tempfile.TemporaryDirectory() as folder:
@@ -69,8 +70,7 @@ def measure_predict(
         {"what": f"whole command, median of {COMMANDS}", "seconds": statistics.median(whole)},
     ]
     arguments = describe_run(run) | {"questions": count, "device": "cpu"}
-    machine = measure.describe_machine(torch.device("cpu"))
-    return measure.Result("predict", arguments, data, machine, rows)
+    return measure.Result("predict", arguments, data, torch.device("cpu"), rows)
 
 
 def _time_command(arguments: list[str]) -> float:

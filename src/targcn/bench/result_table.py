@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from targcn.bench.measure import Result
+from targcn.bench.measure import Result, describe_machine
 from targcn.output.tables import Column, Table
 
 # Words of a figure's name that are shown in another form.
@@ -13,7 +13,8 @@ SHOWN: Final = {"seconds": "s", "second": "s", "milliseconds": "ms", "microsecon
 def result_table(result: Result) -> Table:
     """The rows of a result under the columns that it has."""
     names = dict.fromkeys(name for row in result.rows for name in row)
-    title = f"{result.bench}, {result.data['name']}, {_listed(result.arguments)}; {result.device}"
+    machine = describe_machine(result.device)
+    title = f"{result.bench}, {result.data['name']}, {_listed(result.arguments)}; {machine}"
     summary = [f"{name.replace('_', ' ')}: {value:.2f}" for name, value in result.summary.items()]
     notes = [f"note: {note}" for note in result.notes]
     return Table(tuple(map(_column, names)), tuple(result.rows), title, (*summary, *notes))

@@ -6,6 +6,7 @@ the subject) that lies outside the window of a training query.
 
 import statistics
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 from targcn.bench import measure
 from targcn.bench.generated_data import Shape, open_source
 from targcn.bench.plain import sample_near
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
@@ -42,7 +44,7 @@ def measure_sampler(
     plain: bool = True,
 ) -> measure.Result:
     """Microseconds per query and missed mass for several windows and weights, K being 100."""
-    measure.check_at_least(1, queries=queries)
+    require_at_least(1, queries=queries)
     place = choose_device(device)
     dataset, data = open_source(source)
     if len(dataset.train) == 0:
@@ -75,8 +77,7 @@ def measure_sampler(
         f"{MOST_SLOW_QUERIES} queries"
     )
     arguments = {"queries": len(entities), "neighbors": NEIGHBORS, "device": str(place)}
-    machine = measure.describe_machine(place)
-    return measure.Result("sampler", arguments, data, machine, rows, notes=(note,))
+    return measure.Result("sampler", arguments, data, place, rows, notes=(note,))
 
 
 def missed_mass(
@@ -84,18 +85,19 @@ def missed_mass(
 ) -> dict[int, Tensor]:
     """The share of the weight of each query's facts that lies outside each window."""
     missed: dict[int, list[Tensor]] = {window: [] for window in WINDOWS}
-    for first in range(0, len(entities), BATCH_SIZE):
-        some, now = entities[first : first + BATCH_SIZE], times[first : first + BATCH_SIZE]
+    batches = (torch.split(column, BATCH_SIZE) for column in (entities, times))
+    for some, now in zip(*batches, strict=True):
         rows, positions = expand_ranges(graph.offsets[some], graph.offsets[some + 1])
         distances = (graph.times[positions] - now[rows]).abs().double()
         weights = torch.exp(-distances / how.decay) + how.weight_floor
-        total = _sums(weights, rows, len(some))
+        total = torch.bincount(rows, weights, minlength=len(some))
         for window, shares in missed.items():
             # Window 0 is one of all facts.
             size = window or len(graph)
             places = positions - window_starts(graph, some, now, size)[rows]
             outside = (places < 0) | (places >= size)
-            shares.append(_sums(weights * outside, rows, len(some)) / total)
+            lost = torch.bincount(rows, weights * outside, minlength=len(some))
+            shares.append(lost / total)
     return {window: torch.cat(shares).cpu() for window, shares in missed.items()}
 
 
@@ -108,10 +110,6 @@ def window_starts(graph: TemporalGraph, entities: Tensor, times: Tensor, window:
     return torch.maximum(starts, torch.minimum(here - window // 2, ends - window))
 
 
-def _sums(values: Tensor, rows: Tensor, num_rows: int) -> Tensor:
-    return values.new_zeros(num_rows).index_add_(0, rows, values)
-
-
 def seconds_per_query(
     graph: TemporalGraph, entities: Tensor, times: Tensor, how: Sampling
 ) -> float:
@@ -122,9 +120,8 @@ def seconds_per_query(
         parts = [slice(None)] * TIMES_ON_A_GPU
     seconds = []
     for rows in (parts[0], *parts):
-        begin = measure.clock(graph.device)
-        sample_neighbors(graph, entities[rows], times[rows], how, seed=0)
-        seconds.append((measure.clock(graph.device) - begin) / len(entities[rows]))
+        sample = partial(sample_neighbors, graph, entities[rows], times[rows], how, seed=0)
+        seconds.append(measure.timed(sample, graph.device)[1] / len(entities[rows]))
     return statistics.median(seconds[1:])
 
 

@@ -13,6 +13,7 @@ import torch
 from targcn.bench import measure
 from targcn.bench.generated_data import Shape, for_each_size, generate_into
 from targcn.bench.sampler import NEIGHBORS, PUBLISHED, seconds_per_query
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
@@ -35,7 +36,7 @@ def measure_scale(
     """
     if folder is not None and not Path(folder).is_dir():
         raise InputError(f"there is no folder {folder} to write the data sets in")
-    measure.check_at_least(1, queries=queries)
+    require_at_least(1, queries=queries)
     place = choose_device(device)
 
     def measure_one(shape: Shape, within: Path) -> measure.Row:
@@ -47,8 +48,7 @@ def measure_scale(
     figure = "microseconds_per_query"
     summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
     arguments = {"queries": queries, "neighbors": NEIGHBORS, "device": str(place)}
-    machine = measure.describe_machine(place)
-    return measure.Result("scale", arguments, described, machine, rows, summary)
+    return measure.Result("scale", arguments, described, place, rows, summary)
 
 
 def use_prepared(folder: Path, queries: int, device: str) -> measure.Row:

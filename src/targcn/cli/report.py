@@ -31,17 +31,19 @@ def report_results(
             on all data sets.
     """
     from targcn.experiments.pages import write_report
-    from targcn.experiments.results import require_results
+    from targcn.experiments.results import read_results
     from targcn.files import atomic_file
 
     if out is None and not fill:
         raise InputError(
             "nothing to write; --out DIR writes a report, --fill FILE fills the tables of a text"
         )
-    found = require_results(results) if fill else {}
+    found = read_results(results)
+    if not found:
+        raise InputError(f"there is no result in {results}; 'targcn reproduce NAME' makes some")
     texts = {path: _filled(path, found) for path in fill}
     if out is not None:
-        write_report(results, out)
+        write_report(found, out)
         show(f"wrote {out / 'index.html'} and {out / 'report.md'}")
     for path, (text, num_tables) in texts.items():
         if num_tables == 0:

@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from targcn.cli.options import Device, Flag, training_progress
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show
@@ -59,7 +60,7 @@ def run_experiments(
             figures mean nothing.
         results: The folder of results; default: results/, and results-quick/ for a quick run.
     """
-    from targcn.experiments.cells import cells_of, choose_data
+    from targcn.experiments.cells import cells_of, choose_data, num_seeds_of
     from targcn.experiments.execute import CellError, run_cells
     from targcn.experiments.results import read_results
     from targcn.experiments.spec import EXPERIMENTS, find_experiment
@@ -68,9 +69,7 @@ def run_experiments(
 
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")
-    for name, number in (("seeds", seeds), ("jobs", jobs)):
-        if number is not None and number < 1:
-            raise InputError(f"{name} is {number}; at least 1 was expected")
+    require_at_least(1, seeds=seeds, jobs=jobs)
     if quick and data:
         raise InputError("a quick run is on congress alone; leave out --data or --quick")
     chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
@@ -84,10 +83,10 @@ def run_experiments(
     folder = results or Path("results-quick" if quick else "results")
     cells, shown = [], []
     for experiment in chosen:
-        for name in choose_data(experiment, data, quick, show):
+        for name in choose_data(experiment, data, quick):
             shown.append((experiment, name))
-            for _, of_row in cells_of(experiment, name, seeds):
-                cells += of_row
+            for row in experiment.rows:
+                cells += cells_of(row, name, seeds or num_seeds_of(experiment, name))
     num_before = len(read_results(folder))
     began = time.monotonic()
     failure: CellError | None = None

@@ -107,15 +107,10 @@ def num_seeds_of(experiment: Experiment, data: str) -> int:
     return 1 if is_quick(data) else experiment.seeds
 
 
-def cells_of(
-    experiment: Experiment, data: str, num_seeds: int | None = None
-) -> list[tuple[Row, list[Cell]]]:
-    """The cells of every row that has a model, one for each seed."""
-    num_seeds = num_seeds or num_seeds_of(experiment, data)
-    return [(row, _cells(row, data, num_seeds)) for row in experiment.rows if row.model]
-
-
-def _cells(row: Row, data: str, num_seeds: int) -> list[Cell]:
+def cells_of(row: Row, data: str, num_seeds: int) -> list[Cell]:
+    """The cells of a row: one for each seed, a single one of a rule, none without a model."""
+    if not row.model:
+        return []
     # All recipes exist for ICEWS14; quick runs make them smaller.
     recipe = find_recipe(row.model, row.recipe, "icews14" if is_quick(data) else data, row.changes)
     if not issubclass(find_model(row.model), Learner):
@@ -128,10 +123,7 @@ def _cells(row: Row, data: str, num_seeds: int) -> list[Cell]:
 
 
 def choose_data(
-    experiment: Experiment,
-    asked: Sequence[str] = (),
-    quick: bool = False,
-    log: Callable[[str], None] = lambda line: None,
+    experiment: Experiment, asked: Sequence[str] = (), quick: bool = False
 ) -> list[str]:
     """The data sets to run an experiment on: those asked for, or all that are cheap to get.
 
@@ -150,13 +142,13 @@ def choose_data(
     if asked:
         names = [name for name in experiment.data if {name, origin_of(name)[0]} & {*asked}]
         if not names:
-            log(f"{experiment.name}: left out, it has no data set {' or '.join(asked)}")
+            print(f"{experiment.name}: left out, it has no data set {' or '.join(asked)}")
         return names
     names = []
     for name in experiment.data:
         entry = CATALOG.get(name)
         if entry and sum(entry.num_facts) > MOST_FACTS_UNASKED and find_local(name) is None:
-            log(f"{experiment.name}: {name} is large and not here yet; --data {name} downloads it")
+            print(f"{experiment.name}: {name} is large and not here yet; --data {name} gets it")
         else:
             names.append(name)
     return names

@@ -182,10 +182,8 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
 
     reports = {run.validation.setting: run.validation} if run.validation else {}
     for setting, evaluator in evaluators.items():
-        if relevant(setting) not in reports:
-            reports[relevant(setting)] = evaluator.evaluate(
-                run.model_to_evaluate(), run.recipe.model
-            )
+        if (read := relevant(setting)) not in reports:
+            reports[read] = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model)
     return {
         setting: {
             which: {key: round(value, 5) for key, value in sides["both"].items()}

@@ -10,7 +10,6 @@ from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.experiments.cells import choose_data, is_quick
-from targcn.experiments.results import require_results
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Experiment, find_experiment
 from targcn.experiments.tables import (
     Line,
@@ -23,8 +22,7 @@ from targcn.experiments.tables import (
 )
 from targcn.files import atomic_folder, require_absent
 from targcn.output.page import to_page
-from targcn.output.plots import Line as PlottedLine
-from targcn.output.plots import Mark, plot_lines, plot_marks, require_picture
+from targcn.output.plots import Curve, Mark, plot_lines, plot_marks, require_picture
 from targcn.output.tables import Table, markdown_text, to_markdown
 
 TITLE: Final = "The paper's experiments, measured again"
@@ -35,10 +33,9 @@ SETTING: Final = SETTINGS[0]
 SPLIT_AND_CONTEXT: Final = f"{SETTING.split} split, context {SETTING.context}"
 
 
-def write_report(results_folder: Path, out: Path) -> None:
+def write_report(results: Results, out: Path) -> None:
     """Write a report on every experiment that has results; it lists what was not measured too."""
     require_absent(out)
-    results = require_results(results_folder)
     with atomic_folder(out) as draft:
         markdown = "\n\n".join(_blocks(results, draft)) + "\n"
         (draft / "report.md").write_text(markdown, encoding="utf-8")
@@ -126,13 +123,13 @@ def _plots(experiment: Experiment, data: str, lines: Sequence[Line], folder: Pat
         yield f"![{markdown_text(f'{about}: {setting}, over parameters')}]({path.name})"
 
 
-def _lines_over_places(lines: Sequence[Line]) -> Iterator[PlottedLine]:
+def _lines_over_places(lines: Sequence[Line]) -> Iterator[Curve]:
     """Every metric of all rows, over their places."""
     for number, metric in enumerate(PAPER_METRICS):
         yield from _measured_and_printed(metric.label, lines, color=number, metric=number)
 
 
-def _lines_over_parameters(lines: Sequence[Line]) -> Iterator[PlottedLine]:
+def _lines_over_parameters(lines: Sequence[Line]) -> Iterator[Curve]:
     """The MRR over the number of parameters, a line for all rows of one system."""
     groups = groupby(lines, key=lambda line: line.row.name.partition(",")[0])
     for color, (name, group) in enumerate(groups):
@@ -141,7 +138,7 @@ def _lines_over_parameters(lines: Sequence[Line]) -> Iterator[PlottedLine]:
 
 def _measured_and_printed(
     name: str, lines: Sequence[Line], color: int, metric: int
-) -> Iterator[PlottedLine]:
+) -> Iterator[Curve]:
     """One line for what was measured, and one for each filter of the paper's figures."""
     key = PAPER_METRICS[metric].key
     points = [
@@ -150,7 +147,7 @@ def _measured_and_printed(
         if line.results
     ]
     if points:
-        yield PlottedLine(f"{name}, measured, static filter", sorted(points), color, False)
+        yield Curve(f"{name}, measured, static filter", sorted(points), color, False)
     for which in FILTERS:
         points = [
             (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
@@ -158,7 +155,7 @@ def _measured_and_printed(
             if len(line.printed(SETTING, which)) > metric
         ]
         if points:
-            yield PlottedLine(f"{name}, paper, {which} filter", sorted(points), color, True)
+            yield Curve(f"{name}, paper, {which} filter", sorted(points), color, True)
 
 
 def _place(line: Line, num_parameters: int | None) -> float:

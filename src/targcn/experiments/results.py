@@ -89,11 +89,3 @@ def read_results(folder: Path) -> dict[str, Result]:
             ) from None
         found[result.cell.key] = result
     return found
-
-
-def require_results(folder: Path) -> dict[str, Result]:
-    """Every result in a folder, which must have at least one."""
-    results = read_results(folder)
-    if not results:
-        raise InputError(f"there is no result in {folder}; 'targcn reproduce NAME' makes some")
-    return results

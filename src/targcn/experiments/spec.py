@@ -22,8 +22,6 @@ SETTINGS: Final = (
     Setting("test", "train"),
     Setting("valid", "train"),
 )
-
-
 # All experiments, in the order of the paper.
 EXPERIMENTS: Final = (
     "main",

@@ -65,10 +65,10 @@ def lines_of(
     experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
 ) -> list[Line]:
     """The rows of an experiment on a data set, each with the results of its finished cells."""
-    cells = {row.name: found for row, found in cells_of(experiment, data, num_seeds)}
+    num_seeds = num_seeds or num_seeds_of(experiment, data)
     lines = []
     for row in experiment.rows:
-        wanted = cells.get(row.name, [])
+        wanted = cells_of(row, data, num_seeds)
         finished = [results[cell.key] for cell in wanted if cell.key in results]
         paper, published = row.paper.get(data, {}), row.published.get(data, {})
         lines.append(Line(row, len(wanted), finished, paper, published))

@@ -10,9 +10,9 @@ from targcn.errors import InputError
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.dates import read_times
+from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.frame import Frame
-from targcn.facts.sources.registry import find_source
 from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_file import TableFile
 from targcn.facts.splits import distinct_facts, leave_out

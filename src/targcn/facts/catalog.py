@@ -8,7 +8,7 @@ import itertools
 import os
 import time
 import tomllib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,7 @@ from targcn.errors import InputError
 from targcn.files import atomic_folder
 from targcn.output.terminal import download_progress
 
-# Called with a label of the file, the bytes received so far and, if known, the bytes in total.
-# A file that is tried again starts over from zero.
-Progress = Callable[[str, int, int | None], None]
-
+CATALOG_FILE = Path(__file__).with_name("catalog.toml")
 EMBEDDED = "congress"
 EMBEDDED_FILE = Path(__file__).with_name("congress.parquet")
 FILE_NAMES = ("train.txt", "valid.txt", "test.txt")
@@ -48,12 +45,10 @@ class NamedSet:
     licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 
-def _read_catalog() -> dict[str, NamedSet]:
-    entries = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
-    return {name: build(NamedSet, entry | {"name": name}, name) for name, entry in entries.items()}
-
-
-CATALOG: Mapping[str, NamedSet] = _read_catalog()
+CATALOG: Mapping[str, NamedSet] = {
+    name: build(NamedSet, entry | {"name": name}, name)
+    for name, entry in tomllib.loads(CATALOG_FILE.read_text(encoding="utf-8")).items()
+}
 
 
 def cache_folder() -> Path:
@@ -77,19 +72,11 @@ def find_local(name: str) -> Path | None:
 
 def fetch(named_set: NamedSet) -> Path:
     """A folder that holds the set, downloaded into the cache if it is not found locally."""
-    if found := find_local(named_set.name):
-        return found
-    with download_progress() as progress:
-        return download(named_set, cache_folder() / named_set.name, progress)
+    found = find_local(named_set.name)
+    return found or download(named_set, cache_folder() / named_set.name)
 
 
-def download(
-    named_set: NamedSet,
-    target: Path,
-    progress: Progress | None = None,
-    timeout: float = 30.0,
-    tries: int = 3,
-) -> Path:
+def download(named_set: NamedSet, target: Path, timeout: float = 30.0, tries: int = 3) -> Path:
     """Download and verify the files of a set; `target` appears whole or not at all.
 
     A `target` with exactly these files is returned as it is; anything else there is refused.
@@ -97,12 +84,11 @@ def download(
     """
     if _is_complete(named_set, target):
         return target
-    progress = progress or (lambda label, received, size: None)
     try:
         with atomic_folder(target) as draft:
             for file_name, blob in named_set.files.items():
                 url = f"{named_set.publisher}/{named_set.name}/{file_name}"
-                _download_file(url, blob, draft / file_name, progress, timeout, tries)
+                _download_file(url, blob, draft / file_name, timeout, tries)
     except InputError:
         # Another process may have finished the same download in the meantime.
         if not _is_complete(named_set, target):
@@ -114,32 +100,32 @@ def git_blob_id(content_path: Path) -> str:
     """The id of a file in git: the SHA-1 of a header with its size, followed by its bytes."""
     with open(content_path, "rb") as content:
         header = b"blob %d\0" % os.fstat(content.fileno()).st_size
-        digest = hashlib.sha1(header, usedforsecurity=False)
-        while block := content.read(BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        begun = hashlib.sha1(header, usedforsecurity=False)
+        return hashlib.file_digest(content, lambda: begun).hexdigest()
 
 
 class _FailedTryError(Exception):
     """Why a try failed, and whether that is final: trying again would not help."""
 
 
-def _download_file(
-    url: str, blob: str, path: Path, progress: Progress, timeout: float, tries: int
-) -> None:
+def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) -> None:
     name, file_name = url.split("/")[-2:]
     label = f"{name}/{file_name}"
     for attempt in itertools.count(1):
         # Always from byte zero: the largest file has 150 MB, too few to ask for the rest of it.
         try:
-            with open(path, "wb") as draft, closing(_blocks(url, timeout)) as blocks:
+            with (
+                open(path, "wb") as draft,
+                closing(_blocks(url, timeout)) as blocks,
+                download_progress() as progress,
+            ):
                 for block, received, size in blocks:
                     draft.write(block)
-                    progress(label, received, size)
+                    if progress is not None:
+                        progress(label, received, size)
             if (found := git_blob_id(path)) == blob:
                 return
-            reason = f"its git blob id is {found}, but {blob} was published"
-            raise _FailedTryError(reason, False)
+            raise _FailedTryError(f"its git blob id is {found}, but {blob} was published", False)
         except _FailedTryError as failure:
             reason, is_final = failure.args
             if is_final or attempt >= tries:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
@@ -20,8 +21,6 @@ FORMS = {
         r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|z|[+-]\d{2}:?\d{2})$"
     ),
 }
-TICKS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -103,23 +102,14 @@ def _read_moments(
     unit = options.unit or finest or _finest_unit(moments)
     if unit == "step":
         raise InputError(f"{where}: unit step is for integers, but these times are dates")
-    if unit == "year":
-        values = moments.dt.year().cast(pl.Int64) - 1970
-    elif unit == "month":
-        values = (moments.dt.year().cast(pl.Int64) - 1970) * 12 + moments.dt.month() - 1
-    elif unit == "day":
-        values = moments.dt.date().cast(pl.Int64)
-    else:
-        values = moments.cast(pl.Int64) // MICROSECONDS[unit]
-    return Times(unit, True, values)
+    values = moments.to_numpy().astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64)
+    return Times(unit, True, pl.Series(values))
 
 
 def _check_years(column: pl.Series, where: str) -> None:
     """Refuse years that do not have four digits; polars cannot even print some of them."""
-    days = column.to_physical().cast(pl.Int64)
-    if isinstance(column.dtype, pl.Datetime):
-        days = days // TICKS_PER_DAY[column.dtype.time_unit]
-    beyond = (~days.is_between(*_range_of("day"))).arg_true()
+    days = column.cast(pl.Date, strict=False).to_physical()
+    beyond = (~days.is_between(*_range_of("day")).fill_null(False)).arg_true()
     if len(beyond):
         rows = list_rows(beyond)
         raise InputError(f"{where}: times outside the years 1 to 9999 in {rows}; correct them")
@@ -131,11 +121,9 @@ def _range_of(unit: str) -> tuple[int, int]:
 
 def _finest_unit(moments: pl.Series) -> str:
     """The coarsest unit, from day down to second, that loses at most fractions of a second."""
-    if (moments.dt.second() != 0).any() or (moments.dt.microsecond() != 0).any():
-        return "second"
-    if (moments.dt.minute() != 0).any():
-        return "minute"
-    return "hour" if (moments.dt.hour() != 0).any() else "day"
+    steps = {"day": "1d", "hour": "1h", "minute": "1m"}
+    whole = (unit for unit, step in steps.items() if (moments == moments.dt.truncate(step)).all())
+    return next(whole, "second")
 
 
 def _read_integers(

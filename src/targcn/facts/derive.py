@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
@@ -47,12 +46,9 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
             "knows; at least 2 are needed"
         )
     order = np.random.default_rng(seed).permutation(len(asked))
-    valid, test = np.sort(order[: len(asked) // 2]), np.sort(order[len(asked) // 2 :])
-    splits: dict[Split, Facts] = {
-        "train": kept,
-        "valid": asked.where(valid),
-        "test": asked.where(test),
-    }
+    halves = np.split(order, [len(asked) // 2])
+    valid, test = (asked.where(np.sort(half)) for half in halves)
+    splits: dict[Split, Facts] = {"train": kept, "valid": valid, "test": test}
     num_times = len(np.unique(train.times[held_out]))
     note = f"{num_times} times of train held out, divided with seed {seed}"
     return _renumbered(dataset, "unseen", splits, f"unseen times of {dataset.name}: {note}")
@@ -117,22 +113,18 @@ def origin_of(name: str) -> tuple[str, str]:
 def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: str) -> Dataset:
     """Drop the names that no fact uses any more; ticks keep their meaning."""
     everything = np.concatenate([facts.columns for facts in splits.values()], axis=1)
-    entities, entity_ids = _left_over(dataset.entities, everything[[0, 2]])
-    relations, relation_ids = _left_over(dataset.relations, everything[1])
-    old = dataset.timeline
-    timeline = Timeline.of(old.unit, old.start, old.dated, everything[3])
+    entities, relations = np.unique(everything[[0, 2]]), np.unique(everything[1])
     renumbered: dict[Split, Facts] = {}
     for split, facts in splits.items():
-        ends = entity_ids[facts.subjects], entity_ids[facts.objects]
-        renumbered[split] = Facts.of(ends[0], relation_ids[facts.relations], ends[1], facts.times)
-    name = f"{dataset.name}-{kind}"
-    return Dataset(name, entities, relations, timeline, renumbered, (note,))
-
-
-def _left_over(
-    vocabulary: Vocabulary, used: NDArray[np.integer]
-) -> tuple[Vocabulary, NDArray[np.int64]]:
-    ids = np.unique(used)
-    new_ids = np.zeros(len(vocabulary), dtype=np.int64)
-    new_ids[ids] = np.arange(len(ids))
-    return Vocabulary(vocabulary.kind, [vocabulary.names[old] for old in ids]), new_ids
+        subjects, objects = np.searchsorted(entities, facts.columns[[0, 2]])
+        relation_ids = np.searchsorted(relations, facts.relations)
+        renumbered[split] = Facts.of(subjects, relation_ids, objects, facts.times)
+    old = dataset.timeline
+    return Dataset(
+        f"{dataset.name}-{kind}",
+        Vocabulary("entity", [dataset.entities.names[entity] for entity in entities]),
+        Vocabulary("relation", [dataset.relations.names[relation] for relation in relations]),
+        Timeline.of(old.unit, old.start, old.dated, everything[3]),
+        renumbered,
+        (note,),
+    )

@@ -1,15 +1,33 @@
-"""Open a data set, whatever its source is.
+"""Open a data set, whatever its source is: one file in `sources` each, one line here.
 
-Each kind of source has a file in `sources`; this module only asks which one applies.
+The file holds a `Source` (sources/source.py); a file format derives from `TableFile` or `TextFile`
+(sources/table_file.py), which also makes it a format of split folders and question tables.
 """
 
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 from targcn.errors import InputError
-from targcn.facts.catalog import EMBEDDED
+from targcn.facts.catalog import CATALOG, EMBEDDED
 from targcn.facts.dataset import Dataset
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.registry import find_source
+from targcn.facts.sources.source import Source, is_file, is_folder
+from targcn.facts.vocabulary import suggest
+
+# Modules of `sources`, each with a SOURCE. They are tried in this order and imported when their
+# turn comes, so that names and prepared folders are recognized without polars.
+SOURCES: Final = (
+    "named",
+    "prepared_folder",
+    "split_folder",
+    "delimited_text",
+    "json_lines",
+    "parquet",
+    "frame",
+)
 
 
 def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) -> Dataset:
@@ -30,3 +48,32 @@ def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) 
             f"reading {what} needs {error.name}, which is not installed; run "
             f"'pip install {error.name}'"
         ) from error
+
+
+def load_sources() -> Iterator[Source]:
+    for module in SOURCES:
+        source: Source = import_module(f"targcn.facts.sources.{module}").SOURCE
+        yield source
+
+
+def recognize(source: object) -> Source | None:
+    """The first kind of source that `source` is, if any."""
+    return next((kind for kind in load_sources() if kind.recognizes(source)), None)
+
+
+def find_source(source: object) -> Source:
+    """The kind of source that `source` is; if it is none, an InputError says what can be read."""
+    is_text = isinstance(source, str | Path)
+    is_absent = is_text and not is_file(source) and not is_folder(source)
+    # Without polars, a mistyped name is still reported as such.
+    with suppress(ModuleNotFoundError) if is_absent else nullcontext():
+        if found := recognize(source):
+            return found
+    if is_absent:
+        nearest = suggest(str(source), [EMBEDDED, *CATALOG], limit=1)
+        listed = "'targcn data list' shows the named data sets"
+        hint = f"did you mean {nearest[0]!r}?" if nearest else listed
+        raise InputError(f"no data set, folder or file {str(source)!r}; {hint}")
+    what = source if is_text else f"an object of type {type(source).__name__}"
+    *most, last = (kind.title for kind in load_sources())
+    raise InputError(f"{what} cannot be read; give {', '.join(most)} or {last}")

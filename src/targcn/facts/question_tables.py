@@ -8,8 +8,8 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.columns import ROLES, require_rows
+from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.registry import find_source
 from targcn.facts.sources.source import is_file
 from targcn.facts.sources.table_file import TableFile
 from targcn.files import atomic_file

@@ -53,13 +53,11 @@ def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
     frames = {split: _as_frame(facts) for split, facts in splits.items()}
     notes = []
     for split, frame in frames.items():
-        repeated = frame.height - frame.n_unique()
-        if repeated:
+        if repeated := frame.height - frame.n_unique():
             notes.append(f"{repeated:,} facts are repeated within {split}; kept as published")
     earlier = frames["train"]
     for split in SPLITS[1:]:
-        shared = frames[split].join(earlier, on=ROLES, how="semi").height
-        if shared:
+        if shared := frames[split].join(earlier, on=ROLES, how="semi").height:
             notes.append(
                 f"{shared:,} facts of {split} are also in an earlier split, which leaks their "
                 "answers into training; kept as published"

@@ -292,6 +292,8 @@ class Evidence(Learner):
 
     def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""
+        if self.settings.prior_dim == 0:
+            return self.prior_bias.expand(len(queries), -1)
         relations = functional.embedding(queries.relations, self.prior_relations)
         asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
         if kept is not None:

@@ -52,7 +52,7 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """Points joined by a line; lines that belong together have the same color."""
 
     name: str
@@ -127,7 +127,7 @@ def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
 
 
 def plot_lines(
-    lines: Sequence[Line], path: Path, title: str, across: str, up: str, logarithmic: bool
+    lines: Sequence[Curve], path: Path, title: str, across: str, up: str, logarithmic: bool
 ) -> None:
     """Plot lines with a legend beside them."""
     figure, axes = _grey_axes(title, across, up, logarithmic)

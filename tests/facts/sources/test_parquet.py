@@ -25,7 +25,7 @@ def test_a_panic_of_polars_is_explained_and_not_printed(tmp_path, monkeypatch, c
         os.write(2, b"thread panicked at crates/...")
         raise pl.exceptions.PanicException("called unwrap on None\nand more")
 
-    monkeypatch.setattr(pl, "read_parquet", panic)
+    monkeypatch.setattr(pl.LazyFrame, "collect", panic)
     sentence = complaint(write_file(tmp_path, "bad.parquet", CONTENT))
     assert sentence.endswith("bad.parquet is damaged; write or fetch it again")
     assert capfd.readouterr().err == ""

@@ -5,9 +5,9 @@ from dataclasses import replace
 from targcn.errors import InputError
 from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, fetch
 from targcn.facts.dataset import SPLITS, Dataset
+from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
-from targcn.facts.sources.registry import find_source
 from targcn.facts.sources.source import Source
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from targcn.facts.columns import choose_columns, find_columns
+from targcn.facts.columns import find_columns
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_file import TableFile
 
@@ -22,10 +22,9 @@ class Parquet(TableFile):
 
     def parse(self, path: Path, options: ReadOptions) -> pl.DataFrame:
         with _silence_panics():
-            columns = list(pl.read_parquet_schema(path))
-            chosen = find_columns(columns, path.name, options)
-            frame = pl.read_parquet(path, columns=list(chosen.values()))
-        return choose_columns(frame, path.name, options)
+            chosen = find_columns(list(pl.read_parquet_schema(path)), path.name, options)
+            columns = {role: pl.col(name) for role, name in chosen.items()}
+            return pl.scan_parquet(path).select(**columns).collect()
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from targcn.errors import InputError
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import Dataset, Split
 from targcn.facts.encode import encode_splits
+from targcn.facts.open import recognize
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.registry import recognize
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_file import TableFile
 
