@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from targcn.inference.predictor import predict as predict
     from targcn.inference.predictor import predict_many as predict_many
     from targcn.inference.questions import Question as Question
+    from targcn.inference.rules import Rule as Rule
+    from targcn.inference.rules import rules as rules
     from targcn.runs.compare import Comparison as Comparison
     from targcn.runs.compare import compare as compare
     from targcn.runs.evaluate import evaluate as evaluate
@@ -42,6 +44,7 @@ _HOMES = {
     "Question": "inference.questions",
     "ReadOptions": "facts.read_options",
     "Report": "evaluation.report",
+    "Rule": "inference.rules",
     "Run": "runs.run",
     "TemporalGraph": "graph.temporal_graph",
     "compare": "runs.compare",
@@ -54,6 +57,7 @@ _HOMES = {
     "predict": "inference.predictor",
     "predict_many": "inference.predictor",
     "resume": "training.fit",
+    "rules": "inference.rules",
     "save_run": "runs.store",
 }
 __all__ = list(_HOMES)

@@ -60,7 +60,8 @@ def test_of_the_past_answers_and_reasons_come_from_before(trained: Path) -> None
     answer = call("predict", trained, *question, "--context", "past", "--explain", "--json")
     content = json.loads(answer.stdout)
     assert content["context"] == content["explanation"]["context"] == "past"
-    assert {reason["delta"] < 0 for reason in content["explanation"]["reasons"]} == {True}
+    facts = [reason["facts"][0] for reason in content["explanation"]["reasons"]]
+    assert {fact["delta"] < 0 for fact in facts} == {True}
 
 
 def test_answers_as_json(trained: Path) -> None:

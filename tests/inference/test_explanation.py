@@ -1,5 +1,6 @@
 """Leave-one-out by the library against leaving a fact out of the data by hand."""
 
+import math
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,19 @@ import torch
 
 from targcn import Dataset, InputError, Run, explain, fit, open_dataset, predict
 from targcn.facts.dataset import Facts
-from targcn.inference.explanation import Explanation, Reason, in_words, name_reasons, plot
+from targcn.inference.explanation import (
+    DatedFact,
+    Explanation,
+    Reason,
+    ScorePart,
+    in_words,
+    lanes_of,
+    name_others,
+    name_reasons,
+    plot,
+)
 from targcn.models.base import Reasons
+from targcn.output.plots import Lane
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +72,10 @@ def test_probability_is_the_one_that_predict_gives(run: Run) -> None:
 
 def test_effects_equal_removing_the_fact_from_the_data(run: Run) -> None:
     found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=99)
-    assert found.num_facts == len(found.reasons) > 5
+    assert found.num_pieces == len(found.reasons) > 5
     assert found.probability is not None
     for reason in found.reasons[:4]:
-        fact = (reason.subject, reason.relation, reason.object, reason.time)
-        expected = found.probability - chance(without(run, *fact), "person 2")
+        expected = found.probability - chance(without(run, *name_of(reason)), "person 2")
         assert reason.effect == pytest.approx(expected, abs=1e-6)
 
 
@@ -90,43 +101,48 @@ def test_the_explained_fact_is_hidden(run: Run, small: Dataset, asked: Any) -> N
 
 
 def name_of(reason: Reason) -> tuple[str, str, str, str]:
-    return reason.subject, reason.relation, reason.object, reason.time
+    [fact] = reason.facts
+    assert (reason.kind, reason.count, reason.weight, reason.share) == ("fact", 1, None, None)
+    assert fact.time is not None
+    return fact.subject, fact.relation, fact.object, fact.time
 
 
 def test_strongest_first_and_dates_fit_the_distance(run: Run) -> None:
     found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=5)
     sizes = [abs(reason.effect) for reason in found.reasons]
     assert sizes == sorted(sizes, reverse=True)
-    assert all(int(reason.time) == 2005 + reason.delta for reason in found.reasons)
+    facts = [fact for reason in found.reasons for fact in reason.facts]
+    assert all(int(str(fact.time)) == 2005 + int(str(fact.delta)) for fact in facts)
 
 
 def test_reasons_against_an_answer_count_as_much(small: Dataset) -> None:
-    rows = torch.arange(3)
+    rows = torch.arange(3)[:, None]
     effects = torch.tensor([0.1, -0.5, 0.3])
     reasons = Reasons(rows, torch.zeros_like(rows), rows, rows, effects, torch.zeros(9))
     named = name_reasons(reasons, small, tick=1, top=2)
     assert [reason.effect for reason in named] == pytest.approx([-0.5, 0.3])
-    assert [reason.delta for reason in named] == [0, 1]
+    assert [reason.facts[0].delta for reason in named] == [0, 1]
+    assert name_others(reasons, top=2) == ()
 
 
 def test_the_other_side_asks_from_the_object(run: Run) -> None:
     found = explain(
         run, "person 1", "meets", "person 2", 2005, context="train", asked="subject", top=99
     )
-    assert all("person 2" in (reason.subject, reason.object) for reason in found.reasons)
+    assert all("person 2" in name_of(reason) for reason in found.reasons)
 
 
 def test_two_steps_can_be_explained(small: Dataset) -> None:
     run = fit(small, "targcn", dim=4, steps=2, epochs=1, neighbors=5, window=0)
     found = explain(run, "person 1", "meets", "person 2", 2005)
-    assert len(found.reasons) == found.num_facts == 5
+    assert len(found.reasons) == found.num_pieces == 5
 
 
 def test_a_subject_without_facts_has_no_reasons(small: Dataset, run: Run) -> None:
     nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
     empty = replace(run, dataset=replace(small, splits=nothing))
     found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
-    assert found.num_facts == 0
+    assert found.num_pieces == 0
     assert found.reasons == ()
     assert in_words(found)[1:] == [
         "Nothing in the context speaks for any answer; this one rests on the learned weights alone."
@@ -153,8 +169,8 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
         probability=0.5,
         rank=3.0,
         fact_was_hidden=False,
-        num_facts=1,
-        reasons=(Reason(name, name, name, "2004", -1, 0.1),),
+        num_pieces=1,
+        reasons=(Reason("fact", (DatedFact(name, name, name, "2004", -1),), 0.1),),
     )
     return replace(found, **changes)
 
@@ -163,8 +179,8 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
     ("changes", "sentence"),
     [
         ({}, "probability 0.500, rank 3 (time-aware filter, mean rank on ties), from 1 fact of"),
-        ({"rank": 1234567.5, "num_facts": 2}, "rank 1,234,567.5 (time-aware filter"),
-        ({"num_facts": 2}, "from 2 facts of the context train"),
+        ({"rank": 1234567.5, "num_pieces": 2}, "rank 1,234,567.5 (time-aware filter"),
+        ({"num_pieces": 2}, "from 2 facts of the context train"),
         ({"probability": None}, "a: score -1.5, rank 3"),
     ],
 )
@@ -172,11 +188,115 @@ def test_the_first_sentence_names_every_figure(changes: dict[str, Any], sentence
     assert sentence in in_words(explanation(**changes))[0]
 
 
+# --- parts that add up ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def summed(small: Dataset) -> Run:
+    return fit(small, "evidence", dim=4, prior_dim=4, epochs=2, batch_size=32, device="cpu")
+
+
+@pytest.mark.parametrize("top", [1, 3, 999])
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_all_parts_of_a_score_add_up_to_it(summed: Run, asked: Any, top: int) -> None:
+    found = explain(summed, "person 1", "meets", "person 2", 2005, asked=asked, top=top)
+    assert found.measure == "part of score"
+    assert len(found.reasons) == min(top, found.num_pieces) > 0
+    parts = [*found.reasons, *found.others]
+    assert sum(part.effect for part in parts) == pytest.approx(found.score, abs=1e-5)
+    assert sum(part.share or 0.0 for part in parts) == pytest.approx(1)
+    weight = sum(part.weight or 0.0 for part in parts)
+    evidence = sum(part.effect for part in parts if part.share is not None)
+    assert evidence == pytest.approx(math.log1p(weight))
+
+
+def test_the_score_is_the_one_that_predict_gives(summed: Run) -> None:
+    found = explain(summed, "person 1", "meets", "person 2", 2005)
+    answers = predict(summed, "person 1", "meets", None, 2005, top=99)
+    [row] = answers.filter(answers["answer"] == "person 2").to_dicts()
+    assert (found.score, found.probability) == pytest.approx((row["score"], row["probability"]))
+
+
+@pytest.mark.parametrize("top", [2, 999])
+def test_the_figures_in_words_add_up_too(summed: Run, top: int) -> None:
+    found = explain(summed, "person 1", "meets", "person 2", 2005, top=top)
+    first, total, *parts = in_words(found)
+    assert first.endswith(f"from {found.num_pieces} pieces of evidence of the context train+valid")
+    assert total.startswith(f"Its score {found.score:.4f} is the sum of these parts")
+    assert len(parts) == min(top, found.num_pieces) + (top < found.num_pieces) + 3
+    figures = [float(part.split()[0]) for part in parts]
+    assert sum(figures) == pytest.approx(found.score, abs=1e-4 * len(figures))
+    rest = [part for part in parts if part.endswith("more pieces of evidence")]
+    assert len(rest) == (top < found.num_pieces)
+
+
+def each_kind() -> Explanation:
+    last_year = DatedFact("a", "meets", "b", "2004", -1)
+    then = DatedFact("b", "calls", "c", "2005", 0)
+    reasons = (
+        Reason("fact", (last_year,), 2.0, 1, 14.32, 0.4),
+        Reason("relation", (replace(then, subject="d", object="b"),), 1.0, 1, 7.0, 0.2),
+        Reason("path", (last_year, then), 1.0, 1, 7.0, 0.2),
+        Reason("partner", (replace(last_year, time=None, delta=None),), 0.5, 12, 3.0, 0.1),
+    )
+    others = (ScorePart("2 more pieces of evidence", 0.5, 12345.6, 0.1), ScorePart("prior", -0.25))
+    changes: dict[str, Any] = {"num_pieces": 6, "measure": "part of score", "others": others}
+    return explanation(reasons=reasons, score=4.75, **changes)
+
+
+def test_each_kind_of_evidence_in_words() -> None:
+    assert in_words(each_kind())[2:] == [
+        " +2.0000   40.0 %        × 14.3  fact      a — meets — b, 2004 (1 year before)",
+        " +1.0000   20.0 %           × 7  relation  d — calls — b, 2005 (at that time)",
+        " +1.0000   20.0 %           × 7  path      a — meets — b, 2004 (1 year before), "
+        "then b — calls — c, 2005 (at that time)",
+        " +0.5000   10.0 %           × 3  partner   a — meets — b, at 12 times",
+        " +0.5000   10.0 %      × 12,346  2 more pieces of evidence",
+        " -0.2500  prior",
+    ]
+
+
+def test_an_answer_without_evidence_rests_on_the_prior(small: Dataset, summed: Run) -> None:
+    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
+    empty = replace(summed, dataset=replace(small, splits=nothing))
+    found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
+    assert (found.num_pieces, found.reasons, len(found.others)) == (0, (), 3)
+    assert in_words(found)[1] == (
+        "Nothing in the context speaks for this answer; it rests on the prior alone."
+    )
+
+
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_the_explained_fact_is_no_evidence(small: Dataset, summed: Run, asked: Any) -> None:
+    fact = small.named("train", 0)
+    hidden = explain(summed, *fact, context="train", asked=asked, top=999)
+    removed = explain(without(summed, *fact), *fact, context="train", asked=asked, top=999)
+    assert hidden.fact_was_hidden
+    assert not removed.fact_was_hidden
+    assert hidden.num_pieces == removed.num_pieces
+    assert hidden.score == pytest.approx(removed.score, abs=1e-5)
+    assert in_words(hidden)[1] == "The fact itself is in the context and was hidden."
+
+
+# --- plots ----------------------------------------------------------------------------------
+
+
 def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "reasons.png"
     plot(explain(run, "person 1", "meets", "person 2", 2005), path)
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_lane_for_every_reason_and_every_other_part() -> None:
+    assert lanes_of(each_kind()) == [
+        Lane("a — meets — b", [-1], 2.0),
+        Lane("d — calls — b, of the relation", [0], 1.0),
+        Lane("a — meets — b\nb — calls — c", [-1, 0], 1.0),
+        Lane("a — meets — b, at 12 times", [], 0.5, always=True),
+        Lane("2 more pieces of evidence", (), 0.5),
+        Lane("prior", (), -0.25),
+    ]
 
 
 def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path: Path) -> None:

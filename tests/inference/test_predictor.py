@@ -19,6 +19,7 @@ from targcn.errors import InputError
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference import predictor as predictor_module
+from targcn.inference.explanation import DatedFact, Reason
 from targcn.inference.predictor import Predictor, explain, predict, predict_many
 from targcn.inference.questions import Question
 from targcn.models.base import Model, ModelSettings, Reasons
@@ -45,7 +46,7 @@ class Scripted(Model):
         return self.scores.repeat(len(queries), 1)
 
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
-        fact = (torch.tensor([number]) for number in self.fact)
+        fact = (torch.tensor([[number]]) for number in self.fact)
         return Reasons(*fact, torch.tensor([0.5]), self.scores)
 
 
@@ -295,12 +296,12 @@ def test_whether_the_context_holds_the_explained_fact(
 def test_reasons_are_in_words(run: Run) -> None:
     found = explain(scripted(run, 0, 1, 2, 3, 4, fact=(2, 1, 0, 3)), "e0", "r0", "e1", "1970-01-05")
     [reason] = found.reasons
-    assert (reason.subject, reason.relation, reason.object) == ("e2", "r1", "e0")
-    assert (reason.time, reason.delta, reason.effect) == ("1970-01-04", -1, 0.5)
+    assert reason == Reason("fact", (DatedFact("e2", "r1", "e0", "1970-01-04", -1),), 0.5)
+    assert (found.measure, found.others) == ("change of probability", ())
 
 
 def test_a_rule_that_uses_no_single_facts_is_not_explained(run: Run) -> None:
-    with pytest.raises(InputError, match="explain a run of targcn"):
+    with pytest.raises(InputError, match="explain a run of evidence or targcn"):
         explain(run, "e0", "r0", "e1", "1970-01-05")
 
 

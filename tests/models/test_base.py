@@ -31,6 +31,7 @@ def test_a_rule_has_no_probabilities_and_no_reasons() -> None:
     rule = create("seen", WORLD.dataset)
     assert rule.log_probabilities(torch.zeros(1, 3)) is None
     assert rule.reasons(queries_of([(0, 0, 0)]), 1, WORLD.graph) is None
+    assert rule.rules(queries_of([(0, 0, 0)]), torch.tensor([1]), WORLD.graph, 1) is None
     assert rule.num_parameters == 0
 
 

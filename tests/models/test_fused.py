@@ -89,7 +89,7 @@ def test_reasons_are_those_of_the_members_weighted() -> None:
     found = model.reasons(query, 1, WORLD.graph)
 
     def rows(reasons: Reasons, weight: float) -> dict[tuple[int, ...], float]:
-        facts = zip(*(column.tolist() for column in reasons.tensors()[:4]), strict=True)
+        facts = zip(*(column[:, 0].tolist() for column in reasons.tensors()[:4]), strict=True)
         effects = [weight * effect for effect in reasons.effects.tolist()]
         return dict(zip(facts, effects, strict=True))
 
@@ -110,6 +110,21 @@ def test_a_fact_that_two_members_use_counts_once_with_both_effects() -> None:
     found = model.reasons(QUERIES[slice(0, 1)], 1, WORLD.graph)
     own = models["targcn"].reasons(QUERIES[slice(0, 1)], 1, WORLD.graph)
     assert sorted(found.effects.tolist()) == pytest.approx(sorted(own.effects.tolist()))
+
+
+def test_the_evidence_of_a_member_is_left_out_piece_by_piece() -> None:
+    models = {name: create("evidence", WORLD.dataset, {"dim": 4}) for name in ("one", "two")}
+    model = Fused(FusedSettings({"one": 0.25, "two": 0.75}), WORLD.dataset, models)
+    found = model.reasons(QUERIES[slice(0, 1)], 1, WORLD.graph)
+    own = {name: one.reasons(QUERIES[slice(0, 1)], 1, WORLD.graph) for name, one in models.items()}
+    assert found.weights is None
+    # Both members use the same pieces, of which each is there once.
+    assert len(found.effects) == len(own["one"].effects) == len(own["two"].effects) > 3
+    expected = 0.25 * own["one"].as_changes(1).effects.sum()
+    expected += 0.75 * own["two"].as_changes(1).effects.sum()
+    torch.testing.assert_close(found.effects.sum(), expected)
+    for reasons in (found, *own.values()):
+        assert sorted(reasons.kinds.tolist()) == sorted(found.kinds.tolist())
 
 
 def test_members_without_reasons_still_have_their_parts() -> None:

@@ -353,7 +353,7 @@ def probability(model: TARGCN, query: Query, answer: int, world: World) -> float
 
 def facts_in(reasons: Reasons) -> list[Fact]:
     columns = (reasons.subjects, reasons.relations, reasons.objects, reasons.times)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    return list(zip(*(column[:, 0].tolist() for column in columns), strict=True))
 
 
 @pytest.mark.parametrize(

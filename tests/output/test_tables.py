@@ -3,8 +3,20 @@
 import csv
 import io
 import json
+from collections.abc import Callable
+from pathlib import Path
 
-from targcn.output.tables import Column, Table, to_csv, to_json, to_markdown
+import pytest
+
+from targcn.errors import InputError
+from targcn.output.tables import (
+    Column,
+    Table,
+    to_csv,
+    to_json,
+    to_markdown,
+    write_table,
+)
 
 TABLE = Table(
     (
@@ -21,6 +33,23 @@ TABLE = Table(
     "a_title",
     ("see [1]",),
 )
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"), [("csv", to_csv), ("json", to_json), ("MD", to_markdown)]
+)
+def test_the_ending_of_a_file_says_how_it_is_written(
+    ending: str, text: Callable[[Table], str], tmp_path: Path
+) -> None:
+    path = tmp_path / f"table.{ending}"
+    write_table(TABLE, path)
+    assert path.read_text(encoding="utf-8") == text(TABLE).rstrip("\n") + "\n"
+
+
+def test_a_table_of_no_known_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"table\.txt should end in \.csv, \.json or \.md"):
+        write_table(TABLE, tmp_path / "table.txt")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_people_see_formatted_values_of_the_columns_that_are_shown() -> None:

@@ -188,7 +188,7 @@ def test_it_is_asked_explained_compared_and_resumed_like_any_other(
     assert answers["score"].is_sorted(descending=True)
     assert 0 < answers["probability"][0] < 1
     found = explain(tmp_path / "all", "e1", "r2", answers["answer"][0], "1970-01-06")
-    assert (found.rank, found.num_facts) == (1, 0)
+    assert (found.rank, found.num_pieces) == (1, 0)
     assert [part.name for part in found.parts] == [
         name for name, weight in weights_of(fused).items() if weight
     ]

@@ -25,6 +25,7 @@ from targcn.cli.models import list_models
 from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
+from targcn.cli.rules import list_rules
 from targcn.cli.train import train
 from targcn.errors import InputError
 from targcn.output.terminal import is_main_process, say
@@ -46,6 +47,7 @@ app.command(evaluate_run, name="evaluate")
 app.command(compare_runs, name="compare")
 app.command(predict_answers, name="predict")
 app.command(explain_answer, name="explain")
+app.command(list_rules, name="rules")
 app.command(bench)
 app.command(reproduce)
 app.command(report_results, name="report")

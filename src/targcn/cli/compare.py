@@ -17,6 +17,7 @@ from targcn.cli.options import (
     warn_if_unfinished,
 )
 from targcn.files import require_absent
+from targcn.output.tables import require_table_file
 from targcn.output.terminal import count_progress, show, show_json
 
 
@@ -51,12 +52,11 @@ def compare_runs(
     from targcn.runs.comparison_table import (
         comparison_table,
         plot_comparison,
-        require_ending,
         write_comparison,
     )
 
     for path in out:
-        require_ending(path)
+        require_table_file(path)
         require_absent(path)
     require_new_picture(plot)
     for folder in runs:

@@ -24,9 +24,17 @@ def explain_answer(
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
 
-    The effect is the answer's probability with all facts, minus its probability
-    without this one. If the context holds the explained fact itself, it is hidden.
-    For a fused run, an effect is that on a member's probability times its weight.
+    A run of evidence: an answer's score is the sum of the effects. A piece of
+    evidence is a fact of the given entity, a fact of the relation, whosever it
+    is, a path of two facts, or a partner: what happened between the two at any
+    time. The log of (1 + the weights × of all pieces) is shared out among them;
+    the rest is the prior, what was learned about the names themselves.
+
+    A run of targcn: the effect is the answer's probability with all facts, minus
+    its probability without this one. A fused run: an effect is that of leaving
+    out a fact or piece of evidence on a member's probability, times its weight.
+
+    If the context holds the explained fact itself, it is hidden.
 
     Args:
         subject: The subject of the fact to explain.
@@ -34,8 +42,8 @@ def explain_answer(
         object: Its object.
         time: Its date.
         asked: Which of the two is the answer.
-        top: How many facts to show.
-        plot: Plot the facts on a time axis into this new file (needs matplotlib).
+        top: How many facts or pieces of evidence to show.
+        plot: Plot them on a time line into this new file: .png, .svg or .pdf (needs matplotlib).
     """
     from targcn.inference.explanation import in_words
     from targcn.inference.explanation import plot as plot_explanation

@@ -2,38 +2,70 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from torch import Tensor
 
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Dataset
-from targcn.models.base import Part, Reasons
-from targcn.output.plots import new_figure, require_picture, save_picture
+from targcn.models.base import KINDS, NO_FACT, Kind, Part, Reasons
+from targcn.output.plots import Lane, plot_lanes, require_picture
 
 Asked = Literal["object", "subject"]
 ASKED: Final[tuple[Asked, ...]] = ("object", "subject")
+# What an effect is: the answer's probability with all facts, minus its probability without this
+# one; or what this piece of evidence adds to the answer's score.
+Measure = Literal["change of probability", "part of score"]
 # What the rank of an explained answer is under.
 FILTER: Final[Filter] = "time-aware"
 TIES: Final[Ties] = "mean"
 
 
 @dataclass(frozen=True)
-class Reason:
-    """A fact that was used for an answer, and its effect."""
+class DatedFact:
+    """A fact in words; without a date where it is about any time."""
 
     subject: str
     relation: str
     object: str
-    time: str
+    time: str | None
     # Ticks from the question to the fact; negative if the fact is earlier.
-    delta: int
-    # The answer's probability with all facts, minus its probability without this one.
+    delta: int | None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A piece of evidence that was used for an answer, and its effect."""
+
+    kind: Kind
+    # The two facts of a path, from the given entity to the answer; of all else one.
+    facts: tuple[DatedFact, ...]
     effect: float
+    # At how many times it happened, where it is about any time.
+    count: int = 1
+    # What it adds to a sum that is 1 without evidence, and its share of what all evidence adds.
+    weight: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class ScorePart:
+    """A part of a score besides the reasons: the other pieces of evidence, or the prior."""
+
+    name: str
+    effect: float
+    weight: float | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer, its score, probability and rank, and the facts behind it, strongest first."""
+    """An answer, its score, probability and rank, and the evidence for it, strongest first.
+
+    An effect is a part of the score, and with `others` the effects add up to it; or it is what
+    leaving the fact out would change, and such effects do not add up.
+    """
 
     subject: str
     relation: str
@@ -50,9 +82,11 @@ class Explanation:
     rank: float
     # Whether the context holds the explained fact itself, which was then hidden.
     fact_was_hidden: bool
-    # How many facts were used; the reasons may be only the strongest of them.
-    num_facts: int
+    # How many pieces of evidence were used; the reasons may be only the strongest of them.
+    num_pieces: int
     reasons: tuple[Reason, ...]
+    measure: Measure = "change of probability"
+    others: tuple[ScorePart, ...] = ()
     # For a fused run: the members, with what each says about the answer.
     parts: tuple[Part, ...] = ()
     filter: Filter = FILTER
@@ -61,72 +95,141 @@ class Explanation:
 
 def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tuple[Reason, ...]:
     """The strongest reasons in words, for a question about this tick."""
-    entities, relations = dataset.entities.names, dataset.relations.names
+    total = float(reasons.effects.sum())
     named = []
-    for row in reasons.effects.abs().argsort(descending=True, stable=True)[:top].tolist():
-        subject, relation, object_, time = (int(one[row]) for one in reasons.tensors()[:4])
-        fact = entities[subject], relations[relation], entities[object_]
-        label, effect = dataset.timeline.label(time), float(reasons.effects[row])
-        named.append(Reason(*fact, label, time - tick, effect))
+    for row in _strongest_first(reasons)[:top].tolist():
+        kind = KINDS[int(reasons.kinds[row]) if reasons.kinds is not None else 0]
+        count = int(reasons.counts[row]) if reasons.counts is not None else 1
+        effect, weight, share = float(reasons.effects[row]), None, None
+        if reasons.weights is not None:
+            weight, share = float(reasons.weights[row]), effect / total
+        columns = [column[row].tolist() for column in reasons.tensors()[:4]]
+        facts = [fact for fact in zip(*columns, strict=True) if fact[1] != NO_FACT]
+        dated = tuple(_name(fact, dataset, None if kind == "partner" else tick) for fact in facts)
+        named.append(Reason(kind, dated, effect, count, weight, share))
     return tuple(named)
 
 
+def name_others(reasons: Reasons, top: int) -> tuple[ScorePart, ...]:
+    """What the score has besides the strongest reasons, if reasons are parts of it."""
+    if reasons.weights is None:
+        return ()
+    parts = [ScorePart(name, effect) for name, effect in reasons.others]
+    rest = _strongest_first(reasons)[top:]
+    if len(rest):
+        effect, weight = float(reasons.effects[rest].sum()), float(reasons.weights[rest].sum())
+        share = effect / float(reasons.effects.sum())
+        parts.insert(0, ScorePart(_pieces(len(rest), "more "), effect, weight, share))
+    return tuple(parts)
+
+
 def in_words(explanation: Explanation) -> list[str]:
-    """The explanation as sentences: first about the answer, then one per fact behind it."""
+    """The explanation as sentences: first about the answer, then one per piece of evidence."""
+    adds_up = explanation.measure == "part of score"
     value = f"score {explanation.score:.4g}"
     if explanation.probability is not None:
         value = f"probability {explanation.probability:.3f}"
     rank = f"{explanation.rank:,.1f}".removesuffix(".0")
-    facts = "1 fact" if explanation.num_facts == 1 else f"{explanation.num_facts} facts"
+    number = explanation.num_pieces
+    used = _pieces(number) if adds_up else f"{number} fact{'' if number == 1 else 's'}"
     lines = [
         f"{explanation.subject} — {explanation.relation} — {explanation.object}, "
         f"{explanation.time}: {value}, rank {rank} ({explanation.filter} filter, "
-        f"{explanation.ties} rank on ties), from {facts} of the context {explanation.context}"
+        f"{explanation.ties} rank on ties), from {used} of the context {explanation.context}"
     ]
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
     for part in explanation.parts:
         said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
         lines.append(f"The member {part.name} {said}.")
-    if explanation.num_facts == 0:
-        why = "this one rests on the learned weights alone"
-        lines.append(f"Nothing in the context speaks for any answer; {why}.")
-    for reason in explanation.reasons:
-        unit = explanation.unit + ("" if abs(reason.delta) == 1 else "s")
-        when = f"{abs(reason.delta):,} {unit} {'before' if reason.delta < 0 else 'after'}"
+    if number == 0:
+        whom, what = ("this", "prior") if adds_up else ("any", "learned weights")
+        why = f"{'it' if adds_up else 'this one'} rests on the {what} alone"
+        lines.append(f"Nothing in the context speaks for {whom} answer; {why}.")
+    if adds_up:
         lines.append(
-            f"{reason.effect:+.4f}  {reason.subject} — {reason.relation} — {reason.object}, "
-            f"{reason.time} ({when if reason.delta else 'at that time'})"
+            f"Its score {explanation.score:.4f} is the sum of these parts; beside each piece of "
+            "evidence its share of all evidence, and what it adds to a sum that is 1 without any:"
         )
+    for reason in explanation.reasons:
+        facts = ", then ".join(_in_words(fact, reason, explanation.unit) for fact in reason.facts)
+        if adds_up:
+            lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
+        else:
+            lines.append(f"{reason.effect:+.4f}  {facts}")
+    lines += [_figures(part) + part.name for part in explanation.others]
     return lines
 
 
 def plot(explanation: Explanation, path: Path | str) -> None:
-    """Plot the reasons on a time axis: those for the answer above it, those against it below."""
+    """Plot the reasons on a time line, one lane each, and a bar for each effect."""
     path = Path(path)
     require_picture(path)
-    figure = new_figure()
-    axes: Any = figure.add_subplot()
+    plot_lanes(
+        lanes_of(explanation),
+        path,
+        title=f"{explanation.subject} — {explanation.relation} — {explanation.object}",
+        across=f"{explanation.unit}s from {explanation.time}",
+        measure=explanation.measure,
+    )
+
+
+def lanes_of(explanation: Explanation) -> list[Lane]:
+    """A lane for each reason, and for each other part of the score."""
+    lanes = []
     for reason in explanation.reasons:
-        color = "#1b7837" if reason.effect >= 0 else "#b2182b"
-        axes.vlines(reason.delta, 0, reason.effect, colors=color, linewidth=2)
-        axes.scatter(reason.delta, reason.effect, c=color, zorder=3)
-    axes.axhline(0, color="0.5", linewidth=0.8)
-    axes.axvline(0, color="0.5", linewidth=0.8, linestyle=":")
-    for reason in explanation.reasons[:6]:
-        axes.annotate(
-            f"{reason.subject}\n{reason.relation}\n{reason.object}",
-            (reason.delta, reason.effect),
-            xytext=(0, 6 if reason.effect >= 0 else -6),
-            textcoords="offset points",
-            fontsize=6,
-            ha="center",
-            va="bottom" if reason.effect >= 0 else "top",
-            parse_math=False,
+        label = "\n".join(
+            f"{fact.subject} — {fact.relation} — {fact.object}"
+            + (f", {_times(reason.count)}" if fact.delta is None else "")
+            + (", of the relation" if reason.kind == "relation" else "")
+            for fact in reason.facts
         )
-    axes.margins(x=0.12, y=0.25)
-    axes.set_xlabel(f"{explanation.unit}s from {explanation.time}", parse_math=False)
-    axes.set_ylabel("effect on the probability")
-    title = f"{explanation.subject} — {explanation.relation} — {explanation.object}"
-    axes.set_title(title, parse_math=False)
-    save_picture(figure, path)
+        deltas = [fact.delta for fact in reason.facts if fact.delta is not None]
+        lanes.append(Lane(label, deltas, reason.effect, always=not deltas))
+    return lanes + [Lane(part.name, (), part.effect) for part in explanation.others]
+
+
+def _strongest_first(reasons: Reasons) -> Tensor:
+    return reasons.effects.abs().argsort(descending=True, stable=True)
+
+
+def _name(fact: tuple[int, ...], dataset: Dataset, tick: int | None) -> DatedFact:
+    """A fact in words, seen from a tick; without one it is about any time."""
+    subject, relation, object_, time = fact
+    entities, relations = dataset.entities.names, dataset.relations.names
+    dated = (None, None) if tick is None else (dataset.timeline.label(time), time - tick)
+    return DatedFact(entities[subject], relations[relation], entities[object_], *dated)
+
+
+def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
+    named = f"{fact.subject} — {fact.relation} — {fact.object}, "
+    if fact.delta is None:
+        return named + _times(reason.count)
+    plural = "" if abs(fact.delta) == 1 else "s"
+    when = f"{abs(fact.delta):,} {unit}{plural} {'before' if fact.delta < 0 else 'after'}"
+    return f"{named}{fact.time} ({when if fact.delta else 'at that time'})"
+
+
+def _figures(one: Reason | ScorePart) -> str:
+    """The effect, the share and the weight, as far as there are any, in columns."""
+    effect = f"{one.effect:+8.4f}  "
+    if one.share is None or one.weight is None:
+        return effect
+    return f"{effect}{100 * one.share:5.1f} %  {multiple(one.weight):>12}  "
+
+
+def multiple(weight: float) -> str:
+    """A weight as a multiple of the sum without evidence.
+
+    >>> multiple(14.32), multiple(0.001234), multiple(12345.6)
+    ('× 14.3', '× 0.00123', '× 12,346')
+    """
+    return f"× {weight:,.0f}" if weight >= 1000 else f"× {weight:.3g}"
+
+
+def _times(count: int) -> str:
+    return f"at {count:,} time{'' if count == 1 else 's'}"
+
+
+def _pieces(number: int, more: str = "") -> str:
+    return f"{number:,} {more}piece{'' if number == 1 else 's'} of evidence"

@@ -22,7 +22,15 @@ from targcn.evaluation.ranking import (
 from targcn.facts.dataset import Context
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.explanation import ASKED, FILTER, TIES, Asked, Explanation, name_reasons
+from targcn.inference.explanation import (
+    ASKED,
+    FILTER,
+    TIES,
+    Asked,
+    Explanation,
+    name_others,
+    name_reasons,
+)
 from targcn.inference.questions import Question, Time, encode
 from targcn.inference.what_if import Fact, change_context
 from targcn.runs.run import Run, require_reader
@@ -149,8 +157,8 @@ class Predictor:
             reasons = self.model.reasons(query.to(self.device), target, self.graph)
             if reasons is None:
                 raise InputError(
-                    f"{self.model_name} does not use single facts that could be left out; explain "
-                    "a run of targcn"
+                    f"{self.model_name} does not say what single facts do to an answer; explain a "
+                    "run of evidence or targcn"
                 )
             reasons = reasons.to("cpu")
             scores = reasons.scores.view(1, -1)
@@ -170,8 +178,10 @@ class Predictor:
             probability=probability,
             rank=float(ranks[FILTER]),
             fact_was_hidden=self._holds(query, target),
-            num_facts=len(reasons.effects),
+            num_pieces=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
+            measure="change of probability" if reasons.weights is None else "part of score",
+            others=name_others(reasons, top),
             parts=reasons.parts,
         )
 
@@ -336,8 +346,10 @@ def explain(
 ) -> Explanation:
     """The facts behind the answer `object`, or `subject` if that is asked, strongest first.
 
-    The effect of a fact is the answer's probability with all facts, minus its probability without
-    this one. If the context holds the explained fact itself, it is hidden.
+    A run of evidence: the effect of a piece of evidence is its part of the answer's score; with
+    what is not shown and the prior, in `others`, the effects add up to it. A run of targcn: the
+    effect of a fact is the answer's probability with all facts, minus its probability without this
+    one. If the context holds the explained fact itself, it is hidden.
     """
     predictor = _predictor_of(run, context)
     return predictor.explain(subject, relation, object, time, asked=asked, top=top)

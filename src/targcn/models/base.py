@@ -6,9 +6,10 @@ some models can do has a default here, so that no caller needs to ask which mode
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from targcn.errors import InputError
@@ -32,20 +33,74 @@ class Part:
     probability: float
 
 
+# What evidence can be: a fact of the query's entity; one of its relation, whosever it is; a path of
+# two facts from the entity to the answer; what happened between the two at any time, counted.
+Kind = Literal["fact", "relation", "path", "partner"]
+KINDS: Final[tuple[Kind, ...]] = ("fact", "relation", "path", "partner")
+NO_FACT: Final = -1
+
+
 @dataclass(frozen=True, eq=False)
 class Reasons(Columns):
-    """Facts of the data that a model used for one answer, one per row, and the effect of each."""
+    """What a model used for one answer, one piece of evidence per row, and the effect of each.
+
+    The four columns are facts of the data, one per row, or two where paths are among the pieces;
+    where a piece has no second fact, its relation is NO_FACT.
+    """
 
     subjects: Tensor
     relations: Tensor
     objects: Tensor
     times: Tensor
-    # The answer's probability with all facts, minus its probability without this one.
+    # With `weights`, the part of the answer's score that comes from this piece. Without, the
+    # answer's probability with all facts, minus its probability without this one.
     effects: Tensor
     # One score per entity, of which the answer's rank and probability can be computed.
     scores: Tensor
+    # Positions in KINDS; none: all are facts of the query's entity.
+    kinds: Tensor | None = None
+    # How often it happened; only that of a partner is not 1, and its time means nothing.
+    counts: Tensor | None = None
+    # What each piece adds to a sum that is 1 without evidence.
+    weights: Tensor | None = None
+    # The parts of the score that come from no evidence, in words. With the effects they add up.
+    others: tuple[tuple[str, float], ...] = ()
     # For a model that is made of others.
     parts: tuple[Part, ...] = ()
+
+    def as_changes(self, answer: int) -> "Reasons":
+        """The same pieces; effects are what leaving out each does to the answer's probability."""
+        if self.weights is None:
+            return self
+        scores, total = self.scores.double(), 1 + self.weights.sum()
+        without = scores[answer] + ((total - self.weights) / total).log()
+        others = scores.index_fill(0, torch.tensor(answer, device=scores.device), -torch.inf)
+        rivals = others.logsumexp(0)
+        effects = (scores[answer] - rivals).sigmoid() - (without - rivals).sigmoid()
+        return replace(self, effects=effects, weights=None, others=())
+
+
+@dataclass(frozen=True, eq=False)
+class Rules(Columns):
+    """What a model has learned about kinds of evidence, one rule per row.
+
+    Relations include reciprocal ones. Evidence has two columns, of which the second is for the
+    second facts of paths; where there is none, its relation is NO_FACT.
+    """
+
+    # Positions in KINDS.
+    kinds: Tensor
+    # The relation of a query, and that of the evidence.
+    asked: Tensor
+    found: Tensor
+    # From how many ticks after the query to how many, negative if before; of partners, counts.
+    # Where a range has no end, it is ENDLESS (layers/buckets.py).
+    first: Tensor
+    last: Tensor
+    # What such a piece adds to a sum that is 1 without evidence.
+    weights: Tensor
+    # How often such a piece spoke for the true answer.
+    support: Tensor
 
 
 class Model(nn.Module, ABC):
@@ -89,6 +144,22 @@ class Model(nn.Module, ABC):
         """The facts behind one answer to one query; None if the model does not use single facts.
 
         The queried fact itself is hidden: it would be a reason for anything.
+        """
+        return None
+
+    def rules(
+        self,
+        queries: Queries,
+        answers: Tensor,
+        context: TemporalGraph,
+        top: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Rules | None:
+        """What was learned about evidence; None if the model has no weights of kinds of evidence.
+
+        The `top` rules come first to last that gave most to true answers. Support is counted in
+        these queries, whose own facts, which the context holds, are hidden. Progress is told how
+        many of them are done, out of how many.
         """
         return None
 

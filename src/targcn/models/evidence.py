@@ -9,6 +9,7 @@ the subject's partners at any time. Then
 No entity has a vector except in the last two terms, a small prior.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -25,7 +26,8 @@ from targcn.graph.partners import Partners, PartnersOf
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, PerContext
+from targcn.models.base import Learner, ModelSettings, PerContext, Reasons, Rules
+from targcn.models.evidence_reasons import find_reasons, find_rules
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
 from targcn.models.layers.evidence_weights import (
     SCALE,
@@ -224,7 +226,7 @@ class Evidence(Learner):
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""
         num_entities = len(self.prior_bias)
-        weights, ends = self.weigh(queries, sample), self._ends(sample)
+        weights, ends = self.weigh(queries, sample), self.ends(sample)
         sums = weights.new_zeros(len(queries), num_entities + 1)
         sums = sums.scatter_add(1, ends, weights.exp())
         return sums[:, :num_entities].log1p() + self._prior(queries, sample.kept)
@@ -260,7 +262,7 @@ class Evidence(Learner):
         buckets = self.time_buckets(facts.times - queries.times[:, None])
         return _weigh(self.fact_weights, facts.filled, queries.relations, facts.relations, buckets)
 
-    def _ends(self, sample: EvidenceSample) -> Tensor:
+    def ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece of evidence ends in; one more than all of them if in none."""
         nothing = len(self.prior_bias)
         return torch.cat(
@@ -272,6 +274,21 @@ class Evidence(Learner):
             ],
             dim=1,
         )
+
+    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
+        """The pieces of evidence for an answer: each has its share of log(1 + Σ exp c)."""
+        return find_reasons(self, query, answer, context)
+
+    def rules(
+        self,
+        queries: Queries,
+        answers: Tensor,
+        context: TemporalGraph,
+        top: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Rules:
+        """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
+        return find_rules(self, queries, answers, context, top, progress)
 
     def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""

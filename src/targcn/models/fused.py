@@ -10,12 +10,13 @@ from typing import Final, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Model, ModelSettings, Part, Reasons
+from targcn.models.base import NO_FACT, Model, ModelSettings, Part, Reasons
 
 FUSED: Final = "fused"
 
@@ -72,9 +73,9 @@ class Fused(Model):
 
     @torch.no_grad()
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
-        """The members' facts; an effect is that on the member's probability times its weight.
+        """The members' pieces; an effect is that on the member's probability times its weight.
 
-        A fact that several members use has the sum of their effects.
+        A piece that several members use has the sum of their effects.
         """
         logs: list[tuple[float, Tensor]] = []
         parts: list[Part] = []
@@ -86,6 +87,7 @@ class Fused(Model):
             logs.append((weight, own))
             parts.append(Part(name, weight, float(own[0, answer].exp())))
             if reasons is not None:
+                reasons = reasons.as_changes(answer)
                 found.append(replace(reasons, effects=weight * reasons.effects))
         return _join(found, weighted_sum(logs)[0], tuple(parts))
 
@@ -107,15 +109,21 @@ def log_probabilities_of(model: Model, scores: Tensor) -> Tensor:
 
 
 def _join(found: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reasons:
-    """All reasons in one, each fact once."""
-    facts = scores.new_empty((4, 0), dtype=torch.long)
-    effects = scores.new_empty(0, dtype=torch.float64)
+    """All reasons in one, each piece once."""
+    # Kind, count and four columns of two facts.
+    pieces = [scores.new_empty((0, 10), dtype=torch.long)]
+    effects = [scores.new_empty(0, dtype=torch.float64)]
     for reasons in found:
-        columns = torch.stack([column.long() for column in reasons.tensors()[:4]])
-        facts = torch.cat([facts, columns], dim=1)
-        effects = torch.cat([effects, reasons.effects.double()])
-    if len(effects):
-        facts, places = torch.unique(facts, dim=1, return_inverse=True)
-        effects = effects.new_zeros(facts.shape[1]).index_add(0, places, effects)
-    subjects, relations, objects, times = facts
-    return Reasons(subjects, relations, objects, times, effects, scores, parts)
+        same = torch.ones_like(reasons.effects, dtype=torch.long)
+        kinds = 0 * same if reasons.kinds is None else reasons.kinds
+        counts = same if reasons.counts is None else reasons.counts
+        facts = torch.stack([column.long() for column in reasons.tensors()[:4]], dim=1)
+        facts = functional.pad(facts, (0, 2 - facts.shape[2]), value=NO_FACT).flatten(1)
+        pieces.append(torch.cat([kinds[:, None], counts[:, None], facts], dim=1))
+        effects.append(reasons.effects.double())
+    distinct, places = torch.unique(torch.cat(pieces), dim=0, return_inverse=True)
+    total = torch.zeros_like(distinct[:, 0], dtype=torch.float64)
+    total.index_add_(0, places, torch.cat(effects))
+    kinds, counts = distinct[:, :2].T
+    subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, 2).unbind(1)
+    return Reasons(subjects, relations, objects, times, total, scores, kinds, counts, parts=parts)

@@ -272,10 +272,10 @@ class TARGCN(Learner):
         # Neighbours come in to the subject; the reciprocal of a fact is turned back into it.
         incoming = near.relations < self.num_relations
         return Reasons(
-            subjects=torch.where(incoming, others, subjects),
-            relations=near.relations.long() % self.num_relations,
-            objects=torch.where(incoming, subjects, others),
-            times=query.times + near.deltas,
+            subjects=torch.where(incoming, others, subjects)[:, None],
+            relations=near.relations.long()[:, None] % self.num_relations,
+            objects=torch.where(incoming, subjects, others)[:, None],
+            times=(query.times + near.deltas)[:, None],
             effects=_probabilities(scores, answer) - torch.cat(without),
             scores=scores[0],
         )

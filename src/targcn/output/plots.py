@@ -19,6 +19,12 @@ INK: Final = "#808080"
 COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8")
 MARKERS: Final = "os^D"
 POINT_SIZE: Final = 5
+# Letters of a line beside a lane, and of a title above: what a figure has room for.
+LABEL_WIDTH: Final = 56
+TITLE_WIDTH: Final = 100
+INCHES_PER_LINE: Final = 0.16
+INCHES_AROUND_LANES: Final = 1.2
+INCHES_BESIDE_LABELS: Final = 6.5
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,19 @@ class Mark:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One row of a plot over time: its label, its points, if any, and its value.
+
+    Points are joined; a lane that is `always` has a line across all times instead.
+    """
+
+    label: str
+    points: Sequence[float]
+    value: float
+    always: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,10 +73,10 @@ def require_picture(path: Path) -> None:
         ) from None
 
 
-def new_figure() -> "Figure":
+def new_figure(height: float = 4.5) -> "Figure":
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(9, 4.5), layout="constrained")
+    return Figure(figsize=(9, height), layout="constrained")
 
 
 def save_picture(figure: "Figure", path: Path, transparent: bool = False) -> None:
@@ -125,6 +144,65 @@ def plot_lines(
     for text in legend.get_texts():
         text.set_parse_math(False)
     save_picture(figure, path, transparent=True)
+
+
+def plot_lanes(lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str) -> None:
+    """Plot lanes, the first at the top: its label, its points over time, a bar and its value."""
+    save_picture(draw_lanes(lanes, title, across, measure), path, transparent=True)
+
+
+def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> "Figure":
+    """Each label has a lane of its own, so that none covers another."""
+    labels = [_short_lines(lane.label) for lane in lanes]
+    heights = [INCHES_PER_LINE * (label.count("\n") + 2) for label in labels]
+    bottoms = [sum(heights[: number + 1]) for number in range(len(heights))]
+    middles = [bottom - height / 2 for bottom, height in zip(bottoms, heights, strict=True)]
+    total = max(sum(heights), INCHES_PER_LINE)
+    figure = new_figure(total + INCHES_AROUND_LANES)
+    times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
+    for middle, lane in zip(middles, lanes, strict=True):
+        color = COLORS[0] if lane.value >= 0 else COLORS[1]
+        times.plot(lane.points, [middle] * len(lane.points), "o-", color=color, markersize=6)
+        if lane.always:
+            times.axhline(middle, color=color, linestyle=":")
+        bars.barh(middle, lane.value, height=INCHES_PER_LINE, color=color)
+    for axes in (times, bars):
+        axes.set_ylim(total, 0)
+        axes.hlines(bottoms[:-1], 0, 1, transform=axes.get_yaxis_transform(), color=INK, lw=0.2)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.locator_params(axis="x", nbins=4)
+        axes.margins(x=0.1)
+        axes.tick_params(colors=INK, labelsize=8)
+        axes.tick_params(axis="y", length=0)
+        for spine in axes.spines.values():
+            spine.set_edgecolor(INK)
+    times.set_yticks(middles, labels, parse_math=False)
+    bars.yaxis.tick_right()
+    bars.set_yticks(middles, [f"{lane.value:+.4f}" for lane in lanes])
+    times.set_xlabel(across, color=INK, parse_math=False)
+    bars.set_xlabel(measure, color=INK)
+    figure.suptitle(shorten(title, TITLE_WIDTH), color=INK, fontsize=10, parse_math=False)
+    # Whatever the labels need, times and bars have room.
+    figure.draw_without_rendering()
+    widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
+    figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
+    return figure
+
+
+def _short_lines(text: str) -> str:
+    return "\n".join(shorten(line, LABEL_WIDTH) for line in text.split("\n"))
+
+
+def shorten(text: str, width: int) -> str:
+    """Text of at most so many letters; what is left out of its middle is an ellipsis.
+
+    >>> shorten("Illinois Senate seat, class 3", 15)
+    'Illinoi…class 3'
+    """
+    if len(text) <= width:
+        return text
+    ahead = width // 2
+    return f"{text[:ahead]}…{text[len(text) - (width - ahead - 1) :]}"
 
 
 def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:

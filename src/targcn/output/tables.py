@@ -7,6 +7,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from targcn.errors import InputError
+from targcn.files import atomic_file
 
 Value = str | int | float | bool | None
 
@@ -112,3 +117,20 @@ def to_csv(table: Table) -> str:
 def to_json(table: Table) -> str:
     """The values as a list of objects, one per row."""
     return json.dumps(table.records(), ensure_ascii=False, indent=2)
+
+
+WRITERS: Final = {".csv": to_csv, ".json": to_json, ".md": to_markdown}
+
+
+def require_table_file(path: Path) -> None:
+    """Refuse a file that could not be written, before any work is done."""
+    if path.suffix.lower() not in WRITERS:
+        raise InputError(f"{path} should end in .csv, .json or .md")
+
+
+def write_table(table: Table, path: Path) -> None:
+    """Write a table in the format of its file name."""
+    require_table_file(path)
+    text = WRITERS[path.suffix.lower()](table).rstrip("\n") + "\n"
+    with atomic_file(path) as draft:
+        draft.write_text(text, encoding="utf-8", newline="")

@@ -5,16 +5,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
-from targcn.files import atomic_file
 from targcn.output.plots import Mark, plot_marks, require_picture
-from targcn.output.tables import Column, Table, Value, to_csv, to_json, to_markdown
+from targcn.output.tables import Column, Table, Value, write_table
 from targcn.runs.compare import LEVEL, Comparison, EvaluatedRun
 
 PERCENT: Final = f"{100 * LEVEL:.0f} %"
-WRITERS: Final = {".csv": to_csv, ".json": to_json, ".md": to_markdown}
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -86,19 +83,9 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
     yield Column("queries per second", "queries/s", ",.0f")
 
 
-def require_ending(path: Path) -> None:
-    """Refuse a file that could not be written, before any work is done."""
-    if path.suffix.lower() not in WRITERS:
-        raise InputError(f"{path} should end in .csv, .json or .md")
-
-
 def write_comparison(comparison: Comparison, path: Path | str) -> None:
     """Write the table of a comparison in the format of its file name."""
-    path = Path(path)
-    require_ending(path)
-    text = WRITERS[path.suffix.lower()](comparison_table(comparison)).rstrip("\n") + "\n"
-    with atomic_file(path) as draft:
-        draft.write_text(text, encoding="utf-8", newline="")
+    write_table(comparison_table(comparison), Path(path))
 
 
 def plot_comparison(comparison: Comparison, path: Path | str) -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from oracle import count_bucket, time_bucket
-from targcn.models.layers.buckets import CountBuckets, TimeBuckets
+from targcn.models.layers.buckets import ENDLESS, CountBuckets, TimeBuckets
 
 
 @pytest.mark.parametrize("unit", [1, 24])
@@ -16,11 +16,26 @@ def test_time_buckets_are_exact_and_then_three_per_doubling(unit: int) -> None:
     assert set(found) == set(range(TimeBuckets.COUNT)) - ({32} if unit == 1 else set())
 
 
-def test_a_time_bucket_can_be_described() -> None:
-    buckets = TimeBuckets(unit=2.0)
-    for delta in range(-4000, 4000):
-        least, end = buckets.describe(int(buckets(torch.tensor(delta))))
-        assert least <= abs(delta) < end
+@pytest.mark.parametrize(
+    ("buckets", "numbers"),
+    [
+        (TimeBuckets(unit=1.0), torch.arange(-4000, 4000)),
+        (TimeBuckets(unit=3.0), torch.arange(-9000, 9000)),
+        (CountBuckets(), torch.arange(1, 400)),
+    ],
+)
+def test_ranges_are_what_falls_into_a_bucket(
+    buckets: TimeBuckets | CountBuckets, numbers: torch.Tensor
+) -> None:
+    first, last = buckets.ranges()
+    found = buckets(numbers)
+    assert bool((first[found] <= numbers).all())
+    assert bool((numbers <= last[found]).all())
+    # No two of them meet, and the outermost have no end.
+    order = torch.argsort(first)
+    order = order[first[order] <= last[order]]
+    assert bool((last[order][:-1] < first[order][1:]).all())
+    assert int(last.max()) == ENDLESS
 
 
 def test_there_are_two_count_buckets_per_doubling() -> None:

@@ -1,10 +1,16 @@
 """Buckets: whole numbers put into few classes, fine where they are small."""
 
+from typing import Final
+
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from targcn.facts.dataset import Facts
+
+# The end of a range that has none.
+ENDLESS: Final = 1 << 62
 
 
 def typical_gap(facts: Facts) -> float:
@@ -43,11 +49,15 @@ class TimeBuckets(nn.Module):
         sides = torch.bucketize(deltas.abs().float(), self.edges, right=True)
         return sides + (deltas < 0) * self.PER_SIDE
 
-    def describe(self, bucket: int) -> tuple[float, float]:
-        """The least and the largest distance in a bucket, in ticks, the second excluded."""
-        side = bucket % self.PER_SIDE
-        edges = [0.0, *self.edges.tolist(), float("inf")]
-        return edges[side], edges[side + 1]
+    def ranges(self) -> tuple[Tensor, Tensor]:
+        """The first and the last whole difference of every bucket; the farthest have no end.
+
+        >>> first, last = TimeBuckets(unit=1.0).ranges()
+        >>> first[[0, 8, 33, 40]].tolist(), last[[0, 8, 33, 40]].tolist()
+        ([0, 8, -1, -10], [0, 10, -1, -8])
+        """
+        least, most = _whole_ranges(self.edges, start=0)
+        return torch.cat([least, -most]), torch.cat([most, -least.clamp(min=1)])
 
 
 class CountBuckets(nn.Module):
@@ -67,3 +77,19 @@ class CountBuckets(nn.Module):
 
     def forward(self, counts: Tensor) -> Tensor:
         return torch.bucketize(counts.float(), self.edges, right=True)
+
+    def ranges(self) -> tuple[Tensor, Tensor]:
+        """The least and the largest count of every bucket; the last has no end.
+
+        >>> least, most = CountBuckets().ranges()
+        >>> least[[0, 3, 6]].tolist(), most[[0, 3, 6]].tolist()
+        ([1, 3, 8], [1, 3, 11])
+        """
+        return _whole_ranges(self.edges, start=1)
+
+
+def _whole_ranges(edges: Tensor, start: int) -> tuple[Tensor, Tensor]:
+    """The whole numbers between the edges: first and last; a range is empty if they cross."""
+    inner = edges.ceil().long()
+    firsts = functional.pad(inner, (1, 0), value=start)
+    return firsts, functional.pad(inner - 1, (0, 1), value=ENDLESS)

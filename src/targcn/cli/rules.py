@@ -1,0 +1,52 @@
+"""`targcn rules`: what a model has learned, in sentences."""
+
+from pathlib import Path
+
+from targcn.cli.options import AsJson, RunFolder, load_folder
+from targcn.files import require_absent
+from targcn.output.tables import require_table_file, write_table
+from targcn.output.terminal import count_progress, show, show_json
+
+
+def list_rules(
+    run: RunFolder,
+    /,
+    *,
+    relation: str | None = None,
+    top: int = 20,
+    out: Path | None = None,
+    json: AsJson = False,
+) -> None:
+    """Show what a run of evidence has learned about facts that speak for an answer.
+
+    "A ← B, 1 day before: × 14, seen 312 times": where A is asked for, a fact B one
+    day before speaks for its answer and adds 14 to a sum that is 1 without
+    evidence. A fact counts if it is the given entity's, or anybody's if the rule
+    says so; "B, then C" is a path of two facts, "at 3 times" is about any time.
+    A⁻¹ is A read from its object back to its subject. The weights are the model's
+    own. Seen is how often such evidence ended in the true answer to a query of
+    train, whose own fact is hidden.
+
+    First come the rules that gave most to true answers: seen × log(1 + weight).
+    Rules that were never seen are left out.
+
+    Args:
+        relation: Only the rules for questions about this relation, in both directions.
+        top: How many rules to show.
+        out: Write them to this new file too: .csv, .json or .md.
+    """
+    if out is not None:
+        require_table_file(out)
+        require_absent(out)
+    from targcn.inference.rules import rules, rules_table
+
+    loaded = load_folder(run)
+    with count_progress("counting", "queries") as progress:
+        found = rules(loaded, relation=relation, top=top, progress=progress)
+    table = rules_table(found)
+    if out is not None:
+        write_table(table, out)
+    if json:
+        show_json(table.records())
+    else:
+        show(table)

@@ -1,0 +1,232 @@
+"""The reasons and rules of the evidence model against evidence that is looked for fact by fact."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from oracle import Fact, Query, World, queries_of, with_reciprocals
+from small_training import create
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models import evidence_reasons
+from targcn.models.base import KINDS, NO_FACT, Reasons, Rules
+from targcn.models.evidence import Evidence
+
+# Self loops, facts under both relations, and one that is there twice.
+FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
+WORLD = World(6, 2, FACTS, cuts=(len(FACTS), len(FACTS)))
+Piece = tuple[str, tuple[Fact, ...], int, float]
+
+
+def build(**settings: object) -> Evidence:
+    """A model that looks at everything; no two kinds of evidence have the same weight."""
+    sizes = {"facts": 99, "relation_facts": 99, "first_facts": 99, "second_facts": 99}
+    model = create("evidence", WORLD.dataset, {**sizes, "dim": 4, "prior_dim": 3, **settings})
+    assert isinstance(model, Evidence)
+    torch.manual_seed(1)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight)
+    return model.double().eval().requires_grad_(False)
+
+
+def graph_of(facts: list[Fact], past_only: bool = False) -> TemporalGraph:
+    return replace(replace(WORLD, facts=facts).graph, past_only=past_only)
+
+
+def pieces(
+    model: Evidence, facts: list[Fact], query: Query, answer: int, past_only: bool = False
+) -> Iterator[Piece]:
+    """Every piece of evidence for an answer: its kind, its facts, its count and exp c."""
+    s, r, t = query
+    both = [fact for fact in with_reciprocals(facts, 2) if not past_only or fact[3] < t]
+
+    def bucket(time: int) -> int:
+        return int(model.time_buckets(torch.tensor(time - t)))
+
+    def weigh(weights: torch.nn.Module, relation: int, bucket: int) -> float:
+        found, buckets = torch.tensor([[relation]]), torch.tensor([[bucket]])
+        return math.exp(weights(torch.tensor([r]), found, buckets))
+
+    own = [fact for fact in both if fact[0] == s]
+    for fact in own:
+        if fact[2] == answer:
+            yield "fact", (fact,), 1, weigh(model.fact_weights, fact[1], bucket(fact[3]))
+    for fact in both:
+        if fact[1] == r and fact[2] == answer:
+            of_bucket = model.relation_bucket_weights[bucket(fact[3])]
+            yield "relation", (fact,), 1, math.exp(float(model.relation_weights[r] + of_bucket))
+    for one in own:
+        for two in both:
+            if two[0] == one[2] and two[2] == answer != s:
+                sides = [torch.tensor([[side]]) for side in (one[1], bucket(one[3]))]
+                ends = [torch.tensor([[[side]]]) for side in (two[1], bucket(two[3]))]
+                weight = model.path_weights(torch.tensor([r]), *sides, *ends)
+                yield "path", (one, two), 1, math.exp(float(weight))
+    for relation in range(4):
+        times = {fact[3] for fact in own if fact[1:3] == (relation, answer)}
+        if times:
+            count = int(model.count_buckets(torch.tensor(len(times))))
+            partner = (s, relation, answer, 0)
+            weight = weigh(model.partner_weights, relation, count)
+            yield "partner", (partner,), len(times), weight
+
+
+def as_told(fact: Fact) -> Fact:
+    s, r, o, t = fact
+    return fact if r < 2 else (o, r - 2, s, t)
+
+
+def pieces_in(reasons: Reasons) -> list[Piece]:
+    assert reasons.kinds is not None
+    assert reasons.counts is not None
+    assert reasons.weights is not None
+    columns = (reasons.subjects, reasons.relations, reasons.objects, reasons.times)
+    found = []
+    for row, kind in enumerate(reasons.kinds.tolist()):
+        facts = zip(*(column[row].tolist() for column in columns), strict=True)
+        told = tuple(fact for fact in facts if fact[1] != NO_FACT)
+        found.append((KINDS[kind], told, int(reasons.counts[row]), float(reasons.weights[row])))
+    return sorted(found)
+
+
+QUERIES = [((0, 0, 3), 4), ((2, 3, 11), 1), ((1, 1, -4), 1), ((3, 3, 30), 2), ((1, 0, 6), 3)]
+
+
+@pytest.mark.parametrize("past_only", [False, True])
+@pytest.mark.parametrize(("query", "answer"), QUERIES)
+def test_reasons_are_all_evidence_that_ends_in_the_answer(
+    query: Query, answer: int, past_only: bool
+) -> None:
+    model, graph = build(), graph_of(FACTS, past_only)
+    reasons = model.reasons(queries_of([query]), answer, graph)
+    assert (*query[:2], answer, query[2]) not in with_reciprocals(FACTS, 2)
+    expected = list(pieces(model, FACTS, query, answer, past_only))
+    told = sorted((kind, tuple(map(as_told, facts)), *rest) for kind, facts, *rest in expected)
+    found = pieces_in(reasons)
+    assert [piece[:3] for piece in found] == [piece[:3] for piece in told]
+    assert [piece[3] for piece in found] == pytest.approx([piece[3] for piece in told])
+    if not past_only and query[2] > 0:
+        assert {piece[0] for piece in found} == set(KINDS)
+
+
+@pytest.mark.parametrize("past_only", [False, True])
+@pytest.mark.parametrize(("query", "answer"), [*QUERIES, ((0, 0, 3), 5), ((5, 0, 3), 5)])
+def test_the_parts_add_up_to_the_score(query: Query, answer: int, past_only: bool) -> None:
+    model, graph = build(), graph_of(FACTS, past_only)
+    reasons = model.reasons(queries_of([query]), answer, graph)
+    with torch.no_grad():
+        scores = model(queries_of([query]), graph)[0]
+    torch.testing.assert_close(reasons.scores, scores)
+    total = float(reasons.effects.sum()) + sum(effect for _, effect in reasons.others)
+    assert total == pytest.approx(float(scores[answer]), abs=1e-9)
+    # Each piece has the share of the evidence that its weight is of all weights.
+    assert reasons.weights is not None
+    shares = reasons.effects / reasons.effects.sum()
+    torch.testing.assert_close(shares, reasons.weights / reasons.weights.sum())
+
+
+@pytest.mark.parametrize("own", [(1, 1, 3, 5), *FACTS[:12]])
+@pytest.mark.parametrize("asks_subject", [False, True])
+def test_the_queried_fact_is_no_reason(own: Fact, asks_subject: bool) -> None:
+    model, (s, r, o, t) = build(), own
+    query, answer = ((o, r + 2, t), s) if asks_subject else ((s, r, t), o)
+    rest = [fact for fact in FACTS if fact != own]
+    hidden = model.reasons(queries_of([query]), answer, graph_of(FACTS))
+    removed = model.reasons(queries_of([query]), answer, graph_of(rest))
+    assert [piece[:3] for piece in pieces_in(hidden)] == [piece[:3] for piece in pieces_in(removed)]
+    torch.testing.assert_close(hidden.scores, removed.scores)
+
+
+@pytest.mark.parametrize(("query", "answer"), QUERIES)
+def test_leaving_out_a_piece_is_leaving_out_its_weight(query: Query, answer: int) -> None:
+    model, graph = build(), graph_of(FACTS)
+    reasons = model.reasons(queries_of([query]), answer, graph)
+    assert reasons.weights is not None
+    changes = reasons.as_changes(answer)
+    assert (changes.weights, changes.others) == (None, ())
+    prior = sum(effect for _, effect in reasons.others)
+    for row, effect in enumerate(changes.effects.tolist()):
+        rest = math.fsum([*reasons.weights[:row].tolist(), *reasons.weights[row + 1 :].tolist()])
+        scores = reasons.scores.clone()
+        scores[answer] = math.log1p(rest) + prior
+        with_all, without = (float(one.softmax(0)[answer]) for one in (reasons.scores, scores))
+        assert effect == pytest.approx(with_all - without, abs=1e-9)
+
+
+def test_an_empty_context_leaves_the_prior() -> None:
+    model, query = build(), queries_of([(0, 0, 3)])
+    reasons = model.reasons(query, 4, graph_of([]))
+    assert len(reasons.effects) == 0
+    assert sum(effect for _, effect in reasons.others) == pytest.approx(float(reasons.scores[4]))
+
+
+def rules_of(model: Evidence, past_only: bool, top: int = 99999) -> Rules:
+    """The rules in all queries of the world."""
+    asked = with_reciprocals(list(dict.fromkeys(FACTS)), 2)
+    queries, answers = queries_of([(s, r, t) for s, r, _, t in asked]), [fact[2] for fact in asked]
+    done: list[tuple[int, int]] = []
+    rules = model.rules(
+        queries,
+        torch.tensor(answers),
+        graph_of(FACTS, past_only),
+        top,
+        lambda *progress: done.append(progress),
+    )
+    assert done[-1] == (len(asked), len(asked))
+    return rules
+
+
+@pytest.mark.parametrize("past_only", [False, True])
+@pytest.mark.parametrize("at_once", [1, 1 << 18])
+def test_rules_count_what_ended_in_true_answers(
+    past_only: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(evidence_reasons.MOST_FACTS_AT_ONCE, "cpu", at_once)
+    monkeypatch.setattr(evidence_reasons, "MOST_CODES_KEPT", at_once)
+    model = build(time_unit=2.0)
+    rules = rules_of(model, past_only)
+    expected: Counter[tuple[str, int, tuple[tuple[int, int], ...], float]] = Counter()
+    for s, r, o, t in with_reciprocals(list(dict.fromkeys(FACTS)), 2):
+        rest = [fact for fact in FACTS if fact not in ((s, r, o, t), (o, r - 2, s, t))]
+        for kind, facts, count, weight in pieces(model, rest, (s, r, t), o, past_only):
+            amounts = tuple(
+                (fact[1], count if kind == "partner" else fact[3] - t) for fact in facts
+            )
+            expected[kind, r, amounts, round(weight, 9)] += 1
+    # A rule is about ranges: what was counted one by one falls into one of them each.
+    assert set(rules.kinds.tolist()) == set(range(len(KINDS)))
+    for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
+        kind, relation, found, first, last, weight, support = row
+        steps = [step for step in zip(found, first, last, strict=True) if step[0] != NO_FACT]
+        inside = [
+            key
+            for key in expected
+            if key[:2] == (KINDS[kind], relation)
+            and [one for one, _ in key[2]] == [one for one, _, _ in steps]
+            and all(
+                low <= amount <= high
+                for (_, amount), (_, low, high) in zip(key[2], steps, strict=True)
+            )
+        ]
+        assert {key[3] for key in inside} == {round(weight, 9)}
+        assert sum(expected.pop(key) for key in inside) == support
+    assert not expected
+
+
+def test_rules_that_gave_most_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build()
+    rules = rules_of(model, past_only=False)
+    benefit = rules.support * rules.weights.log1p()
+    assert len(benefit) > 100
+    assert bool((benefit[:-1] >= benefit[1:]).all())
+    monkeypatch.setattr(evidence_reasons, "MOST_RULES", 7)
+    some = rules_of(model, past_only=False, top=20)
+    torch.testing.assert_close(some.support * some.weights.log1p(), benefit[:20])
+
+
+def test_no_queries_have_no_rules() -> None:
+    rules = build().rules(queries_of([]), torch.tensor([], dtype=torch.int64), WORLD.graph, 9)
+    assert len(rules.support) == 0
