@@ -34,26 +34,13 @@ def look_up(sorted_keys: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     return expand_ranges(starts, ends)
 
 
-def argsort(values: Tensor) -> Tensor:
-    """The order that sorts integers, with equal ones in any order.
-
-    >>> argsort(torch.tensor([3, 1, 2])).tolist()
-    [1, 2, 0]
-    """
-    if values.is_cuda:
-        return values.argsort()
-    # numpy's sort of integers is vectorised, torch's is not.
-    return torch.from_numpy(np.argsort(values.numpy()))
-
-
 def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct integers, sorted, and the place of each value among them.
 
     >>> [one.tolist() for one in distinct(torch.tensor([7, 3, 7]))]
     [[3, 7], [1, 0, 1]]
     """
-    order = argsort(values)
-    in_order = values[order]
+    in_order, order = torch.sort(values, stable=True)
     is_new = torch.ones_like(in_order, dtype=torch.bool)
     is_new[1:] = in_order[1:] != in_order[:-1]
     places = torch.empty_like(order).scatter_(0, order, is_new.cumsum(0) - 1)

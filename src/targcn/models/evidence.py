@@ -227,9 +227,10 @@ class Evidence(Learner):
         """The score of every entity, given the evidence that was found."""
         num_entities = len(self.prior_bias)
         weights, ends = self.weigh(queries, sample), self.ends(sample)
-        sums = weights.new_zeros(len(queries), num_entities + 1)
-        sums = sums.scatter_add(1, ends, weights.exp())
-        return sums[:, :num_entities].log1p() + self._prior(queries, sample.kept)
+        shares = torch.where(ends < num_entities, weights.exp(), 0.0)
+        sums = weights.new_zeros(len(queries), num_entities)
+        sums = sums.scatter_add(1, ends.clamp(max=num_entities - 1), shares)
+        return sums.log1p() + self._prior(queries, sample.kept)
 
     def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The weight c of every piece of evidence: one row per query, kind after kind."""

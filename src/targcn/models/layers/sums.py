@@ -7,8 +7,6 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from targcn.graph.ragged import argsort
-
 # The largest matrix of weights worth laying out: as large as the scores of a large batch.
 MOST_COUNTS = 1 << 26
 # With this many table rows per summed row, a product costs a CPU as much as sorting does.
@@ -97,7 +95,7 @@ class _SumsAndTable(Function):
 def _add_sums(total: Tensor, index: Tensor, weights: Tensor, of_sums: Tensor) -> None:
     """Add to each table row's gradient the gradients of the sums that it is in."""
     places = index.flatten()
-    order = argsort(places)
+    order = torch.argsort(places, stable=True)
     distinct, counts = torch.unique_consecutive(places[order], return_counts=True)
     added = functional.embedding_bag(
         order // index.shape[1],
