@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job on the embedded data: describe it, train TARGCN, evaluate it beside the two rules that
-# learn nothing, ask one question and see why.
+# The main job on the embedded data: describe it, train evidence and TARGCN, compare them with the two rules
+# that learn nothing, ask both one question and see why.
 set -euo pipefail
 targcn=$1
 folder=$(mktemp -d)
@@ -12,11 +12,13 @@ step() {
 }
 
 step data info congress
-step train congress --out "$folder/targcn"
-for model in seen decayed-copy; do
+for model in evidence targcn; do
+  step train congress --model "$model" --out "$folder/$model"
+done
+for model in decayed-copy seen; do
   "$targcn" train congress --model "$model" --out "$folder/$model" > /dev/null
 done
-for model in targcn seen decayed-copy; do
-  step evaluate "$folder/$model"
+step compare "$folder"/{evidence,targcn,decayed-copy,seen}
+for model in evidence targcn; do
+  step predict "$folder/$model" "Ted Kennedy" "serves beside" "?" 2009 --top 3 --explain
 done
-step predict "$folder/targcn" "Ted Kennedy" "serves beside" "?" 2009 --top 5 --explain

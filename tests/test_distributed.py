@@ -21,7 +21,7 @@ from targcn.runs.store import load_run, read_state
 pytestmark = pytest.mark.slow
 
 # 540 queries in 9 steps an epoch, the last of 28; 90 queries in the valid and in the test split.
-FLAGS = SMALL | {"validate_every": 1, "patience": 0}
+FLAGS = SMALL | {"model": "targcn", "validate_every": 1, "patience": 0}
 CPU = torch.device("cpu")
 
 

@@ -42,7 +42,14 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     rows = [f"e{s},r{r},e{o},2020-01-{t + 1:02d}" for s, r, o, t in FACTS]
     table.write_text("\n".join(["subject,relation,object,date", *rows]) + "\n")
     folder = tmp_path / "run"
-    small = ["--dim=16", "--neighbors=8", "--epochs=60", "--batch-size=64", "--validate-every=20"]
+    small = [
+        "--model=targcn",
+        "--dim=16",
+        "--neighbors=8",
+        "--epochs=60",
+        "--batch-size=64",
+        "--validate-every=20",
+    ]
     command = [sys.executable, "-m", "targcn", "train"]
     process = subprocess.Popen(
         [*command, str(table), "--out", str(folder), "--device", "cpu", *small],
@@ -99,7 +106,7 @@ def test_a_recipe_can_be_changed(tmp_path: Path) -> None:
     path.write_text(CSV)
     assert "has no recipe 'papre'" in complaint_of(call("train", path, "--recipe", "papre"))
     out = tmp_path / "run"
-    flags = ("--epochs", 1, "--dim", 8, "--decoder", "bique")
+    flags = ("--model", "targcn", "--epochs", 1, "--dim", 8, "--decoder", "bique")
     assert call("train", path, "--out", out, *flags).returncode == 0
     manifest = json.loads((out / "run.json").read_text())
     assert manifest["settings"]["decoder"] == "bique"

@@ -198,7 +198,7 @@ def test_a_score_does_not_depend_on_its_batch(
     together = scores_of(model, QUERIES, graph)
     alone = torch.cat([scores_of(model, [query], graph) for query in QUERIES])
     torch.testing.assert_close(together, alone)
-    monkeypatch.setitem(evidence_module.MOST_NUMBERS_AT_ONCE, "cpu", 11_000)
+    monkeypatch.setitem(evidence_module.MOST_PIECES_AT_ONCE, "cpu", 11_000)
     torch.testing.assert_close(scores_of(model, QUERIES[::-1], graph).flip(0), together)
 
 
@@ -276,10 +276,10 @@ def test_a_fact_that_one_kind_of_evidence_forgot_to_hide_would_be_noticed(
 ) -> None:
     assert leaks(TELLING, own) == set()
     if forgotten == 3:
-        monkeypatch.setattr(evidence_module, "_hide_partner", lambda found, *rest: found)
+        monkeypatch.setattr(evidence_module, "hide_partner", lambda found, *rest: found)
     else:
-        hide = hide_all_but(forgotten, evidence_module._hide)
-        monkeypatch.setattr(evidence_module, "_hide", hide)
+        hide = hide_all_but(forgotten, evidence_module.hide_nearest)
+        monkeypatch.setattr(evidence_module, "hide_nearest", hide)
     noticed = leaks(TELLING, own)
     if own[0] == own[2] and leak == "paths":
         # No path leads back to the subject.
@@ -295,7 +295,7 @@ def test_a_fact_hidden_from_one_side_would_be_noticed(
     own: Fact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only an entity that has a fact with itself can see it from both."""
-    hide, hide_partner = evidence_module._hide, evidence_module._hide_partner
+    hide, hide_partner = evidence_module.hide_nearest, evidence_module.hide_partner
 
     def one_sided(facts: Any, hidden: Any, context: Any) -> Any:
         if hidden is None:
@@ -310,9 +310,9 @@ def test_a_fact_hidden_from_one_side_would_be_noticed(
         return replace(found, counts=torch.where(there, both.counts, found.counts))
 
     with monkeypatch.context() as patch:
-        patch.setattr(evidence_module, "_hide", one_sided)
+        patch.setattr(evidence_module, "hide_nearest", one_sided)
         assert "facts" in leaks(TELLING, own)
-    monkeypatch.setattr(evidence_module, "_hide_partner", partner_one_sided)
+    monkeypatch.setattr(evidence_module, "hide_partner", partner_one_sided)
     assert leaks(TELLING, own) == {"partners"}
 
 

@@ -11,6 +11,7 @@ import torch
 from oracle import Fact, Query, World, queries_of, with_reciprocals
 from small_training import create
 from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models import evidence as evidence_module
 from targcn.models import evidence_reasons
 from targcn.models.base import KINDS, NO_FACT, Reasons, Rules
 from targcn.models.evidence import Evidence
@@ -184,7 +185,7 @@ def rules_of(model: Evidence, past_only: bool, top: int = 99999) -> Rules:
 def test_rules_count_what_ended_in_true_answers(
     past_only: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(evidence_reasons.MOST_FACTS_AT_ONCE, "cpu", at_once)
+    monkeypatch.setitem(evidence_module.MOST_PIECES_AT_ONCE, "cpu", at_once)
     monkeypatch.setattr(evidence_reasons, "MOST_CODES_KEPT", at_once)
     model = build(time_unit=2.0)
     rules = rules_of(model, past_only)

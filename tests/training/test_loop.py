@@ -348,7 +348,7 @@ def train():
     if folder.exists():
         fitting.resume(folder, device="cpu")
     else:
-        fitting.fit(DATA, out=folder, **(SMALL | {"epochs": 4 * num_kills}))
+        fitting.fit(DATA, "targcn", out=folder, **(SMALL | {"epochs": 4 * num_kills}))
 
 def check():
     if folder.exists():
@@ -381,7 +381,7 @@ assert os.waitpid(child(train), 0)[1] == 0
 # What no kill disturbed, in a process like the others: same device, torch and number of threads.
 undisturbed = Path(sys.argv[1] + "-undisturbed")
 def train_undisturbed():
-    fitting.fit(DATA, out=undisturbed, **(SMALL | {"epochs": 4 * num_kills}))
+    fitting.fit(DATA, "targcn", out=undisturbed, **(SMALL | {"epochs": 4 * num_kills}))
 assert os.waitpid(child(train_undisturbed), 0)[1] == 0
 """
 

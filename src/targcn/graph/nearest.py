@@ -4,12 +4,13 @@ Facts that are sorted by time have their nearest ones side by side, so a window 
 length; no fact outside it is looked at.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from targcn.graph.columns import Columns
+from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.temporal_graph import TemporalGraph
 
 
@@ -63,6 +64,24 @@ def nearest_of_relations(
         facts.times[places].long(),
         filled,
     )
+
+
+def hide_nearest(
+    facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph
+) -> NearestFacts:
+    """Empty the places of the hidden fact of each row, whichever end it is seen from."""
+    if hidden is None:
+        return facts
+    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
+    then = facts.times == hidden.times[:, None]
+    filled = facts.filled
+    for subjects, relations, objects in (
+        (hidden.subjects, hidden.relations, hidden.objects),
+        (hidden.objects, reciprocal, hidden.subjects),
+    ):
+        ends = (facts.subjects == subjects[:, None]) & (facts.objects == objects[:, None])
+        filled = filled & ~(ends & then & (facts.relations == relations[:, None]))
+    return replace(facts, filled=filled)
 
 
 def _find(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor:

@@ -1,11 +1,12 @@
 """Partners: with whom an entity shares facts, under which relation and how often, at any time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from targcn.graph.columns import Columns
+from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.temporal_graph import TemporalGraph
 
 
@@ -74,3 +75,18 @@ class Partners:
             best = torch.topk(counts * width - columns, count, dim=1).indices
             places, counts = places.gather(1, best), counts.gather(1, best)
         return PartnersOf(self.relations[places], self.partners[places], counts)
+
+
+def hide_partner(
+    found: PartnersOf, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
+) -> PartnersOf:
+    """Count the hidden fact of each row out, whichever end it is seen from."""
+    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
+    counts = found.counts
+    for here, relations, partners in (
+        (hidden.subjects, hidden.relations, hidden.objects),
+        (hidden.objects, reciprocal, hidden.subjects),
+    ):
+        own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
+        counts = counts - (own & (subjects == here)[:, None]).long()
+    return replace(found, counts=counts.clamp(min=0))

@@ -20,9 +20,14 @@ from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
+from targcn.graph.nearest import (
+    NearestFacts,
+    hide_nearest,
+    nearest_of_entities,
+    nearest_of_relations,
+)
 from targcn.graph.neighbors import HiddenFacts
-from targcn.graph.partners import Partners, PartnersOf
+from targcn.graph.partners import Partners, PartnersOf, hide_partner
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
@@ -38,8 +43,8 @@ from targcn.models.layers.evidence_weights import (
 )
 from targcn.models.layers.losses import cross_entropy
 
-# Numbers laid out at once in an evaluation; bounds memory, not results.
-MOST_NUMBERS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
+# Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
+MOST_PIECES_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
 
 
 @dataclass(frozen=True)
@@ -137,10 +142,15 @@ class Evidence(Learner):
             setattr(self, name, nn.Parameter(torch.cat([known, mean])))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
-        size = max(MOST_NUMBERS_AT_ONCE[context.device.type] // width, 1)
+        size = self.queries_at_once(context.device)
         parts = [queries[first : first + size] for first in range(0, len(queries), size)]
         return torch.cat([self.score(part, self.find(part, context)) for part in parts])
+
+    def queries_at_once(self, device: torch.device) -> int:
+        """For how many queries evidence is found at once."""
+        most = MOST_PIECES_AT_ONCE.get(device.type, MOST_PIECES_AT_ONCE["cpu"])
+        width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
+        return max(most // width, 1)
 
     @property
     def samples_ahead(self) -> bool:
@@ -169,7 +179,7 @@ class Evidence(Learner):
         """All evidence for some queries, except a hidden fact, which the context must hold."""
         settings, times = self.settings, queries.times
         facts = nearest_of_entities(context, queries.subjects, times, settings.facts)
-        facts = _hide(facts, hidden, context)
+        facts = hide_nearest(facts, hidden, context)
         if dropout_rows is not None:
             columns = torch.arange(facts.filled.shape[1], device=times.device)
             stays = uniform(dropout_rows[:, None], columns) >= settings.fact_dropout
@@ -177,14 +187,14 @@ class Evidence(Learner):
         of_relation = nearest_of_relations(
             context, queries.relations, times, settings.relation_facts
         )
-        of_relation = _hide(of_relation, hidden, context)
+        of_relation = hide_nearest(of_relation, hidden, context)
         first, second = self._find_paths(queries, facts, context, hidden)
         partners = self._partners.of(context).most_frequent(
             queries.subjects, times, settings.partners
         )
         # (A graph of the past does not count what is at the query's time.)
         if hidden is not None and not context.past_only:
-            partners = _hide_partner(partners, queries.subjects, hidden, context)
+            partners = hide_partner(partners, queries.subjects, hidden, context)
         return EvidenceSample(facts, of_relation, first, second, partners)
 
     def _find_paths(
@@ -207,7 +217,7 @@ class Evidence(Learner):
             queries.times.repeat_interleave(count),
             self.settings.second_facts,
         )
-        second = _hide(second, hidden, context)
+        second = hide_nearest(second, hidden, context)
         second = second.map(lambda column: column.view(*first.shape, column.shape[1]))
         goes_on = second.objects != queries.subjects[:, None, None]
         exists = facts.filled.gather(1, first)[..., None]
@@ -308,34 +318,3 @@ def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor)
         each: Tensor = weights(*columns)
         return each
     return weigh_each_once(weights, weights.sizes, filled, *columns)
-
-
-def _hide(facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph) -> NearestFacts:
-    """Empty the places of the hidden fact of each row, whichever end it is seen from."""
-    if hidden is None:
-        return facts
-    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
-    then = facts.times == hidden.times[:, None]
-    filled = facts.filled
-    for subjects, relations, objects in (
-        (hidden.subjects, hidden.relations, hidden.objects),
-        (hidden.objects, reciprocal, hidden.subjects),
-    ):
-        ends = (facts.subjects == subjects[:, None]) & (facts.objects == objects[:, None])
-        filled = filled & ~(ends & then & (facts.relations == relations[:, None]))
-    return replace(facts, filled=filled)
-
-
-def _hide_partner(
-    found: PartnersOf, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
-) -> PartnersOf:
-    """Count the hidden fact of each row out, whichever end it is seen from."""
-    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
-    counts = found.counts
-    for here, relations, partners in (
-        (hidden.subjects, hidden.relations, hidden.objects),
-        (hidden.objects, reciprocal, hidden.subjects),
-    ):
-        own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
-        counts = counts - (own & (subjects == here)[:, None]).long()
-    return replace(found, counts=counts.clamp(min=0))

@@ -15,8 +15,6 @@ from targcn.models.layers.buckets import TimeBuckets
 if TYPE_CHECKING:
     from targcn.models.evidence import Evidence, EvidenceSample
 
-# Facts laid out at once where rules are counted; bounds memory, not results.
-MOST_FACTS_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
 # Classes of evidence that wait to be counted, and rules weighed at once.
 MOST_CODES_KEPT = 1 << 20
 MOST_RULES = 1 << 16
@@ -69,8 +67,7 @@ def find_rules(
     progress: Callable[[int, int], None] | None,
 ) -> Rules:
     """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
-    width = model.settings.facts + model.settings.first_facts * model.settings.second_facts
-    size = max(MOST_FACTS_AT_ONCE[context.device.type] // width, 1)
+    size = model.queries_at_once(context.device)
     codes = support = torch.empty(0, dtype=torch.int64, device=context.device)
     new = [codes]
     for first in range(0, len(queries), size):

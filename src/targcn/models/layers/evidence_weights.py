@@ -188,7 +188,8 @@ def _units(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor) -> Tensor
 
 
 def _parts(rows: Tensor, codes: Tensor) -> list[slice]:
-    size = max(MOST_UNITS[rows.device.type] // max(codes.shape[1] * rows.shape[1], 1), 1)
+    most = MOST_UNITS.get(rows.device.type, MOST_UNITS["cpu"])
+    size = max(most // max(codes.shape[1] * rows.shape[1], 1), 1)
     return [slice(first, first + size) for first in range(0, len(codes), size)]
 
 
