@@ -598,11 +598,8 @@ def find_evidence(
     def near_entity(entity: int, count: int) -> list[Fact]:
         return near(facts_from(world.facts, num_relations, entity), count)
 
-    known = partners(world.facts, num_relations, s, t if past_only else None)[: how.partners]
-    counted = [
-        (r_, o, n - (not past_only and any(fact[:3] == (s, r_, o) for fact in own)))
-        for r_, o, n in known
-    ]
+    left = [fact for fact in world.facts if fact not in own]
+    counted = partners(left, num_relations, s, t if past_only else None)[: how.partners]
     return FoundEvidence(
         near_entity(s, how.facts),
         near(facts_under(world.facts, num_relations, r), how.relation_facts),

@@ -304,10 +304,12 @@ def test_a_fact_hidden_from_one_side_would_be_noticed(
         both = hide(facts, hidden, context)
         return replace(facts, filled=torch.where(there, both.filled, facts.filled))
 
-    def partner_one_sided(found: Any, subjects: Any, hidden: Any, context: Any) -> Any:
-        there = found.relations == hidden.relations[:, None]
-        both = hide_partner(found, subjects, hidden, context)
-        return replace(found, counts=torch.where(there, both.counts, found.counts))
+    def partner_one_sided(found: Any, most: int, subjects: Any, hidden: Any, context: Any) -> Any:
+        both = hide_partner(found, most, subjects, hidden, context)
+        back = (hidden.relations + context.num_relations) % (2 * context.num_relations)
+        other_side = both.relations == back[:, None]
+        other_side &= both.partners == hidden.subjects[:, None]
+        return replace(both, counts=both.counts + other_side)
 
     with monkeypatch.context() as patch:
         patch.setattr(evidence_module, "hide_nearest", one_sided)

@@ -52,7 +52,9 @@ def test_every_choice_of_evaluate_is_passed_on() -> None:
 
 def test_runs_of_different_contexts_are_compared_in_a_chosen_one() -> None:
     runs = {"ever": fit(WORLD.dataset, "seen"), "past": fit(WORLD.dataset, "seen", past_only=True)}
-    sentence = "ever is evaluated with the context train.valid, past with past, unless you choose"
+    sentence = (
+        "ever is evaluated with the context train.valid, past with past; take runs of one context"
+    )
     with pytest.raises(InputError, match=sentence):
         compare(runs, device="cpu")
     found = compare(runs, context="past", device="cpu")

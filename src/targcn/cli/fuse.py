@@ -22,7 +22,7 @@ def fuse_runs(
 ) -> None:
     """Fuse runs of one data set into one: the weighted sum of their log-probabilities.
 
-    The weights are chosen on the valid split, in the context train, by time-aware
+    The weights are chosen on the valid split, in its members' context, by time-aware
     MRR. The fused run is evaluated, asked, explained and compared like any other.
 
     Args:

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
+from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
@@ -39,7 +40,10 @@ class KnownAnswers(Columns):
         num_entities, num_relations = graph.num_entities, graph.num_relations
         largest = num_entities * 2 * num_relations * end_of_time
         if largest >= 2**63:
-            raise OverflowError(f"{largest} different queries do not fit a 64-bit key")
+            raise InputError(
+                f"the last time is {graph.span - 1:,} ticks after the first, too far for so many "
+                "entities and relations; leave such times out"
+            )
         known = cls(graph.offsets[:0], graph.subjects[:0], num_relations, end_of_time)
         if which == "raw":
             return known

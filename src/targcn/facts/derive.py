@@ -84,8 +84,9 @@ def derive_forecast(dataset: Dataset, seed: int = 0) -> Dataset:
     by_time = np.unique(dataset.facts.columns[[3, 0, 1, 2]], axis=1)[[1, 2, 3, 0]]
     facts = Facts(by_time)
     borders = [round(share * len(facts)) for share in FORECAST_BORDERS]
-    borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]
-    if not 0 < borders[0] < borders[1]:
+    if borders[-1] < len(facts):
+        borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]
+    if not 0 < borders[0] < borders[1] < len(facts):
         raise InputError(f"{dataset.name} has too few times to be split by time")
     parts = np.split(np.arange(len(facts)), borders)
     splits = {split: facts.where(part) for split, part in zip(SPLITS, parts, strict=True)}

@@ -187,7 +187,7 @@ def hide_facts(
     num_relations: int,
     how: Sampling,
 ) -> Neighborhood:
-    """Empty the places of the hidden facts. This is the one place where an answer could leak.
+    """Empty the places of the hidden facts. Here an answer could leak.
 
     More than K facts were sampled, by as many as the hidden one can fill places. The others keep
     their order of arrival, so the first K of them are a sample of the graph without the hidden

@@ -46,11 +46,12 @@ class Partners:
         self.most = int(per_entity.max()) if len(keys) else 0
         self.offsets = torch.zeros(num_entities + 1, dtype=torch.int64, device=graph.device)
         torch.cumsum(per_entity, 0, out=self.offsets[1:])
-        # For counts up to a time: number · span + time of every fact, and the first of each number.
-        self.moments = numbers * self.span + times[is_new]
-        self.firsts = counts.cumsum(0) - counts
-        if not self.past_only:
-            # The most frequent first. (Where only the past counts, each time has its own order.)
+        if self.past_only:
+            # For counts up to a time: number · span + time of every fact, and the first of each.
+            self.moments = numbers * self.span + times[is_new]
+            self.firsts = counts.cumsum(0) - counts
+        else:
+            # The most frequent first; where only the past counts, each time has its own order.
             order = torch.argsort(counts, descending=True, stable=True)
             order = order[torch.argsort(entities[order], stable=True)]
             keys, counts = keys[order], counts[order]
@@ -58,10 +59,13 @@ class Partners:
         self.relations = torch.div(keys, num_entities, rounding_mode="floor") % num_relations
         self.partners = keys % num_entities
 
+    def width(self, count: int) -> int:
+        """How many partners are laid out per query to find so many."""
+        return self.most if self.past_only else min(count, self.most)
+
     def most_frequent(self, entities: Tensor, times: Tensor, count: int) -> PartnersOf:
         """Up to `count` partners of each entity; in a graph of the past, as counted at the time."""
-        count = min(count, self.most)
-        width = self.most if self.past_only else count
+        width, count = self.width(count), min(count, self.most)
         columns = torch.arange(width, device=self.offsets.device)
         starts, ends = self.offsets[entities], self.offsets[entities + 1]
         places = starts[:, None] + columns
@@ -78,9 +82,13 @@ class Partners:
 
 
 def hide_partner(
-    found: PartnersOf, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
+    found: PartnersOf, most: int, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
 ) -> PartnersOf:
-    """Count the hidden fact of each row out, whichever end it is seen from."""
+    """Count the hidden fact of each row out, whichever end it is seen from.
+
+    More partners were found than the `most` that stay, by as many as the hidden fact has sides: a
+    rare partner that stayed among more frequent ones would give the answer away.
+    """
     reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
     counts = found.counts
     for here, relations, partners in (
@@ -89,4 +97,8 @@ def hide_partner(
     ):
         own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
         counts = counts - (own & (subjects == here)[:, None]).long()
-    return replace(found, counts=counts.clamp(min=0))
+    # In the order of `Partners`: the more frequent first, then by relation and partner.
+    keys = found.relations * context.num_entities + found.partners
+    order = counts * (2 * context.num_relations * context.num_entities) - keys
+    kept = torch.topk(order, min(most, order.shape[1]), dim=1).indices
+    return replace(found, counts=counts).map(lambda column: column.gather(1, kept))

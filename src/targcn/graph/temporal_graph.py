@@ -7,7 +7,7 @@ facts that come in to an entity lie together, in the order of time.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from targcn.errors import InputError
 from targcn.facts.dataset import Context, Dataset, Facts, join_facts
 from targcn.graph.ragged import sort_rows
+
+if TYPE_CHECKING:
+    from targcn.graph.partners import Partners
 
 Numbers = npt.NDArray[Any]
 # Rows sorted at once; bounds the memory needed besides the graph, not the result.
@@ -56,6 +60,11 @@ class TemporalGraph:
         ([2, 1], [1, 1])
         """
         span = int(facts.times.max()) + 1 if len(facts) else 1
+        if num_entities * span >= 2**63:
+            raise InputError(
+                f"the last time is {span - 1:,} ticks after the first, too far for "
+                f"{num_entities:,} entities; leave such times out"
+            )
         num_rows = 2 * len(facts)
         degrees = _count(facts.subjects, num_entities) + _count(facts.objects, num_entities)
         offsets = torch.zeros(num_entities + 1, dtype=torch.int64)
@@ -181,6 +190,13 @@ class TemporalGraph:
             keys[order],
             functional.pad(counts.cumsum(0), (1, 0)),
         )
+
+    @cached_property
+    def partners(self) -> "Partners":
+        """With whom each entity shares facts, and how often."""
+        from targcn.graph.partners import Partners
+
+        return Partners(self)
 
     @property
     def device(self) -> torch.device:

@@ -26,18 +26,19 @@ from targcn.graph.nearest import (
     nearest_of_entities,
     nearest_of_relations,
 )
-from targcn.graph.neighbors import HiddenFacts
-from targcn.graph.partners import Partners, PartnersOf, hide_partner
+from targcn.graph.neighbors import SIDES_OF_A_FACT, HiddenFacts
+from targcn.graph.partners import PartnersOf, hide_partner
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, PerContext, Reasons, Rules
+from targcn.models.base import Learner, ModelSettings, Reasons, Rules
 from targcn.models.evidence_reasons import find_reasons, find_rules
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
 from targcn.models.layers.evidence_weights import (
     SCALE,
     FactWeights,
     PathWeights,
+    log_of_sums,
     look_up,
     weigh_each_once,
 )
@@ -128,11 +129,12 @@ class Evidence(Learner):
         self.path_weights = PathWeights(num_relations, times, dim, bias=-4.0)
         self.partner_weights = FactWeights(num_relations, counts, dim, bias=-3.0)
         size = settings.prior_dim
-        self.prior_relations = nn.Parameter(SCALE * torch.randn(num_relations, size))
-        self.prior_subjects = nn.Parameter(SCALE * torch.randn(num_entities, size))
-        self.prior_objects = nn.Parameter(SCALE * torch.randn(num_entities, size))
+        # Without numbers there is nothing to learn, and some kernels fail.
+        self.prior_relations, self.prior_subjects, self.prior_objects = (
+            nn.Parameter(SCALE * torch.randn(count, size), requires_grad=size > 0)
+            for count in (num_relations, num_entities, num_entities)
+        )
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
-        self._partners = PerContext(Partners)
 
     def add_entities(self, count: int) -> None:
         """Give them the mean prior; all else about them is evidence."""
@@ -142,14 +144,18 @@ class Evidence(Learner):
             setattr(self, name, nn.Parameter(torch.cat([known, mean])))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        size = self.queries_at_once(context.device)
+        size = self.queries_at_once(context)
         parts = [queries[first : first + size] for first in range(0, len(queries), size)]
         return torch.cat([self.score(part, self.find(part, context)) for part in parts])
 
-    def queries_at_once(self, device: torch.device) -> int:
+    def queries_at_once(self, context: TemporalGraph) -> int:
         """For how many queries evidence is found at once."""
-        most = MOST_PIECES_AT_ONCE.get(device.type, MOST_PIECES_AT_ONCE["cpu"])
-        width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
+        settings = self.settings
+        width = settings.facts + settings.relation_facts
+        width += settings.first_facts * settings.second_facts
+        if settings.partners:
+            width += context.partners.width(settings.partners)
+        most = MOST_PIECES_AT_ONCE.get(context.device.type, MOST_PIECES_AT_ONCE["cpu"])
         return max(most // width, 1)
 
     @property
@@ -189,12 +195,12 @@ class Evidence(Learner):
         )
         of_relation = hide_nearest(of_relation, hidden, context)
         first, second = self._find_paths(queries, facts, context, hidden)
-        partners = self._partners.of(context).most_frequent(
-            queries.subjects, times, settings.partners
-        )
-        # (A graph of the past does not count what is at the query's time.)
-        if hidden is not None and not context.past_only:
-            partners = hide_partner(partners, queries.subjects, hidden, context)
+        # A graph of the past does not count what is at the query's time.
+        to_hide = None if context.past_only else hidden
+        most = settings.partners + (SIDES_OF_A_FACT if to_hide is not None else 0)
+        partners = context.partners.most_frequent(queries.subjects, times, most)
+        if to_hide is not None:
+            partners = hide_partner(partners, settings.partners, queries.subjects, to_hide, context)
         return EvidenceSample(facts, of_relation, first, second, partners)
 
     def _find_paths(
@@ -237,10 +243,9 @@ class Evidence(Learner):
         """The score of every entity, given the evidence that was found."""
         num_entities = len(self.prior_bias)
         weights, ends = self.weigh(queries, sample), self.ends(sample)
-        shares = torch.where(ends < num_entities, weights.exp(), 0.0)
-        sums = weights.new_zeros(len(queries), num_entities)
-        sums = sums.scatter_add(1, ends.clamp(max=num_entities - 1), shares)
-        return sums.log1p() + self._prior(queries, sample.kept)
+        evidence = weights.masked_fill(ends == num_entities, -torch.inf).exp()
+        ends = ends.clamp(max=num_entities - 1)
+        return log_of_sums(evidence, ends, num_entities) + self._prior(queries, sample.kept)
 
     def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The weight c of every piece of evidence: one row per query, kind after kind."""

@@ -38,6 +38,7 @@ class Fused(Model):
     """score = Σ weight · log-probability, over members that give probabilities."""
 
     Settings = FusedSettings
+    about_new_entities = "are scored as each member does"
     settings: FusedSettings
 
     def __init__(

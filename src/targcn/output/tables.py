@@ -108,10 +108,13 @@ def to_csv(table: Table) -> str:
 
     >>> to_csv(Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},)))
     'mrr\\n0.6364\\n'
+    >>> to_csv(Table((Column("mrr", "MRR", ".3f"),), ()))
+    'mrr\\n'
     """
     import polars as pl
 
-    return pl.DataFrame(table.records(), infer_schema_length=None).write_csv()
+    keys = [column.key for column in table.columns]
+    return pl.DataFrame(table.records(), keys, infer_schema_length=None).write_csv()
 
 
 def to_json(table: Table) -> str:

@@ -1,6 +1,6 @@
 """Fuse runs of one data set: one run whose scores are the weighted sum of their log-probabilities.
 
-The weights are those with the best time-aware MRR on the valid split, in the context train.
+The weights are those with the best time-aware MRR on the valid split, in its members' context.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ def fuse(
     """Fuse run folders, or runs by name, into one run; keep it in the folder `out` if given.
 
     Its model scores an entity by the weighted sum of the members' log-probabilities. The weights
-    have the best time-aware MRR that a search finds on the valid split in the context train, where
+    have the best time-aware MRR that a search finds on the valid split, in the members' context;
     `queries` is how many of its queries to search on, chosen by the seed. The members, each with
     its `validation` on the whole split, are in `members`, and their weights in `recipe.settings`.
 

@@ -55,8 +55,8 @@ def common_context(contexts: Mapping[str, Context]) -> Context:
     for other, second in others:
         if second != first:
             raise InputError(
-                f"{one} is evaluated with the context {first}, {other} with {second}, unless you "
-                "choose one for both"
+                f"{one} is evaluated with the context {first}, {other} with {second}; take runs of "
+                "one context, or choose one where that can be chosen"
             )
     return first
 

@@ -1,7 +1,7 @@
 """Batches: the training queries in a seeded order, each with its sample.
 
-Everything is a function of the seed, the epoch and the step, whichever process takes the step and
-however many steps are sampled together.
+Everything is a function of the seed, the epoch and the step (and of the weights, for a model that
+says so), whichever process takes the step and however many steps are sampled together.
 """
 
 from collections.abc import Iterator

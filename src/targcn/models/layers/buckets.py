@@ -19,9 +19,10 @@ def typical_gap(facts: Facts) -> float:
     >>> typical_gap(Facts.of([0, 0, 0], [0, 0, 0], [1, 2, 3], [0, 10, 30]))
     15.0
     """
-    entities = np.concatenate([facts.subjects, facts.objects])
-    moments = np.unique(np.stack([entities, np.tile(facts.times, 2)]), axis=1)
-    gaps = np.diff(moments[1])[np.diff(moments[0]) == 0]
+    span = int(facts.times.max(initial=0)) + 1
+    entities = np.concatenate([facts.subjects, facts.objects]).astype(np.int64)
+    entities, times = np.divmod(np.unique(entities * span + np.tile(facts.times, 2)), span)
+    gaps = np.diff(times)[np.diff(entities) == 0]
     return float(np.median(gaps)) if len(gaps) else 1.0
 
 

@@ -41,13 +41,12 @@ class FactWeights(nn.Module):
 
     def forward(self, asked: Tensor, found: Tensor, buckets: Tensor) -> Tensor:
         """The weights of the evidence in each row, one row per asked relation."""
-        codes = found * self.num_buckets + buckets
-        table = _sums(self.found, self.bucket)
+        table, codes = _sums(self.found, self.bucket, found, buckets)
         rows = asked[:, None]
         return (
             relu_product(self.asked, asked, table, codes, self.out)
             + look_up(self.asked_found, rows * self.num_relations + found)
-            + look_up(self.found_bucket, codes)
+            + look_up(self.found_bucket, found * self.num_buckets + buckets)
             + look_up(self.asked_bucket, rows * self.num_buckets + buckets)
             + self.bias
         )
@@ -77,14 +76,13 @@ class PathWeights(nn.Module):
         self, asked: Tensor, first: Tensor, first_buckets: Tensor, second: Tensor, buckets: Tensor
     ) -> Tensor:
         """The weights of paths: rows are queries, then first facts, then second facts."""
-        codes = second * self.num_buckets + buckets
         rows, places = self._of_first(asked, first, first_buckets)
-        table = _sums(self.second, self.second_bucket)
+        table, codes = _sums(self.second, self.second_bucket, second, buckets)
         hidden = relu_product(rows, places, table, codes.flatten(0, 1), self.out)
         return (
             hidden.view_as(codes)
             + look_up(self.asked_second, asked[:, None, None] * self.num_relations + second)
-            + look_up(self.second_and_bucket, codes)
+            + look_up(self.second_and_bucket, second * self.num_buckets + buckets)
             + self.bias
         )
 
@@ -142,6 +140,33 @@ def look_up(table: Tensor, places: Tensor) -> Tensor:
     return table.flatten().gather(0, places.flatten()).view_as(places)
 
 
+def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
+    """log(1 + the sum of the evidence that ends in an entity), for each row and every entity.
+
+    >>> log_of_sums(torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 1]]), 2).exp().tolist()
+    [[1.0, 4.0]]
+    """
+    node: Any = _LogOfSums
+    logs: Tensor = node.apply(evidence, ends, num_entities)
+    return logs
+
+
+class _LogOfSums(Function):
+    """The gradient is computed for each piece of evidence, not for each entity."""
+
+    @staticmethod
+    def forward(context: Any, evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
+        sums = evidence.new_zeros(len(evidence), num_entities).scatter_add_(1, ends, evidence)
+        context.save_for_backward(ends, sums.gather(1, ends))
+        return sums.log1p_()
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, of_logs: Tensor) -> tuple[Tensor, None, None]:
+        ends, sums = context.saved_tensors
+        return of_logs.gather(1, ends) / (sums + 1), None, None
+
+
 class _ReluProduct(Function):
     """The hidden units are laid out for some rows at a time, and again in the backward pass."""
 
@@ -193,9 +218,15 @@ def _parts(rows: Tensor, codes: Tensor) -> list[slice]:
     return [slice(first, first + size) for first in range(0, len(codes), size)]
 
 
-def _sums(one: Tensor, other: Tensor) -> Tensor:
-    """The sum of each row of one table with each row of another."""
-    return (one[:, None] + other).flatten(0, 1)
+def _sums(one: Tensor, other: Tensor, rows: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """A table with one[row] + other[column] for each row and column, and where in it they are.
+
+    Of all sums, or only of these where they are fewer: a single question asks for few.
+    """
+    if rows.numel() < len(one) * len(other):
+        table = functional.embedding(rows, one) + functional.embedding(columns, other)
+        return table.flatten(0, -2), torch.arange(rows.numel(), device=rows.device).view_as(rows)
+    return (one[:, None] + other).flatten(0, 1), rows * len(other) + columns
 
 
 def _random(*shape: int) -> nn.Parameter:

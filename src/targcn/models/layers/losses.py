@@ -17,7 +17,6 @@ def cross_entropy(scores: Tensor, answers: Tensor, others: Tensor | None = None)
     3.0
     """
     if others is not None:
-        left_out = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, others, True)
-        left_out.scatter_(1, answers[:, None], False)
-        scores = scores.masked_fill(left_out, -torch.inf)
+        own = scores.gather(1, answers[:, None])
+        scores = scores.scatter(1, others, -torch.inf).scatter_(1, answers[:, None], own)
     return functional.cross_entropy(scores, answers)
