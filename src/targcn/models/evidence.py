@@ -45,7 +45,7 @@ from targcn.models.layers.evidence_weights import (
 from targcn.models.layers.losses import cross_entropy
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
-MOST_PIECES_AT_ONCE = {"cpu": 1 << 18, "cuda": 1 << 22}
+MOST_PIECES_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 22}
 
 
 @dataclass(frozen=True)
