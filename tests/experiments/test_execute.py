@@ -19,7 +19,7 @@ from small_training import create
 from targcn.errors import InputError
 from targcn.experiments import execute
 from targcn.experiments.cells import Cell
-from targcn.experiments.claims import UNFINISHED
+from targcn.experiments.claims import UNFINISHED, is_held
 from targcn.experiments.execute import CellError, run_cell, run_cells
 from targcn.experiments.results import Result, read_results
 from targcn.experiments.spec import SETTINGS, find_experiment
@@ -312,7 +312,8 @@ def test_stopping_the_first_of_several_processes_stops_them_all(tmp_path: Path) 
     assert " of " in first_line
     assert "stopped; the same command goes on from here" in said
     assert 1 <= len(read_results(tmp_path)) < len(find_experiment("main").rows) - 4
-    assert not list((tmp_path / UNFINISHED).glob("*.claim"))
+    # (A signal may come between the opening of a claim and its locking, and leave an empty file.)
+    assert not any(map(is_held, (tmp_path / UNFINISHED).glob("*.claim")))
     assert not list((tmp_path / UNFINISHED).glob("*.failed"))
 
 

@@ -66,7 +66,7 @@ class Attempt:
         """Record how many processes share the machine; gives the most there ever were."""
         path = self._file(".jobs")
         # Cells of this folder that are being run now, by any process.
-        most = max(jobs, sum(map(_is_held, (self.results / UNFINISHED).glob("*.claim"))))
+        most = max(jobs, sum(map(is_held, (self.results / UNFINISHED).glob("*.claim"))))
         with suppress(FileNotFoundError, ValueError):
             most = max(most, int(path.read_text()))
         with atomic_file(path) as draft:
@@ -93,10 +93,10 @@ class Attempt:
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Another process may have removed the file after it was opened here.
                 mine = os.path.samestat(os.fstat(claim.fileno()), path.stat())
-            if mine:
-                claim.truncate(0)
-                print(os.getpid(), file=claim, flush=True)
             try:
+                if mine:
+                    claim.truncate(0)
+                    print(os.getpid(), file=claim, flush=True)
                 yield mine
             finally:
                 if mine:
@@ -106,7 +106,7 @@ class Attempt:
         return self.results / UNFINISHED / f"{self.cell.key}{ending}"
 
 
-def _is_held(claim: Path) -> bool:
+def is_held(claim: Path) -> bool:
     """Whether the process of a claim still runs; one that was killed leaves its claims behind."""
     try:
         os.kill(int(claim.read_text()), 0)
