@@ -11,7 +11,7 @@ from torch import Tensor
 
 from targcn.graph.columns import Columns
 from targcn.graph.neighbors import HiddenFacts
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.temporal_graph import TemporalGraph, find_first, reciprocal_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +34,12 @@ def nearest_of_entities(
     """The `count` facts of each entity nearest to its time, with the entity as their subject."""
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
-    here = _find(graph.keys, graph.span, entities, times)
+    here = graph.ends_before(entities, times)
     ends = here if graph.past_only else ends
     places, filled = _nearest(graph.times, starts, ends, here, times, count)
-    reciprocals = (graph.relations[places] + graph.num_relations) % (2 * graph.num_relations)
     return NearestFacts(
         entities[:, None].expand_as(places),
-        reciprocals.long(),
+        reciprocal_of(graph.relations[places], graph.num_relations).long(),
         graph.subjects[places].long(),
         graph.times[places].long(),
         filled,
@@ -54,7 +53,7 @@ def nearest_of_relations(
     relations, times = relations.long(), times.long()
     facts = graph.by_relation
     starts, ends = facts.offsets[relations], facts.offsets[relations + 1]
-    here = _find(facts.keys, graph.span, relations, times)
+    here = find_first(facts.keys, graph.span, relations, times)
     ends = here if graph.past_only else ends
     places, filled = _nearest(facts.times, starts, ends, here, times, count)
     return NearestFacts(
@@ -72,21 +71,12 @@ def hide_nearest(
     """Empty the places of the hidden fact of each row, whichever end it is seen from."""
     if hidden is None:
         return facts
-    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
     then = facts.times == hidden.times[:, None]
     filled = facts.filled
-    for subjects, relations, objects in (
-        (hidden.subjects, hidden.relations, hidden.objects),
-        (hidden.objects, reciprocal, hidden.subjects),
-    ):
+    for subjects, relations, objects in hidden.sides(context.num_relations):
         ends = (facts.subjects == subjects[:, None]) & (facts.objects == objects[:, None])
         filled = filled & ~(ends & then & (facts.relations == relations[:, None]))
     return replace(facts, filled=filled)
-
-
-def _find(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor:
-    """The first position of each owner whose fact is not before the time."""
-    return torch.searchsorted(keys, owners * span + times.clamp(min=0, max=span))
 
 
 def _nearest(

@@ -16,7 +16,7 @@ from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
 from targcn.graph.random import combine, shifted, uniform
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
 Strategy = Literal["near", "random", "whole"]
 # Candidates weighed together, over all rows; bounds memory, not results.
@@ -80,6 +80,14 @@ class HiddenFacts(Columns):
     relations: Tensor
     objects: Tensor
     times: Tensor
+
+    def sides(self, num_relations: int) -> tuple[tuple[Tensor, Tensor, Tensor], ...]:
+        """Subjects, relations and objects as seen from one end of the facts and from the other."""
+        back = reciprocal_of(self.relations, num_relations)
+        return (
+            (self.subjects, self.relations, self.objects),
+            (self.objects, back, self.subjects),
+        )
 
 
 def sample_neighbors(
@@ -193,14 +201,10 @@ def hide_facts(
     their order of arrival, so the first K of them are a sample of the graph without the hidden
     fact. (All copies of a duplicate fact are hidden, and may leave fewer than K.)
     """
-    reciprocal = (hidden.relations + num_relations) % (2 * num_relations)
-    sides = (
-        (hidden.objects, hidden.subjects, hidden.relations),
-        (hidden.subjects, hidden.objects, reciprocal),
-    )
     then = found.deltas == (hidden.times - times)[:, None]
     filled = found.filled
-    for here, there, relation in sides:
+    # A neighbourhood holds the facts that come in to an entity, which is their object.
+    for there, relation, here in hidden.sides(num_relations):
         own = (found.entities == there[:, None]) & (found.relations == relation[:, None])
         filled = filled & ~(own & then & (entities == here)[:, None])
     if how.strategy != "whole":

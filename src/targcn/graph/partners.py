@@ -7,7 +7,7 @@ from torch import Tensor
 
 from targcn.graph.columns import Columns
 from targcn.graph.neighbors import HiddenFacts
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Partners:
     def __init__(self, graph: TemporalGraph) -> None:
         self.past_only, self.span = graph.past_only, graph.span
         num_entities, num_relations = graph.num_entities, 2 * graph.num_relations
-        relations = (graph.relations.long() + graph.num_relations) % num_relations
+        relations = reciprocal_of(graph.relations.long(), graph.num_relations)
         keys = (graph.objects.long() * num_relations + relations) * num_entities + graph.subjects
         # The facts of an entity are sorted by time, and stay so within a key.
         order = torch.argsort(keys, stable=True)
@@ -89,12 +89,8 @@ def hide_partner(
     More partners were found than the `most` that stay, by as many as the hidden fact has sides: a
     rare partner that stayed among more frequent ones would give the answer away.
     """
-    reciprocal = (hidden.relations + context.num_relations) % (2 * context.num_relations)
     counts = found.counts
-    for here, relations, partners in (
-        (hidden.subjects, hidden.relations, hidden.objects),
-        (hidden.objects, reciprocal, hidden.subjects),
-    ):
+    for here, relations, partners in hidden.sides(context.num_relations):
         own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
         counts = counts - (own & (subjects == here)[:, None]).long()
     # In the order of `Partners`: the more frequent first, then by relation and partner.

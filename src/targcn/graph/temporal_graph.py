@@ -98,11 +98,13 @@ class TemporalGraph:
         torch.add((ends.long() + first) * self.span, when, out=self.keys[place])
 
     @classmethod
-    def of_context(cls, dataset: Dataset, context: Context) -> "TemporalGraph":
-        """The graph of the facts that a model may use."""
+    def of_context(
+        cls, dataset: Dataset, context: Context, past_only: bool = False
+    ) -> "TemporalGraph":
+        """The graph of the facts that a model may use; each query only of the past, if so said."""
         facts = dataset.context(context)
         graph = cls.of(facts, len(dataset.entities), len(dataset.relations))
-        return graph.as_past() if context == "past" else graph
+        return graph.as_past() if past_only or context == "past" else graph
 
     def as_past(self) -> "TemporalGraph":
         """The same facts, of which each query sees those before its time.
@@ -165,8 +167,7 @@ class TemporalGraph:
         >>> graph.ends_before(torch.tensor([0, 0, 0]), torch.tensor([3, 5, 99])).tolist()
         [0, 1, 2]
         """
-        moments = times.long().clamp(min=0, max=self.span)
-        return torch.searchsorted(self.keys, entities.long() * self.span + moments)
+        return find_first(self.keys, self.span, entities, times)
 
     @cached_property
     def by_time(self) -> "TimeMajor":
@@ -255,6 +256,23 @@ class TimeMajor:
         starts = self.offsets[torch.searchsorted(self.times, first.contiguous())]
         ends = self.offsets[torch.searchsorted(self.times, last.contiguous(), right=True)]
         return starts, torch.maximum(starts, ends)
+
+
+def find_first(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor:
+    """Where the facts of each owner, an entity or a relation, are no longer before a time.
+
+    The keys are owner · span + time, sorted.
+    """
+    return torch.searchsorted(keys, owners.long() * span + times.long().clamp(min=0, max=span))
+
+
+def reciprocal_of(relations: Tensor, num_relations: int) -> Tensor:
+    """The relations read from object to subject, and reciprocal ones read back.
+
+    >>> reciprocal_of(torch.tensor([0, 5]), num_relations=3).tolist()
+    [3, 2]
+    """
+    return (relations + num_relations) % (2 * num_relations)
 
 
 def _count(entities: Numbers, num_entities: int) -> Numbers:

@@ -89,9 +89,7 @@ def rules(
     if relation is not None:
         wanted = queries.relations % len(dataset.relations) == dataset.relations.id_of(relation)
         queries, answers = queries[wanted], answers[wanted]
-    context = TemporalGraph.of_context(dataset, "train")
-    if loaded.recipe.training.past_only:
-        context = context.as_past()
+    context = TemporalGraph.of_context(dataset, "train", loaded.recipe.training.past_only)
     found = model.rules(queries, answers, context, top, progress)
     if found is None:
         raise InputError(

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from targcn.config import require_least, require_positive
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import reciprocal_of
 from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
 
 
@@ -59,7 +60,7 @@ class ATiSE(NegativeSampling):
         passed = (buckets.to(self.entities.start.dtype) / self.num_buckets)[:, None, None]
         means, variances = self.entities(candidates, passed)
         own, own_variance = self.entities(queries.subjects[:, None], passed)
-        back = (queries.relations + self.num_relations) % (2 * self.num_relations)
+        back = reciprocal_of(queries.relations, self.num_relations)
         wanted = [self.relations(which[:, None], passed) for which in (queries.relations, back)]
         return 2 * self.settings.margin - energies(own - means, own_variance + variances, *wanted)
 

@@ -19,7 +19,7 @@ from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, whole_numbers
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 
 # Numbers laid out at once for the scores of a slice: on a CPU (False) they fit its cache.
@@ -183,7 +183,7 @@ class _Truths:
         starts = torch.searchsorted(context.keys, keys)
         known = context.keys[starts.clamp(max=len(self.codes) - 1)] == keys
         known &= (queries.times >= 0) & (queries.times < context.span)
-        back = (queries.relations + context.num_relations) % (2 * context.num_relations)
+        back = reciprocal_of(queries.relations, context.num_relations)
         codes = self._codes(starts[:, None], back[:, None], candidates)
         places = torch.searchsorted(self.codes, codes).clamp(max=len(self.codes) - 1)
         return known[:, None] & (self.codes[places] == codes)
