@@ -39,7 +39,7 @@ from targcn.models.layers.evidence_weights import (
     FactWeights,
     PathWeights,
     log_of_sums,
-    look_up,
+    take,
     weigh_each_once,
 )
 from targcn.models.layers.losses import cross_entropy
@@ -252,7 +252,7 @@ class Evidence(Learner):
         relations, times = queries.relations, queries.times
         facts, partners, second = sample.facts, sample.partners, sample.second
         buckets = self.time_buckets(sample.of_relation.times - times[:, None])
-        of_relation = look_up(self.relation_bucket_weights, buckets)
+        of_relation = take(self.relation_bucket_weights, buckets)
         of_relation = of_relation + self.relation_weights[relations][:, None]
         first_times = facts.times.gather(1, sample.first)
         paths = _weigh(
@@ -322,4 +322,4 @@ def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor)
     if filled.is_cuda:
         each: Tensor = weights(*columns)
         return each
-    return weigh_each_once(weights, weights.sizes, filled, *columns)
+    return weigh_each_once(weights, filled, *columns)

@@ -1,6 +1,5 @@
 """The weight of a piece of evidence: a function of a few small numbers, and of nothing else."""
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -29,6 +28,7 @@ class FactWeights(nn.Module):
     def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
         super().__init__()
         self.num_relations, self.num_buckets = num_relations, num_buckets
+        # How many values each column of the evidence can have.
         self.sizes = num_relations, num_relations, num_buckets
         self.asked = _random(num_relations, dim)
         self.found = _random(num_relations, dim)
@@ -45,9 +45,9 @@ class FactWeights(nn.Module):
         rows = asked[:, None]
         return (
             relu_product(self.asked, asked, table, codes, self.out)
-            + look_up(self.asked_found, rows * self.num_relations + found)
-            + look_up(self.found_bucket, found * self.num_buckets + buckets)
-            + look_up(self.asked_bucket, rows * self.num_buckets + buckets)
+            + take(self.asked_found, rows * self.num_relations + found)
+            + take(self.found_bucket, found * self.num_buckets + buckets)
+            + take(self.asked_bucket, rows * self.num_buckets + buckets)
             + self.bias
         )
 
@@ -81,8 +81,8 @@ class PathWeights(nn.Module):
         hidden = relu_product(rows, places, table, codes.flatten(0, 1), self.out)
         return (
             hidden.view_as(codes)
-            + look_up(self.asked_second, asked[:, None, None] * self.num_relations + second)
-            + look_up(self.second_and_bucket, second * self.num_buckets + buckets)
+            + take(self.asked_second, asked[:, None, None] * self.num_relations + second)
+            + take(self.second_and_bucket, second * self.num_buckets + buckets)
             + self.bias
         )
 
@@ -102,23 +102,21 @@ class PathWeights(nn.Module):
         return rows + functional.embedding(bucket, self.first_bucket), places
 
 
-def weigh_each_once(
-    weights: nn.Module, sizes: Sequence[int], filled: Tensor, *columns: Tensor
-) -> Tensor:
-    """weights(*columns), computed once for each distinct combination; column i is below sizes[i].
+def weigh_each_once(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
+    """weights(*columns), computed once for each distinct combination.
 
     Columns have one dimension more than the one before or as many, the last of them as many as
     `filled`. Places that are not filled all get the same weight.
     """
     keys = torch.zeros_like(filled, dtype=torch.int64)
-    for column, size in zip(columns, sizes, strict=True):
+    for column, size in zip(columns, weights.sizes, strict=True):
         keys = keys * size + column.view(*column.shape, *[1] * (filled.dim() - column.dim()))
     values, places = distinct(keys.masked_fill_(~filled, 0).flatten())
     parts = []
-    for column, size in zip(reversed(columns), reversed(sizes), strict=True):
+    for column, size in zip(reversed(columns), reversed(weights.sizes), strict=True):
         parts.append((values % size).view(-1, *[1] * (column.dim() - 1)))
         values = torch.div(values, size, rounding_mode="floor")
-    return look_up(weights(*reversed(parts)), places).view_as(filled)
+    return take(weights(*reversed(parts)), places).view_as(filled)
 
 
 def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
@@ -134,7 +132,7 @@ def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out
     return products
 
 
-def look_up(table: Tensor, places: Tensor) -> Tensor:
+def take(table: Tensor, places: Tensor) -> Tensor:
     """The numbers of a table, laid out flat, at these places."""
     # The gradient of `gather` is added up in place; that of an index would be sorted first.
     return table.flatten().gather(0, places.flatten()).view_as(places)
