@@ -22,8 +22,21 @@ def test_every_row_of_every_experiment_can_be_run(name: str) -> None:
             if not row.model:
                 assert cells == []
                 continue
+            if row.model == "fused":
+                assert len(cells) == (data in row.members)
+                continue
             assert len(cells) == (1 if row.model in ("seen", "decayed-copy") else 2)
             assert {one.data for one in cells} == {data}
+
+
+def test_a_fused_cell_takes_the_next_seed_of_a_model_that_is_named_again() -> None:
+    row = Row("a row", "fused", members={"icews14": ("seen", "teast", "evidence", "teast")})
+    [fused] = cells_of(row, "icews14", 3)
+    named = [(one.recipe.model, one.seed) for one in fused.members]
+    assert named == [("seen", 0), ("teast", 0), ("evidence", 0), ("teast", 1)]
+    assert Cell.from_json(json.loads(json.dumps(fused.to_json()))).key == fused.key
+    assert fused.key != Cell(fused.data, fused.recipe, 0, fused.members[1:]).key
+    assert cells_of(row, "icews05-15", 3) == []
 
 
 def all_cells(name: str, data: str, num_seeds: int = 1) -> list[Cell]:
@@ -110,7 +123,8 @@ def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
     sizes = all_cells("efficiency", "congress")
     assert [one.recipe.settings.dim for one in sizes] == [16, 24, 32, 48]
     for name in EXPERIMENTS:
-        for one in all_cells(name, "congress"):
+        cells = all_cells(name, "congress")
+        for one in [part for whole in cells for part in whole.members or [whole]]:
             training = one.recipe.training
             assert one.recipe.model in ("seen", "decayed-copy") or training.epochs == 1
             assert getattr(one.recipe.settings, "dim", 8) <= 48

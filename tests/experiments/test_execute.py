@@ -18,7 +18,7 @@ from small_results import SMALL, WORLD, cell
 from small_training import create
 from targcn.errors import InputError
 from targcn.experiments import execute
-from targcn.experiments.cells import Cell
+from targcn.experiments.cells import Cell, fused_cell
 from targcn.experiments.claims import UNFINISHED, is_held
 from targcn.experiments.execute import CellError, run_cell, run_cells
 from targcn.experiments.results import Result, read_results
@@ -27,6 +27,7 @@ from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.registry import MODELS
 from targcn.runs.evaluate import evaluate
+from targcn.runs.fuse import fuse
 from targcn.training.fit import fit
 from targcn.training.progress import TrainingProgress
 from targcn.training.signals import TrainingStopped
@@ -59,6 +60,32 @@ def test_a_model_that_says_so_scores_alike_in_any_context(name: str) -> None:
             for context in ("train", "train+valid")
         )
     assert torch.equal(one, other) == (not model.reads_context)
+
+
+def test_a_fused_cell_trains_its_members_and_fuses_them(tmp_path: Path) -> None:
+    members = [cell("tntcomplex"), cell("targcn", seed=1)]
+    fused = fused_cell("small", members)
+    run_cells([fused, members[0]], tmp_path, "cpu", log=print)
+    found = read_results(tmp_path)
+    result = found[fused.key]
+    assert [one.key for one in result.cell.members] == [one.key for one in members]
+    runs = {
+        one.name: fit(
+            replace(WORLD, name="small"),
+            one.recipe.model,
+            recipe=one.recipe,
+            seed=one.seed,
+            device="cpu",
+        )
+        for one in members
+    }
+    expected = fuse(runs, device="cpu")
+    assert result.weights == expected.recipe.settings.weights
+    for setting in SETTINGS:
+        report = evaluate(expected, split=setting.split, context=setting.context, device="cpu")
+        mrr = report.metrics["time-aware"]["both"]["mrr"]
+        assert result.figures[setting]["time-aware"]["mrr"] == round(mrr, 5)
+    assert result.parameters == sum(run.num_parameters for run in runs.values())
 
 
 @pytest.mark.parametrize("model", ["tntcomplex", "targcn"])

@@ -264,7 +264,7 @@ def test_a_member_that_is_missing_or_has_changed(folders: list[Path], tmp_path: 
         ({"members": [1]}, r"run\.json is damaged"),
         ({"members": {"distmult": {}}}, r"run\.json is damaged"),
         ({"members": {}}, "one weight for each of its members"),
-        ({"settings": {}}, "all weights are 0"),
+        ({"settings": {}}, "one weight for each of its members"),
         ({"settings": {"weights": {"distmult": 1.0}}}, "one weight for each of its members"),
     ],
 )

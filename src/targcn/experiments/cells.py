@@ -19,8 +19,10 @@ from targcn.facts.dataset import Dataset
 from targcn.facts.derive import DERIVED, origin_of
 from targcn.facts.open import open_dataset
 from targcn.models.base import Learner
+from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import find_model
 from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
+from targcn.recipes.training_settings import TrainingSettings
 
 # The seed of the derived data sets, which are not the paper's own.
 DERIVING_SEED: Final = 0
@@ -49,10 +51,12 @@ class Cell:
     data: str
     recipe: Recipe
     seed: int
+    # What is trained and fused, if this is a fused cell.
+    members: tuple["Cell", ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The cell as plain data; a setting added later, at its default, leaves it as it is."""
-        return {
+        content = {
             "data": self.data,
             "model": self.recipe.model,
             "recipe": self.recipe.name,
@@ -60,10 +64,15 @@ class Cell:
             "settings": _changed(self.recipe.settings),
             "training": _changed(self.recipe.training),
         }
+        return content | (
+            {"members": [one.to_json() for one in self.members]} if self.members else {}
+        )
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Cell":
         """The cell that `to_json` described."""
+        if members := content.get("members"):
+            return fused_cell(content["data"], [cls.from_json(one) for one in members])
         parts = (content[name] for name in ("model", "recipe", "settings", "training"))
         return cls(content["data"], make_recipe(*parts), content["seed"])
 
@@ -91,6 +100,12 @@ class Cell:
                     raise ValueError(f"it was run with {name} {value}, which is {now} now")
 
 
+def fused_cell(data: str, members: Sequence[Cell]) -> Cell:
+    """The cell that trains these and fuses them."""
+    recipe = Recipe(FUSED, "default", FusedSettings(), TrainingSettings())
+    return Cell(data, recipe, 0, tuple(members))
+
+
 def _changed(settings: Any) -> dict[str, Any]:
     """The settings that are not as they are by default."""
     defaults = asdict(type(settings)())
@@ -108,9 +123,14 @@ def num_seeds_of(experiment: Experiment, data: str) -> int:
 
 
 def cells_of(row: Row, data: str, num_seeds: int) -> list[Cell]:
-    """The cells of a row: one for each seed, a single one of a rule, none without a model."""
+    """The cells of a row: one for each seed, but one if it is fused or a rule; or none at all."""
     if not row.model:
         return []
+    if row.model == FUSED:
+        names = row.members.get("icews14" if is_quick(data) else data, ())
+        cells = {name: cells_of(Row(name, name), data, names.count(name)) for name in names}
+        members = [cells[name].pop(0) for name in names]
+        return [fused_cell(data, members)] if members else []
     # All recipes exist for ICEWS14; quick runs make them smaller.
     recipe = find_recipe(row.model, row.recipe, "icews14" if is_quick(data) else data, row.changes)
     if not issubclass(find_model(row.model), Learner):

@@ -32,7 +32,10 @@ from targcn.experiments.cells import Cell, open_data
 from targcn.experiments.claims import Attempt
 from targcn.experiments.results import Figures, Result, read_results
 from targcn.experiments.spec import SETTINGS
+from targcn.facts.dataset import Dataset
+from targcn.models.fused import FusedSettings
 from targcn.models.registry import find_model
+from targcn.runs.fuse import fuse
 from targcn.runs.run import Run
 from targcn.runs.store import TRACE
 from targcn.training.fit import fit
@@ -65,7 +68,7 @@ def run_cells(
         if jobs > 1:
             # Models that read the context leave room on a GPU and run well side by side; an
             # embedding model fills a GPU alone.
-            distinct.sort(key=lambda cell: not find_model(cell.recipe.model).reads_context)
+            distinct.sort(key=lambda cell: not any(map(_reads_context, cell.members or [cell])))
             if _run_in_processes(distinct, results, device, jobs, log):
                 problems = [ENDED_EARLY]
         else:
@@ -147,20 +150,15 @@ def run_cell(
         torch.cuda.reset_peak_memory_stats(device)
     commit = _commit()
     began = time.monotonic()
-    run = fit(
-        dataset,
-        cell.recipe.model,
-        recipe=cell.recipe,
-        seed=cell.seed,
-        out=folder,
-        device=device,
-        progress=progress,
-        restarted=folder.exists(),
-    )
+    if cell.members:
+        runs = {one.name: _train(one, dataset, None, device, progress) for one in cell.members}
+        run = fuse(runs, seed=cell.seed, device=device)
+    else:
+        run = _train(cell, dataset, folder, device, progress)
     return Result(
         cell=cell,
         figures=_evaluate(run, evaluators),
-        settings=asdict(run.recipe.settings),
+        settings=asdict(cell.recipe.settings),
         training=asdict(run.recipe.training) if run.trained else {},
         parameters=run.num_parameters,
         trained=_describe_training(folder, run),
@@ -171,7 +169,33 @@ def run_cell(
         targcn=__version__,
         torch=torch.__version__,
         python=platform.python_version(),
+        weights=run.recipe.settings.weights
+        if isinstance(run.recipe.settings, FusedSettings)
+        else {},
     )
+
+
+def _train(
+    cell: Cell,
+    dataset: Dataset,
+    folder: Path | None,
+    device: torch.device,
+    progress: ProgressCallback | None,
+) -> Run:
+    return fit(
+        dataset,
+        cell.recipe.model,
+        recipe=cell.recipe,
+        seed=cell.seed,
+        out=folder,
+        device=device,
+        progress=progress,
+        restarted=folder is not None and folder.exists(),
+    )
+
+
+def _reads_context(cell: Cell) -> bool:
+    return find_model(cell.recipe.model).reads_context
 
 
 def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Result:
     python: str
     # The most processes that ever shared the machine with this cell, itself included.
     jobs: int = 1
+    # Of a fused cell: the weight of each member, by the name of its cell.
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         figures = [
@@ -63,7 +65,7 @@ class Result:
                 raise ValueError(f"it was not evaluated on the {setting}")
             float(figures[setting][which][metric.key])
         # A later version may say more.
-        said = {field.name: content[field.name] for field in fields(cls) if field.name in content}
+        said = {one.name: content[one.name] for one in fields(cls) if one.name in content}
         return cls(**{**said, "cell": cell, "figures": figures})
 
     def write(self, folder: Path) -> None:

@@ -34,6 +34,7 @@ EXPERIMENTS: Final = (
     "budget",
     "own-fact",
     "context",
+    "evidence",
 )
 
 
@@ -47,6 +48,9 @@ class Row:
     recipe: str = "default"
     # Settings that differ from the recipe.
     changes: Mapping[str, Any] = field(default_factory=dict)
+    # Of the model "fused": the models to train and fuse, by data set. One that is named again is
+    # trained with the next seed.
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # The position on the axis of the plot; by default the number of parameters.
     place: float | None = None
     # What the TARGCN paper prints, by data set: figures of "test" and "valid" with their "filter",

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from targcn.graph.columns import Columns
 from targcn.graph.neighbors import HiddenFacts
+from targcn.graph.ragged import take
 from targcn.graph.temporal_graph import TemporalGraph, find_first, reciprocal_of
 
 
@@ -39,9 +40,9 @@ def nearest_of_entities(
     places, filled = _nearest(graph.times, starts, ends, here, times, count)
     return NearestFacts(
         entities[:, None].expand_as(places),
-        reciprocal_of(graph.relations[places], graph.num_relations).long(),
-        graph.subjects[places].long(),
-        graph.times[places].long(),
+        reciprocal_of(take(graph.relations, places), graph.num_relations).long(),
+        take(graph.subjects, places).long(),
+        take(graph.times, places).long(),
         filled,
     )
 
@@ -57,10 +58,10 @@ def nearest_of_relations(
     ends = here if graph.past_only else ends
     places, filled = _nearest(facts.times, starts, ends, here, times, count)
     return NearestFacts(
-        facts.subjects[places].long(),
+        take(facts.subjects, places).long(),
         relations[:, None].expand_as(places),
-        facts.objects[places].long(),
-        facts.times[places].long(),
+        take(facts.objects, places).long(),
+        take(facts.times, places).long(),
         filled,
     )
 
@@ -94,8 +95,8 @@ def _nearest(
     last = max(len(sorted_times) - 1, 0)
     if len(sorted_times) == 0:
         return earlier[:, :0], earlier[:, :0] > 0
-    distance_before = times[:, None] - sorted_times[earlier.clamp(min=0)]
-    distance_after = sorted_times[later.clamp(max=last)] - times[:, None]
+    distance_before = times[:, None] - take(sorted_times, earlier.clamp(min=0))
+    distance_after = take(sorted_times, later.clamp(max=last)) - times[:, None]
     distance_before.masked_fill_(earlier < starts[:, None], far)
     distance_after.masked_fill_(later >= ends[:, None], far)
     num_before = (distance_before <= distance_after).sum(1)

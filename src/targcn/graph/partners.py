@@ -7,6 +7,7 @@ from torch import Tensor
 
 from targcn.graph.columns import Columns
 from targcn.graph.neighbors import HiddenFacts
+from targcn.graph.ragged import take
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
 
@@ -72,13 +73,13 @@ class Partners:
         exists = places < ends[:, None]
         places = torch.where(exists, places, 0)
         if not self.past_only:
-            counts = self.counts[places] * exists
+            counts = take(self.counts, places) * exists
         else:
             moments = places * self.span + times.long().clamp(0, self.span)[:, None]
             counts = (torch.searchsorted(self.moments, moments) - self.firsts[places]) * exists
             best = torch.topk(counts * width - columns, count, dim=1).indices
             places, counts = places.gather(1, best), counts.gather(1, best)
-        return PartnersOf(self.relations[places], self.partners[places], counts)
+        return PartnersOf(take(self.relations, places), take(self.partners, places), counts)
 
 
 def hide_partner(

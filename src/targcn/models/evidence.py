@@ -29,6 +29,7 @@ from targcn.graph.nearest import (
 from targcn.graph.neighbors import SIDES_OF_A_FACT, HiddenFacts
 from targcn.graph.partners import PartnersOf, hide_partner
 from targcn.graph.queries import Queries
+from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, Reasons, Rules
@@ -39,7 +40,6 @@ from targcn.models.layers.evidence_weights import (
     FactWeights,
     PathWeights,
     log_of_sums,
-    take,
     weigh_each_once,
 )
 from targcn.models.layers.losses import cross_entropy

@@ -24,13 +24,13 @@ FUSED: Final = "fused"
 @dataclass(frozen=True)
 class FusedSettings(ModelSettings):
     weights: Mapping[str, float] = field(default_factory=dict)
-    """The weight of each member, by name."""
+    """The weight of each member, by name; none while they are not chosen."""
 
     def __post_init__(self) -> None:
         for name, weight in self.weights.items():
             if not isinstance(weight, int | float) or not 0 <= weight < math.inf:
                 raise InputError(f"the weight of {name} is {weight!r}; 0 or more was expected")
-        if not any(self.weights.values()):
+        if self.weights and not any(self.weights.values()):
             raise InputError("all weights are 0; at least one must be above")
 
 

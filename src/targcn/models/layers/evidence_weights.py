@@ -1,5 +1,6 @@
 """The weight of a piece of evidence: a function of a few small numbers, and of nothing else."""
 
+import math
 from importlib.util import find_spec
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from targcn.graph.ragged import distinct
+from targcn.graph.ragged import distinct, take
 
 # Hidden units laid out at once: a CPU's should fit its cache.
 MOST_UNITS = {"cpu": 1 << 18, "cuda": 1 << 27}
@@ -108,11 +109,14 @@ def weigh_each_once(weights: FactWeights | PathWeights, filled: Tensor, *columns
     Columns have one dimension more than the one before or as many, the last of them as many as
     `filled`. Places that are not filled all get the same weight.
     """
-    keys = torch.zeros_like(filled, dtype=torch.int64)
+    # Narrow keys are sorted faster.
+    narrow = math.prod(weights.sizes) <= torch.iinfo(torch.int32).max
+    keys = torch.zeros_like(filled, dtype=torch.int32 if narrow else torch.int64)
     for column, size in zip(columns, weights.sizes, strict=True):
+        column = column.to(keys.dtype)
         keys = keys * size + column.view(*column.shape, *[1] * (filled.dim() - column.dim()))
     values, places = distinct(keys.masked_fill_(~filled, 0).flatten())
-    parts = []
+    parts, values = [], values.long()
     for column, size in zip(reversed(columns), reversed(weights.sizes), strict=True):
         parts.append((values % size).view(-1, *[1] * (column.dim() - 1)))
         values = torch.div(values, size, rounding_mode="floor")
@@ -130,12 +134,6 @@ def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out
     node: Any = _ReluProduct
     products: Tensor = node.apply(rows, places, table, codes, out)
     return products
-
-
-def take(table: Tensor, places: Tensor) -> Tensor:
-    """The numbers of a table, laid out flat, at these places."""
-    # The gradient of `gather` is added up in place; that of an index would be sorted first.
-    return table.flatten().gather(0, places.flatten()).view_as(places)
 
 
 def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
@@ -199,7 +197,9 @@ class _ReluProduct(Function):
             units = _units(rows, places[part], table, codes[part])
             of_out += of_products[part].flatten() @ units.flatten(0, 1)
             of_units = units.sign_().mul_(of_products[part][..., None])
-            of_rows.index_add_(0, places[part], of_units.sum(1))
+            # A sum over a single column takes long on a CPU.
+            of_places = of_units.squeeze(1) if of_units.shape[1] == 1 else of_units.sum(1)
+            of_rows.index_add_(0, places[part], of_places)
             of_table.index_add_(0, codes[part].flatten(), of_units.flatten(0, 1))
         # The output weights are the same for all units of a column.
         return of_rows * out, None, of_table * out, None, of_out
