@@ -183,6 +183,7 @@ def test_two_processes_train_like_one(start: Start, data: Path, two: Path, tmp_p
         {"steps": 2, "neighbors": 3, "optimizer": "adagrad"},
         {"activation_inside": True, "time_encoding": "absolute", "strategy": "whole"},
         {"filtered_loss": True},
+        {"model": "evidence", "neighbors": None, "dropout": None, "filtered_loss": True},
     ],
 )
 def test_whatever_is_trained_is_trained_alike(
