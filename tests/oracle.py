@@ -132,7 +132,7 @@ def inclusion_probabilities(weights: Sequence[float], number: int) -> list[float
 def decode(
     decoder: str, query: Sequence[float], relation: Sequence[float], candidate: Sequence[float]
 ) -> float:
-    """The score functions, number by number."""
+    """The score functions, number by number; BiQUE's relation is its rotation, then its shift."""
     size = len(query)
     if decoder == "distmult":
         return sum(query[i] * relation[i] * candidate[i] for i in range(size))
@@ -144,12 +144,13 @@ def decode(
         return total.real
     eighth, score = size // 8, 0.0
     for i in range(eighth):
-        q, r, o = (
+        q, rotation, shift, o = (
             {unit: complex(v[i + 2 * n * eighth], v[i + (2 * n + 1) * eighth])
              for n, unit in enumerate("1ijk")}
-            for v in (query, relation, candidate)
+            for v in (query, relation[:size], relation[size:], candidate)
         )  # fmt: skip
-        for unit, value in hamilton(q, r).items():
+        shifted = {unit: q[unit] + shift[unit] for unit in "1ijk"}
+        for unit, value in hamilton(shifted, rotation).items():
             score += value.real * o[unit].real + value.imag * o[unit].imag
     return score
 
@@ -187,7 +188,7 @@ def targcn_scores(
         return step.f.weight @ torch.cat([vector, phi(moment)]) + step.f.bias
 
     def describe(entity: int, time: int, number: int) -> torch.Tensor:
-        step = model.first if number == 1 else model.second
+        step = model.first if number == 1 or options.shared_layers else model.second
         near, own = see(entity, time), model.entities[entity]
         if not near:
             return activate(f(step, own, time if absolute else 0))
@@ -196,6 +197,8 @@ def targcn_scores(
             h_e = model.entities[neighbor] if number == 1 else describe(neighbor, time + delta, 1)
             h_et = f(step, h_e, time + delta if absolute else delta)  # equation 1
             h_et = activate(h_et) if options.activation_inside else h_et
+            if number == 2 and options.shared_layers:
+                h_et = h_e  # f was applied in the first step
             both = torch.cat([h_et, model.relations[relation]])
             messages.append(step.W.weight @ both + step.W.bias)
         mean = torch.stack(messages).sum(0) / len(messages)  # equation 2

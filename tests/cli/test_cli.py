@@ -90,6 +90,10 @@ def test_a_refusal_is_one_sentence_and_exit_code_2() -> None:
             ["data", "derive", "unseen", "congress", "--out", "x", "--seed", "-1"],
             "seed is -1; 0 or",
         ),
+        (
+            ["data", "derive", "forecast", "congress", "--out", "x", "--halves", "file-order"],
+            "--halves is about unseen alone; leave it out for forecast",
+        ),
         (["data", "info", "congress", "--split-seed", "-1"], "split_seed is -1; 0 or more"),
         (["evaluate", "no-such-run"], "there is no run no-such-run"),
         (["train", "--seed", "seven"], "seven"),

@@ -11,6 +11,7 @@ def test_data_list_shows_where_each_set_is(tmp_path: Path) -> None:
     assert answer.returncode == 0
     assert "embedded" in answer.stdout
     assert answer.stdout.count("downloaded on first use") == 3
+    assert answer.stdout.count("made from icews14 ") == 2
 
 
 def test_data_info_as_json(tmp_path: Path) -> None:
@@ -44,4 +45,12 @@ def test_derive_writes_a_set_that_can_be_used(tmp_path: Path) -> None:
     answer = call("data", "derive", "unseen", "congress", "--out", out, "--seed", "3")
     assert answer.returncode == 0
     assert "seed 3" in answer.stdout
+    assert json.loads(call("data", "info", out, "--json").stdout)["name"] == "congress-unseen-seed3"
+
+
+def test_derive_can_halve_in_the_order_of_the_file(tmp_path: Path) -> None:
+    out = tmp_path / "unseen"
+    answer = call("data", "derive", "unseen", "congress", "--out", out, "--halves", "file-order")
+    assert answer.returncode == 0
+    assert "divided in the order of the file" in answer.stdout
     assert json.loads(call("data", "info", out, "--json").stdout)["name"] == "congress-unseen"

@@ -110,9 +110,10 @@ def test_published_code_is_validated_as_often_as_it_was_measured() -> None:
 
 
 def test_a_derived_set_takes_the_recipes_of_its_origin() -> None:
-    derived, origin = (all_cells("unseen", data)[0] for data in ("icews14-unseen", "icews14"))
-    assert derived.recipe == origin.recipe
-    assert derived.key != origin.key
+    names = ("icews14", "icews14-unseen", "icews14-unseen-seed0")
+    origin, *derived = (all_cells("unseen", name)[0] for name in names)
+    assert all(one.recipe == origin.recipe for one in derived)
+    assert len({one.key for one in (origin, *derived)}) == 3
 
 
 def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
@@ -152,5 +153,7 @@ def test_large_sets_are_downloaded_only_if_asked_for(
 
 
 def test_derived_sets_are_made_of_their_origin() -> None:
-    assert open_data("congress-irregular").name == "congress-irregular"
-    assert len(open_data("congress-unseen").test) < len(open_data("congress").train)
+    assert open_data("congress-irregular-seed0").name == "congress-irregular-seed0"
+    assert len(open_data("congress-unseen-seed0").test) < len(open_data("congress").train)
+    one, other = (open_data(f"congress-unseen-seed{seed}") for seed in (0, 1))
+    assert one.test.columns.tolist() != other.test.columns.tolist()

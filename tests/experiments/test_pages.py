@@ -104,7 +104,7 @@ def test_a_report_holds_what_was_measured_and_names_what_was_not(tmp_path: Path)
 
 def test_a_report_of_a_quick_run_says_so_first(tmp_path: Path) -> None:
     reached = {"seen, no training": [0.3]}
-    folder = write_results(tmp_path / "results", "unseen", "congress-unseen", reached)
+    folder = write_results(tmp_path / "results", "unseen", "congress-unseen-seed0", reached)
     write_report(read_results(folder), tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "its figures mean nothing" in text.split("\n\n")[1]
@@ -112,7 +112,9 @@ def test_a_report_of_a_quick_run_says_so_first(tmp_path: Path) -> None:
     assert text.count("targcn reproduce") == 1
     assert "At a glance" not in text
     page = read_page(tmp_path / "out")
-    assert page.said.index("mean nothing") < page.said.index("Times never seen: congress-unseen")
+    assert page.said.index("mean nothing") < page.said.index(
+        "Times never seen: congress-unseen-seed0"
+    )
 
 
 def only(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:

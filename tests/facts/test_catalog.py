@@ -331,10 +331,15 @@ def test_git_blob_id(tmp_path):
 
 
 def test_catalogue():
-    assert list(CATALOG) == ["icews14", "icews05-15", "gdelt"]
+    published, derived = ["icews14", "icews05-15", "gdelt"], ["icews14-unseen", "icews14-irregular"]
+    assert list(CATALOG) == published + derived
     for name, entry in CATALOG.items():
         assert entry.name == name
         assert "\n" not in entry.summary
+        if name in derived:
+            assert entry.derived_from in published
+            assert not entry.files
+            continue
         assert list(entry.files) == ["train.txt", "valid.txt", "test.txt"]
         assert entry.publisher.startswith("https://")
         for blob in entry.files.values():

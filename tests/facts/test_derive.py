@@ -59,10 +59,18 @@ def columns(dataset: Dataset) -> list:
     return [dataset.splits[split].columns.tolist() for split in SPLITS]
 
 
-def test_unseen_of_icews14_is_the_papers(icews14):
-    derived = derive_unseen(icews14)
+@pytest.mark.parametrize("halves", ["random", "file-order"])
+def test_unseen_of_icews14_has_the_papers_counts(icews14, halves):
+    derived = derive_unseen(icews14, halves=halves)
     assert [len(derived.splits[split]) for split in SPLITS] == [65_679, 3_420, 3_420]
     assert len(derived.entities) == 6_601
+
+
+@pytest.mark.parametrize("halves", ["random", "file-order"])
+def test_the_seed_matters_for_random_halves_alone(icews14, halves):
+    first, other = (columns(derive_unseen(icews14, seed, halves=halves)) for seed in (0, 1))
+    assert first[0] == other[0]
+    assert (first[1:] == other[1:]) == (halves == "file-order")
 
 
 def test_unseen_of_icews14_asks_about_three_days_of_each_month(icews14):
@@ -158,9 +166,25 @@ def test_no_name_and_no_time_is_left_without_a_fact(dataset, derive):
 def test_a_derived_set_says_what_it_is(dataset, derive):
     derived = derive(dataset, 5)
     kind = derive.__name__.removeprefix("derive_")
-    assert derived.name == f"{dataset.name}-{kind}"
+    assert derived.name == f"{dataset.name}-{kind}-seed5"
     assert f"{kind} times of {dataset.name}" in derived.notes[0]
     assert "seed 5" in derived.notes[0]
+
+
+def test_halves_in_file_order(dataset):
+    in_order, at_random = derive_unseen(dataset, halves="file-order"), derive_unseen(dataset)
+    assert in_order.name == f"{dataset.name}-unseen"
+    assert "divided in the order of the file" in in_order.notes[0]
+    named = {
+        split: [in_order.named(split, position) for position in range(len(facts))]
+        for split, facts in in_order.splits.items()
+    }
+    whole = [dataset.named("train", position) for position in range(len(dataset.train))]
+    place = {fact: position for position, fact in enumerate(whole)}
+    places = [place[fact] for fact in named["valid"] + named["test"]]
+    assert places == sorted(places)
+    assert 0 <= len(named["test"]) - len(named["valid"]) <= 1
+    assert in_words(at_random)["train"] == set(named["train"])
 
 
 @pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])

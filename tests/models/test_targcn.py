@@ -53,6 +53,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"decoder": "bique"},
     {"steps": 2},
     {"steps": 2, "own_vector": True, "time_encoding": "absolute", "decoder": "bique"},
+    {"steps": 2, "shared_layers": True},
+    {"steps": 2, "shared_layers": True, "own_vector": True, "decoder": "bique"},
 ]
 
 
@@ -184,7 +186,7 @@ def test_both_aggregators_give_the_same_scores_and_gradients(
     steps = {"first": fused.first, "second": fused.second}
     for name, step in steps.items():
         if step is not None:
-            aggregator = PlainAggregator(8, plain.settings.own_vector).double()
+            aggregator = PlainAggregator(8, plain.relation_dim, plain.settings.own_vector).double()
             aggregator.load_state_dict(step.state_dict())
             setattr(plain, name, aggregator)
     queries = [query for query in QUERIES if 0 <= query[2] < 23]
@@ -458,6 +460,28 @@ def test_parameters_are_the_papers_less_what_its_code_does_not_use(
     assert model.num_parameters == published - padding_row - unused_bias
 
 
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        # A relation of BiQUE is a rotation and a shift, and both go into W.
+        ({"decoder": "bique"}, 2 * 2 * 16 + 16 * 16),
+        ({"steps": 2}, 2 * (2 * 16 * 16 + 16)),
+        ({"steps": 2, "shared_layers": True}, 0),
+    ],
+    ids=str,
+)
+def test_what_decoders_and_steps_add_to_the_parameters(options: dict[str, Any], more: int) -> None:
+    plain, other = build(WORLD, dim=16), build(WORLD, dim=16, **options)
+    assert other.num_parameters == plain.num_parameters + more
+
+
+def test_all_vectors_start_as_large_as_told() -> None:
+    plain, small = (build(WORLD, initial_scale=scale) for scale in (1.0, 1e-3))
+    torch.testing.assert_close(small.entities, plain.entities * 1e-3)
+    torch.testing.assert_close(small.relations, plain.relations * 1e-3)
+    torch.testing.assert_close(small.first.W.weight, plain.first.W.weight)
+
+
 def test_weights_start_as_published() -> None:
     model = build(World(400, 50, [(0, 0, 1, 0)]), dim=100).requires_grad_(False)
     assert abs(float(model.entities.std()) - 1) < 0.02
@@ -478,6 +502,8 @@ def test_weights_start_as_published() -> None:
         ({"dim": 0}, "dim is 0; at least 1"),
         ({"decoder": "bique", "dim": 30}, "multiple of 8; 24 or 32 would do"),
         ({"decoder": "bique", "dim": 4}, "multiple of 8; 8 would do"),
+        ({"initial_scale": 0.0}, "initial_scale is 0.0; it must be above 0"),
+        ({"shared_layers": True}, "about two steps; set steps to 2"),
         ({"decoder": "complex", "dim": 7}, "multiple of 2; 6 or 8 would do"),
         ({"dropout": 1.0}, "dropout is 1.0; 0 up to below 1"),
         ({"dropout": -0.1}, "dropout is -0.1"),

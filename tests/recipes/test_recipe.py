@@ -66,6 +66,7 @@ def test_a_data_set_may_have_a_file_of_its_own() -> None:
     assert own.about != any_other.about
     assert own.name == any_other.name == "default"
     assert find_recipe("targcn", "default", "icews14-unseen") == own
+    assert find_recipe("targcn", "default", "icews14-irregular-seed3") == own
 
 
 def test_a_model_without_recipes_has_its_defaults() -> None:

@@ -7,6 +7,7 @@ from cyclopts import App
 
 from targcn.cli.options import AsJson, HowToRead, NewFolder, Source, open_source
 from targcn.config import require_seed
+from targcn.errors import InputError
 from targcn.files import require_absent
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
@@ -29,6 +30,8 @@ def list_data() -> None:
         facts = " / ".join(f"{count:,}" for count in named.num_facts)
         counts = (named.num_entities, named.num_relations, named.num_times)
         place = "local" if find_local(named.name) else "downloaded on first use"
+        if named.derived_from:
+            place = f"made from {named.derived_from}"
         rows.append([named.name, facts, *(f"{count:,}" for count in counts), place])
     show(Table.of_text([*SIZES, "where"], rows))
     show(
@@ -88,20 +91,28 @@ def derive_data(
     *,
     out: NewFolder,
     seed: int = 0,
+    halves: Literal["random", "file-order"] = "random",
     read: HowToRead | None = None,
 ) -> None:
-    """Make a harder data set from a given one: unseen and irregular are the paper's.
+    """Make a harder data set from a given one: unseen and irregular are the paper's kinds.
+
+    The sets that the paper itself used have names: icews14-unseen and icews14-irregular.
 
     Args:
         kind: unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart;
             forecast: split all facts 70/15/15 by time.
         seed: Seed of what is chosen at random.
+        halves: How the facts that unseen holds out are divided into valid and test; file-order: the
+            first half and the second, as the paper's authors did.
     """
     from targcn.facts.derive import DERIVED
 
     require_seed(seed)
     require_absent(out)
-    derived = DERIVED[kind](open_source(source, read), seed)
+    if kind != "unseen" and halves != "random":
+        raise InputError(f"--halves is about unseen alone; leave it out for {kind}")
+    options = {"halves": halves} if kind == "unseen" else {}
+    derived = DERIVED[kind](open_source(source, read), seed, **options)
     derived.save(out)
     show(Table.of_text(SIZES, [_sizes(derived)]))
     show(f"{out}: {derived.notes[0]}")

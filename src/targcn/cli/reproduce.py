@@ -74,7 +74,7 @@ def run_experiments(
         raise InputError("a quick run is on congress alone; leave out --data or --quick")
     chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
     known = {name for experiment in chosen for name in experiment.data}
-    known |= {origin_of(name)[0] for name in known}
+    known |= {origin_of(name).name for name in known}
     for asked in data:
         if asked not in known:
             raise InputError(

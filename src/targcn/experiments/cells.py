@@ -24,11 +24,11 @@ from targcn.models.registry import find_model
 from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
 from targcn.recipes.training_settings import TrainingSettings
 
-# The seed of the derived data sets, which are not the paper's own.
-DERIVING_SEED: Final = 0
 # A larger data set is downloaded only if it is asked for by name.
 MOST_FACTS_UNASKED: Final = 1_000_000
 QUICK_DATA: Final = "congress"
+# The seed that quick runs derive data sets with.
+QUICK_SEED: Final = 0
 # Quick runs keep one fact in so many, in every split.
 QUICK_STRIDE: Final = 20
 # What a quick run changes, if a model or its training has such a setting.
@@ -149,18 +149,19 @@ def choose_data(
 
     >>> from targcn.experiments.spec import find_experiment
     >>> choose_data(find_experiment("unseen"), quick=True)
-    ['congress-unseen']
+    ['congress-unseen-seed0']
     >>> choose_data(find_experiment("main"), ["icews14", "gdelt"])
     ['icews14', 'gdelt']
     >>> choose_data(find_experiment("unseen"), ["icews14"])
-    ['icews14-unseen']
+    ['icews14-unseen', 'icews14-unseen-seed0']
     """
     if quick:
-        kinds = [origin_of(name)[1] for name in experiment.data]
-        names = [f"{QUICK_DATA}-{kind}" if kind else QUICK_DATA for kind in kinds]
+        kinds = [origin_of(name).kind for name in experiment.data]
+        derived = [f"{QUICK_DATA}-{kind}-seed{QUICK_SEED}" for kind in kinds]
+        names = [name if kind else QUICK_DATA for kind, name in zip(kinds, derived, strict=True)]
         return list(dict.fromkeys(names))
     if asked:
-        names = [name for name in experiment.data if {name, origin_of(name)[0]} & {*asked}]
+        names = [name for name in experiment.data if {name, origin_of(name).name} & {*asked}]
         if not names:
             print(f"{experiment.name}: left out, it has no data set {' or '.join(asked)}")
         return names
@@ -175,11 +176,11 @@ def choose_data(
 
 
 def open_data(name: str) -> Dataset:
-    """A data set by name, or one derived from it; of the data for quick runs only a part."""
-    origin, kind = origin_of(name)
-    dataset = open_dataset(origin)
-    if is_quick(origin):
+    """A data set by name, or derived with a seed; of the data for quick runs only a part."""
+    origin, kind, seed = origin_of(name)
+    dataset = open_dataset(name if seed is None else origin)
+    if is_quick(name):
         whole = dataset.splits.items()
         part = {name: facts.where(np.arange(0, len(facts), QUICK_STRIDE)) for name, facts in whole}
         dataset = replace(dataset, splits=part)
-    return DERIVED[kind](dataset, seed=DERIVING_SEED) if kind else dataset
+    return dataset if seed is None else DERIVED[kind](dataset, seed)

@@ -69,7 +69,7 @@ class Experiment:
     name: str
     title: str
     about: str
-    # NAME-unseen and NAME-irregular are derived from NAME (see `data derive`).
+    # NAME-unseen-seed0 and NAME-irregular-seed0 are derived from NAME (see `data derive`).
     data: tuple[str, ...]
     # The number of seeds that figures are averaged over.
     seeds: int = 1

@@ -1,6 +1,7 @@
 """The named data sets: what each one is, where it is published, and how to get it.
 
-A set is a folder with train.txt, valid.txt and test.txt, found locally or downloaded and verified.
+A set is a folder with train.txt, valid.txt and test.txt, found locally or downloaded and verified;
+or it is derived from such a set, and no file of its own is read.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ import time
 import tomllib
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from targcn.config import build
@@ -40,8 +41,11 @@ class NamedSet:
     num_relations: int
     num_times: int
     # The address of a folder of its name, and the git blob id of each file in there.
-    publisher: str
-    files: Mapping[str, str]
+    publisher: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    # Instead of files: the set that it is derived from, and the times to keep of it, if not all.
+    derived_from: str = ""
+    kept_times: tuple[int, ...] = ()
     licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 

@@ -2,13 +2,15 @@
 
 `unseen` asks about times without any training facts; `irregular` keeps only some times, at
 uneven gaps; `forecast` asks about times after all of train. The new data set has only the names
-that its facts use.
+that its facts use. It is named after its origin, its kind and, if a seed decided, that seed.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
@@ -20,12 +22,18 @@ PAPER_DAYS = (5, 15, 25)
 FORECAST_BORDERS = (0.7, 0.85)
 
 
-def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER_DAYS) -> Dataset:
+def derive_unseen(
+    dataset: Dataset,
+    seed: int = 0,
+    days: Collection[int] = PAPER_DAYS,
+    halves: Literal["random", "file-order"] = "random",
+) -> Dataset:
     """Hold out whole times of the train split; the original valid and test facts are not used.
 
     If the unit is a day or finer, the facts of the given days of each month are held out,
     otherwise every tenth distinct time. Held-out facts with an entity that training does not
-    know are dropped; the others are divided at random into valid and test.
+    know are dropped; the others are divided into valid and test, at random or, as the authors of
+    the paper did, the first half in the order of the file for valid and the second for test.
     """
     train = dataset.train
     held_out = np.isin(train.times, np.unique(train.times)[5::10])
@@ -45,13 +53,15 @@ def derive_unseen(dataset: Dataset, seed: int = 0, days: Collection[int] = PAPER
             f"{dataset.name}: {len(asked)} facts of the held-out times have entities that training "
             "knows; at least 2 are needed"
         )
-    order = np.random.default_rng(seed).permutation(len(asked))
-    halves = np.split(order, [len(asked) // 2])
-    valid, test = (asked.where(np.sort(half)) for half in halves)
+    order, kind, divided = np.arange(len(asked)), "unseen", "in the order of the file"
+    if halves == "random":
+        order = np.random.default_rng(seed).permutation(len(asked))
+        kind, divided = f"unseen-seed{seed}", f"with seed {seed}"
+    valid, test = (asked.where(np.sort(half)) for half in np.split(order, [len(asked) // 2]))
     splits: dict[Split, Facts] = {"train": kept, "valid": valid, "test": test}
     num_times = len(np.unique(train.times[held_out]))
-    note = f"{num_times} times of train held out, divided with seed {seed}"
-    return _renumbered(dataset, "unseen", splits, f"unseen times of {dataset.name}: {note}")
+    note = f"{num_times} times of train held out, divided {divided}"
+    return _renumbered(dataset, kind, splits, f"unseen times of {dataset.name}: {note}")
 
 
 def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> Dataset:
@@ -63,7 +73,13 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
     random = np.random.default_rng(seed)
     gaps = random.integers(1, largest_gap, size=len(ticks), endpoint=True)
     positions = np.concatenate([[0], gaps.cumsum()])
+    note = f"gaps of 1 to {largest_gap} times with seed {seed}"
     kept_times = ticks[positions[positions < len(ticks)]]
+    return keep_times(dataset, kept_times, f"irregular-seed{seed}", note)
+
+
+def keep_times(dataset: Dataset, kept_times: ArrayLike, kind: str, note: str) -> Dataset:
+    """Keep only the facts of these times, in every split."""
     splits: dict[Split, Facts] = {
         split: facts.where(np.isin(facts.times, kept_times))
         for split, facts in dataset.splits.items()
@@ -72,8 +88,7 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
         raise InputError(
             f"{dataset.name} has too few times to leave some out: a split would be empty"
         )
-    note = f"irregular times of {dataset.name}: gaps of 1 to {largest_gap} times with seed {seed}"
-    return _renumbered(dataset, "irregular", splits, note)
+    return _renumbered(dataset, kind, splits, f"irregular times of {dataset.name}: {note}")
 
 
 def derive_forecast(dataset: Dataset, seed: int = 0) -> Dataset:
@@ -101,14 +116,31 @@ DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
 }
 
 
-def origin_of(name: str) -> tuple[str, str]:
-    """The data set that one of this name was derived from, and how; an original is its own origin.
+class Origin(NamedTuple):
+    """The data set that another one was derived from, and how."""
 
-    >>> origin_of("icews05-15-unseen"), origin_of("icews05-15")
-    (('icews05-15', 'unseen'), ('icews05-15', ''))
+    name: str
+    # Empty if it is its own origin.
+    kind: str = ""
+    # None if nothing was chosen at random.
+    seed: int | None = None
+
+
+def origin_of(name: str) -> Origin:
+    """What the name of a data set says about its origin.
+
+    >>> origin_of("icews05-15-unseen-seed0")
+    Origin(name='icews05-15', kind='unseen', seed=0)
+    >>> origin_of("icews14-unseen")
+    Origin(name='icews14', kind='unseen', seed=None)
+    >>> origin_of("icews05-15")
+    Origin(name='icews05-15', kind='', seed=None)
     """
-    origin, _, kind = name.rpartition("-")
-    return (origin, kind) if kind in DERIVED else (name, "")
+    parts = re.fullmatch(rf"(.+)-({'|'.join(DERIVED)})(?:-seed(\d+))?", name)
+    if parts is None:
+        return Origin(name)
+    origin, kind, seed = parts.groups()
+    return Origin(origin, kind, None if seed is None else int(seed))
 
 
 def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: str) -> Dataset:

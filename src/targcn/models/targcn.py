@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.config import require_least
+from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -22,7 +22,7 @@ from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, Reasons
 from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
-from targcn.models.layers.decoders import DECODERS, MULTIPLES, Decoder
+from targcn.models.layers.decoders import DECODERS, MULTIPLES, RELATION_LENGTHS, Decoder
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.layers.time_encoding import TimeEncoding
 
@@ -40,8 +40,14 @@ class TARGCNSettings(Sampling, ModelSettings):
     steps: Literal[1, 2] = 1
     """Aggregation steps: with 2, each neighbour is first described by its own neighbourhood."""
 
+    shared_layers: bool = False
+    """With 2 steps: one W for both, and f in the first alone, as in the published code."""
+
     decoder: Decoder = "distmult"
     """Score function: distmult, complex or bique."""
+
+    initial_scale: float = 1.0
+    """How large vectors start: normally distributed numbers times this."""
 
     activation: Literal["tanh", "relu"] = "tanh"
     """Applied after the mean over the neighbourhood."""
@@ -78,6 +84,9 @@ class TARGCNSettings(Sampling, ModelSettings):
                 f"dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
                 f"{dims} would do"
             )
+        if self.shared_layers and self.steps == 1:
+            raise InputError("shared_layers is about two steps; set steps to 2 or leave it out")
+        require_positive(self, "initial_scale")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
 
@@ -110,8 +119,12 @@ class TARGCN(Learner):
         dim = settings.dim
         self.num_relations = len(dataset.relations)
         self.activation = torch.tanh if settings.activation == "tanh" else torch.relu
-        self.entities = nn.Parameter(torch.randn(len(dataset.entities), dim))
-        self.relations = nn.Parameter(torch.randn(2 * self.num_relations, dim))
+        self.relation_dim = RELATION_LENGTHS[settings.decoder] * dim
+        scale = settings.initial_scale
+        self.entities = nn.Parameter(scale * torch.randn(len(dataset.entities), dim))
+        self.relations = nn.Parameter(
+            scale * torch.randn(2 * self.num_relations, self.relation_dim)
+        )
         self.time_encoding = TimeEncoding(
             dim,
             max(dataset.timeline.ticks.tolist(), default=0) + 1,
@@ -119,15 +132,16 @@ class TARGCN(Learner):
             settings.time_scaled,
         )
         self.first = self._aggregator()
-        self.second = self._aggregator() if settings.steps == 2 else None
+        own_second = settings.steps == 2 and not settings.shared_layers
+        self.second = self._aggregator() if own_second else None
         ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
         self.largest_neighborhood = int(np.bincount(ends, minlength=1).max())
 
     def _aggregator(self) -> Aggregator:
-        dim, own_vector = self.settings.dim, self.settings.own_vector
+        sizes = self.settings.dim, self.relation_dim, self.settings.own_vector
         if self.settings.activation_inside:
-            return PlainAggregator(dim, own_vector, self.activation)
-        return FusedAggregator(dim, own_vector)
+            return PlainAggregator(*sizes, self.activation)
+        return FusedAggregator(*sizes)
 
     def add_entities(self, count: int) -> None:
         """Give them the mean vector; as subjects they are described by their facts."""
@@ -150,7 +164,7 @@ class TARGCN(Learner):
         neighbors = self.settings.neighbors
         if self.settings.strategy == "whole":
             neighbors = max(self.largest_neighborhood, 1)
-        return neighbors if self.second is None else neighbors * (neighbors + 1)
+        return neighbors if self.settings.steps == 1 else neighbors * (neighbors + 1)
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
@@ -177,7 +191,7 @@ class TARGCN(Learner):
         """The facts that each query sees, and with two steps those that its neighbours see."""
         how = self.settings
         near = sample_neighbors(context, queries.subjects, queries.times, how, seed, hidden)
-        if self.second is None:
+        if how.steps == 1:
             return TARGCNSample(near)
         shape = near.entities.shape
         entities, times = near.entities.flatten(), _times_of(near, queries.times)
@@ -226,13 +240,14 @@ class TARGCN(Learner):
     def encode(self, queries: Queries, sample: TARGCNSample) -> tuple[Tensor, Tensor]:
         """The vectors h_(s,t) of the queries' subjects, and the entity table to go on with."""
         near = sample.near
-        if self.second is None or sample.far is None:
+        if sample.far is None:
             return self._aggregate(self.first, queries.subjects, queries.times, near)
         entities, times = near.entities.flatten(), _times_of(near, queries.times)
         far = sample.far.map(lambda column: column.flatten(0, 1))
         inner, table = self._aggregate(self.first, entities, times, far)
         vectors = inner.view(*near.entities.shape, self.settings.dim)
-        outer, _ = self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
+        second = self.second or self.first
+        outer, _ = self._aggregate(second, queries.subjects, queries.times, near, vectors)
         return outer, table
 
     def _aggregate(
@@ -249,7 +264,8 @@ class TARGCN(Learner):
             moments = moments + times[:, None]
         code_table, codes = self.time_encoding.look_up(moments)
         tables = self.entities, self.relations, code_table
-        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors))
+        encoded = vectors is not None and self.settings.shared_layers
+        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors, encoded))
         return self.activation(aggregated), table
 
     @torch.no_grad()

@@ -104,7 +104,7 @@ def read_recipe_file(path: Path) -> RecipeFile:
 
 
 def _find_file(model: str, name: str, dataset: str) -> RecipeFile:
-    for stem in (f"{name}-{dataset}", f"{name}-{origin_of(dataset)[0]}", name):
+    for stem in (f"{name}-{dataset}", f"{name}-{origin_of(dataset).name}", name):
         path = FOLDER / model / f"{stem}.toml"
         if path.is_file():
             return read_recipe_file(path)

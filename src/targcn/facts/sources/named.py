@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from targcn.errors import InputError
-from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, fetch
+from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, NamedSet, fetch
 from targcn.facts.dataset import SPLITS, Dataset
+from targcn.facts.derive import derive_unseen, keep_times, origin_of
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
@@ -23,6 +24,8 @@ class NamedDataset(Source):
         named = CATALOG[str(source)]
         if options.origin:
             raise InputError(f"{named.name} is counted from {named.origin}; leave out --origin")
+        if named.derived_from:
+            return _derive(named, self.read(named.derived_from, options))
         folder = fetch(named)
         if not is_prepared(folder):
             # Some publishers write dates, others count days from the first one.
@@ -37,6 +40,14 @@ class NamedDataset(Source):
                 "fetch it again"
             )
         return replace(dataset, name=named.name)
+
+
+def _derive(named: NamedSet, dataset: Dataset) -> Dataset:
+    """The set that the paper's authors made of this one."""
+    if named.kept_times:
+        note = f"the {len(named.kept_times)} times that the paper's authors kept"
+        return keep_times(dataset, named.kept_times, origin_of(named.name).kind, note)
+    return derive_unseen(dataset, halves="file-order")
 
 
 SOURCE = NamedDataset()

@@ -36,6 +36,8 @@ class Neighbors:
     code_table: Tensor
     # The neighbours' vectors h_e, where they are not rows of the entity table.
     vectors: Tensor | None = None
+    # Whether these vectors went through f already: then they are h_(e,t).
+    encoded: bool = False
 
     def shares(self) -> tuple[Tensor, Tensor]:
         """The share of each neighbour in the mean, and whether a subject has no neighbours."""
@@ -47,11 +49,11 @@ class Neighbors:
 class Aggregator(nn.Module, ABC):
     """The layers f and W of one step, and the subject's own vector if it is to be added."""
 
-    def __init__(self, dim: int, own_vector: bool = False) -> None:
+    def __init__(self, dim: int, relation_dim: int, own_vector: bool = False) -> None:
         super().__init__()
         self.dim, self.own_vector = dim, own_vector
         self.f = nn.Linear(2 * dim, dim)
-        self.W = nn.Linear(2 * dim, dim)
+        self.W = nn.Linear(dim + relation_dim, dim)
         nn.init.xavier_normal_(self.W.weight)
 
     @abstractmethod
@@ -85,9 +87,13 @@ class PlainAggregator(Aggregator):
     """
 
     def __init__(
-        self, dim: int, own_vector: bool = False, activation: Activation | None = None
+        self,
+        dim: int,
+        relation_dim: int,
+        own_vector: bool = False,
+        activation: Activation | None = None,
     ) -> None:
-        super().__init__(dim, own_vector)
+        super().__init__(dim, relation_dim, own_vector)
         self.activation = activation
 
     def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
@@ -96,9 +102,11 @@ class PlainAggregator(Aggregator):
             vectors = functional.embedding(near.facts.entities, near.entity_table)
         codes = functional.embedding(near.codes, near.code_table)
         relations = functional.embedding(near.facts.relations, near.relation_table)
-        encoded = self.encode(vectors, codes[:, :-1])  # equation 1
-        if self.activation is not None:
-            encoded = self.activation(encoded)
+        encoded = vectors
+        if not near.encoded:
+            encoded = self.encode(vectors, codes[:, :-1])  # equation 1
+            if self.activation is not None:
+                encoded = self.activation(encoded)
         combined = self.combine(encoded, relations)
         shares, alone = near.shares()
         around = torch.einsum("bk,bkd->bd", shares, combined)  # equation 2
@@ -129,6 +137,8 @@ class FusedAggregator(Aggregator):
         codes = weighted_sums(near.code_table, near.codes, weights)
         relations = weighted_sums(near.relation_table, near.facts.relations, shares)
         encoded = self.encode(mean, codes)  # equation 1, of the means
+        if near.encoded:
+            encoded = torch.where(alone, encoded, mean)
         around = self.combine(encoded, relations)  # equation 2, of the means
         if self.own_vector:
             around = around + own

@@ -20,12 +20,21 @@ def distmult(query: Tensor, relation: Tensor) -> Tensor:
 
 
 def bique(query: Tensor, relation: Tensor) -> Tensor:
-    """(q ⊗ r) · o, where ⊗ is the Hamilton product of biquaternions w + xi + yj + zk.
+    """((q + shift) ⊗ rotation) · o: BiQUE (Guo and Kok, 2021).
+
+    A relation's vector holds its rotation and then its shift, each as long as the query's.
+    """
+    rotation, shift = relation.chunk(2, dim=-1)
+    return hamilton_product(query + shift, rotation)
+
+
+def hamilton_product(one: Tensor, other: Tensor) -> Tensor:
+    """The product of biquaternions w + xi + yj + zk.
 
     A vector holds the complex numbers w, x, y and z, for each its real and then its imaginary part.
     """
-    w, x, y, z = _complex_parts(query)
-    a, b, c, d = _complex_parts(relation)
+    w, x, y, z = _complex_parts(one)
+    a, b, c, d = _complex_parts(other)
     product = (
         w * a - x * b - y * c - z * d,
         w * b + x * a + y * d - z * c,
@@ -47,3 +56,5 @@ DECODERS: Final[dict[str, Callable[[Tensor, Tensor], Tensor]]] = {
 }
 # The dimension must be a multiple of this.
 MULTIPLES: Final = {"distmult": 1, "complex": 2, "bique": 8}
+# How many times as long as an entity's vector a relation's is.
+RELATION_LENGTHS: Final = {"distmult": 1, "complex": 1, "bique": 2}
