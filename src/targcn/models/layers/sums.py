@@ -39,6 +39,22 @@ def weight_matrix(num_rows: int, index: Tensor, weights: Tensor) -> Tensor:
     return weights.new_zeros(len(index), num_rows).scatter_add_(1, index.long(), weights)
 
 
+def own_products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
+    """Each vector times every row of its own table, with one product per table."""
+    counts = torch.bincount(which, minlength=len(tables))
+    order = which.argsort()
+    numbers = torch.arange(len(which), device=which.device)
+    place = torch.empty_like(order)
+    place[order] = numbers - (counts.cumsum(0) - counts)[which[order]]
+    most = int(counts.max())
+    places = which * most + place
+    gathered = vectors.new_zeros(len(tables) * most, vectors.shape[1])
+    gathered = gathered.index_copy(0, places, vectors).view(len(tables), most, -1)
+    # Unlike indexing with brackets, index_select needs no sorting in its backward pass.
+    products = torch.bmm(gathered, tables.transpose(1, 2)).flatten(0, 1)
+    return products.index_select(0, places)
+
+
 def sums_and_table(
     table: Tensor, index: Tensor, weights: Tensor, rows: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
