@@ -70,8 +70,8 @@ class Moments(Columns):
 class Windows(Columns):
     """The snapshots around some moments as one graph, and where each entity stands in it.
 
-    A neighbouring snapshot is one block, however many moments share it; the snapshot at a moment's
-    own time is a block of its own, without the facts that this moment must not see.
+    A neighbouring snapshot is one block, however many moments share it; where a moment must not see
+    some facts of its own time, the snapshot without these is a block too.
     """
 
     moments: Moments
@@ -141,63 +141,58 @@ class Snapshots:
 
     def around(self, moments: Moments, size: int, folds: Folds | None = None) -> Windows:
         """The windows of these moments; with folds, each is without the facts of its own."""
-        days, middle = self.days_around(moments.times, size), size - 1
-        own_days = days[:, middle].clone()
-        days[:, middle] = NONE
-        has_own = (own_days != NONE).nonzero().flatten()
-        near = torch.unique(days[days != NONE])
-        blocks = _Blocks(
-            days=torch.cat([near, own_days[has_own]]),
-            folds=torch.cat([torch.full_like(near, ALL_SHOWN), moments.folds[has_own]]),
-        )
-        block_of_node, places = expand_ranges(*self._ranges(self.node_starts, blocks.days))
+        days = self.days_around(moments.times, size)
+        # A block is a snapshot without the facts of one fold, or with all of them.
+        most = 1 if folds is None else folds.number + 1
+        keys = days * most
+        keys[:, size - 1] += moments.folds - ALL_SHOWN
+        of_moment, of_column = (days != NONE).nonzero(as_tuple=True)
+        found = keys[of_moment, of_column]
+        blocks = torch.unique(found)
+        block_days, block_folds = _quotient(blocks, most), blocks % most + ALL_SHOWN
+        starts, ends = self.node_starts[block_days], self.node_starts[block_days + 1]
+        block_of_node, places = expand_ranges(starts, ends)
         entities = self.entities[places]
-        block_of_fact, facts = self._facts_shown(blocks, folds)
-        starts, ends = self._ranges(self.node_starts, blocks.days)
+        block_of_fact, facts = self._facts_shown(block_days, block_folds, folds)
         last_nodes = (ends - starts).cumsum(0)
         first_nodes = last_nodes - (ends - starts)
         moved = (first_nodes - starts)[block_of_fact]
         subjects, objects = self.subjects[facts] + moved, self.objects[facts] + moved
-        # The block in each column of each moment.
-        columns = torch.searchsorted(near, days).where(days != NONE, NONE)
-        numbers = torch.arange(len(near), len(blocks.days), device=near.device)
-        columns[has_own, middle] = numbers
-        of_moment, of_column = (columns != NONE).nonzero(as_tuple=True)
-        found = columns[of_moment, of_column]
-        rows, nodes = expand_ranges(first_nodes[found], last_nodes[found])
+        columns = torch.searchsorted(blocks, found)
+        rows, nodes = expand_ranges(first_nodes[columns], last_nodes[columns])
         if folds is not None and not self.every_node_is_active:
             active = torch.zeros_like(entities, dtype=torch.bool)
             active[torch.cat([subjects, objects])] = True
             kept = active[nodes]
             rows, nodes = rows[kept], nodes[kept]
-        keys, pairs = distinct(of_moment[rows] * self.num_entities + entities[nodes])
-        pair_nodes = keys.new_full((len(keys), days.shape[1]), NONE)
+        pair_keys, pairs = distinct(of_moment[rows] * self.num_entities + entities[nodes])
+        pair_nodes = pair_keys.new_full((len(pair_keys), days.shape[1]), NONE)
         pair_nodes[pairs, of_column[rows]] = nodes
         return Windows(
             moments=moments,
             entities=entities,
-            times=self.times[blocks.days[block_of_node]],
-            folds=blocks.folds[block_of_node],
+            times=self.times[block_days[block_of_node]],
+            folds=block_folds[block_of_node],
             subjects=subjects,
             relations=self.relations[facts],
             objects=objects,
-            pair_moments=_quotient(keys, self.num_entities),
-            pair_entities=keys % self.num_entities,
+            pair_moments=_quotient(pair_keys, self.num_entities),
+            pair_entities=pair_keys % self.num_entities,
             pair_nodes=pair_nodes,
         )
 
-    def _ranges(self, starts: Tensor, days: Tensor) -> tuple[Tensor, Tensor]:
-        return starts[days], starts[days + 1]
-
-    def _facts_shown(self, blocks: "_Blocks", folds: Folds | None) -> tuple[Tensor, Tensor]:
+    def _facts_shown(
+        self, block_days: Tensor, block_folds: Tensor, folds: Folds | None
+    ) -> tuple[Tensor, Tensor]:
         """The facts of each block that are not of its fold, each with its block."""
-        block_of_fact, facts = expand_ranges(*self._ranges(self.fact_starts, blocks.days))
+        starts, ends = self.fact_starts[block_days], self.fact_starts[block_days + 1]
+        block_of_fact, facts = expand_ranges(starts, ends)
         if folds is None:
             return block_of_fact, facts
         subjects, objects = (self.entities[side[facts]] for side in (self.subjects, self.objects))
-        times = self.times[blocks.days[block_of_fact]]
+        times = self.times[block_days[block_of_fact]]
         own = folds.of_facts(subjects, self.relations[facts], objects, times)
-        shown = own != blocks.folds[block_of_fact]
+        shown = own != block_folds[block_of_fact]
         return block_of_fact[shown], facts[shown]
 
     def counts_around(self, queries: Queries, size: int) -> Tensor:
@@ -206,8 +201,9 @@ class Snapshots:
         In three columns: facts with the query's entity on the same side, with its relation, and
         with both.
         """
-        here = torch.searchsorted(self.times, queries.times)
-        after = torch.searchsorted(self.times, queries.times, right=True)
+        times = queries.times.contiguous()
+        here = torch.searchsorted(self.times, times)
+        after = torch.searchsorted(self.times, times, right=True)
         ranges = [(here - size + 1, here)]
         if not self.context.past_only:
             ranges.append((after, after + size - 1))
@@ -231,14 +227,6 @@ class Snapshots:
         num_relations = self.context.num_relations
         sides = (relations >= num_relations).long()
         return 2 * subjects + sides, relations, 2 * num_relations * subjects + relations
-
-
-@dataclass(frozen=True, eq=False)
-class _Blocks:
-    """The snapshot of each block, and the fold of facts that it does not show."""
-
-    days: Tensor
-    folds: Tensor
 
 
 def _quotient(numbers: Tensor, divisor: int) -> Tensor:

@@ -23,9 +23,10 @@ from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
+from targcn.graph.ragged import look_up
 from targcn.graph.random import combine, uniform, whole_numbers
 from targcn.graph.snapshots import ALL_SHOWN, NONE, Folds, Moments, Snapshots, Windows
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import complex_product
@@ -80,7 +81,10 @@ class TeMPSettings(ModelSettings):
     """Take who is active at a time from all splits, test too: a leak of the released code."""
 
     released_loss: bool = False
-    """Show one fold of facts and ask about all, also those shown: as the released code does."""
+    """Hide one fold of facts and ask about all, also those shown: as the released code does."""
+
+    released_gating: bool = False
+    """Gate a query in evaluation by the counts of its answer: a leak of the released code."""
 
     def __post_init__(self) -> None:
         require_least(self, dim=2, window=1, times_per_batch=1, folds=2, negatives=0)
@@ -110,23 +114,29 @@ class TeMPSASettings(TeMPSettings):
 
 
 @dataclass(frozen=True, eq=False)
+class Counted(Columns):
+    """What gates read of each query: how often its entity and relation are in its window."""
+
+    counts: Tensor
+    # Whether it asks for the subject of a fact.
+    turned: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class TeMPSample(Columns):
     """What queries see: windows that they share, and the rest row by row."""
 
     windows: Windows
     # The moment of each query.
     places: Tensor
-    # How often its entity and relation are in its window, if scores are gated.
-    counts: Tensor | None = None
+    # If scores are gated.
+    counted: Counted | None = None
     negatives: Tensor | None = None
     # What dropout keeps of the nodes' own messages, then of those of inactive entities; shared.
     kept: Tensor | None = None
 
     def __getitem__(self, rows: slice | Tensor) -> Self:
-        counts, negatives = (
-            None if column is None else column[rows] for column in (self.counts, self.negatives)
-        )
-        return replace(self, places=self.places[rows], counts=counts, negatives=negatives)
+        return replace(super().__getitem__(rows), kept=self.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +195,10 @@ class TeMP(Learner):
         if settings.released_activity:
             also_active = _active_in_any_split(dataset)
         self._snapshots = PerContext(lambda context: Snapshots(context, also_active))
+        self.all_facts: TemporalGraph | None = None
+        if settings.released_gating:
+            facts = dataset.facts
+            self.all_facts = TemporalGraph.of(facts, self.num_entities, self.num_relations)
 
     @abstractmethod
     def join(self, encoded: Encoded, windows: Windows) -> Described:
@@ -218,8 +232,9 @@ class TeMP(Learner):
             some, now = queries[rows], times[first : first + at_once]
             moments = Moments(now, torch.full_like(now, ALL_SHOWN))
             windows = snapshots.around(moments, self.settings.window)
-            places, counts = of_query[rows] - first, self._counts(some, snapshots)
-            scores[rows] = self.score(some, TeMPSample(windows, places, counts))
+            counted = None if self.gates is None else self._count(some, snapshots)
+            sample = TeMPSample(windows, of_query[rows] - first, counted)
+            scores[rows] = self.score(some, sample)
         return scores
 
     def sample(
@@ -242,13 +257,22 @@ class TeMP(Learner):
             rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
             columns = torch.arange(settings.negatives, device=rows.device)
             negatives = whole_numbers(rows[:, None], columns, self.num_entities)
-        counts = self._counts(queries, snapshots)
-        return TeMPSample(windows, places, counts, negatives, self._kept(windows, seed))
+        counted = None if self.gates is None else self._count(queries, snapshots)
+        return TeMPSample(windows, places, counted, negatives, self._kept(windows, seed))
 
-    def _counts(self, queries: Queries, snapshots: Snapshots) -> Tensor | None:
-        if self.gates is None:
-            return None
-        return snapshots.counts_around(queries, self.settings.window)
+    def _count(self, queries: Queries, snapshots: Snapshots) -> Counted:
+        counts = snapshots.counts_around(queries, self.settings.window).to(self.entities.dtype)
+        turned = queries.relations >= self.num_relations
+        if self.training or self.all_facts is None:
+            return Counted(counts, turned)
+        # As if the query were asked from its answer; several answers count as much as one.
+        rows, answers = _answers(queries, self.all_facts.to(counts.device))
+        back = reciprocal_of(queries.relations[rows], self.num_relations)
+        swapped = Queries(answers, back, queries.times[rows])
+        of_answers = snapshots.counts_around(swapped, self.settings.window).to(counts.dtype)
+        known = torch.bincount(rows, minlength=len(queries))[:, None]
+        mean = torch.zeros_like(counts).index_add(0, rows, of_answers) / known.clamp(min=1)
+        return Counted(torch.where(known > 0, mean, counts), turned ^ (known[:, 0] > 0))
 
     def _kept(self, windows: Windows, seed: Tensor) -> Tensor | None:
         """Which numbers dropout keeps: one row per node, then one per entity; both layers."""
@@ -280,10 +304,10 @@ class TeMP(Learner):
         encoded = self.encode(windows, sample.kept)
         joined = self.join(encoded, windows)
         asked = self._asked(queries, sample.places, table := joined.table(windows))
-        if self.gates is not None and sample.counts is not None:
+        if sample.counted is not None:
             now = encoded.now + encoded.moment_times[windows.pair_moments]
             local = Described(now, encoded.inactive, encoded.moment_times).table(windows)
-            share = self._share(queries, sample.counts)
+            share = self._share(sample.counted)
             of_local = self._asked(queries, sample.places, local)
             asked = torch.cat([share * asked, (1 - share) * of_local], dim=1)
             table = torch.cat([table, local], dim=1)
@@ -299,13 +323,11 @@ class TeMP(Learner):
         relations = torch.cat([real, torch.where(turned, -imaginary, imaginary)], dim=1)
         return complex_product(subjects, relations)
 
-    def _share(self, queries: Queries, counts: Tensor) -> Tensor:
+    def _share(self, counted: Counted) -> Tensor:
         """The share of the window's score in that of each query."""
         assert self.gates is not None
-        known = counts.to(self.entities.dtype).log1p()
-        for_object, for_subject = (gate(known) for gate in self.gates)
-        turned = (queries.relations >= self.num_relations)[:, None]
-        return torch.where(turned, for_subject, for_object).sigmoid()
+        for_object, for_subject = (gate(counted.counts.log1p()) for gate in self.gates)
+        return torch.where(counted.turned[:, None], for_subject, for_object).sigmoid()
 
     def encode(self, windows: Windows, kept: Tensor | None) -> Encoded:
         """Two layers of messages within each snapshot, and the vectors of the times."""
@@ -497,8 +519,18 @@ def segment_softmax(logits: Tensor, segments: Tensor, number: int) -> Tensor:
     return powers / totals.index_select(0, segments)
 
 
+def _answers(queries: Queries, facts: TemporalGraph) -> tuple[Tensor, Tensor]:
+    """All known answers of the queries, each with the row of its query."""
+    held = (queries.times >= 0) & (queries.times < facts.span)
+    keys = torch.where(held, queries.subjects * facts.span + queries.times, -1)
+    rows, places = look_up(facts.keys, keys)
+    back = reciprocal_of(queries.relations, facts.num_relations)
+    same = facts.relations[places] == back[rows]
+    return rows[same], facts.subjects[places[same]].long()
+
+
 def _active_in_any_split(dataset: Dataset) -> Tensor:
-    """Times and entities of all facts, in two rows: the only door to more than the context."""
+    """Times and entities of all facts, in two rows."""
     facts = dataset.facts
     ends = np.concatenate([facts.subjects, facts.objects])
     return torch.from_numpy(np.stack([np.tile(facts.times, 2), ends]).astype(np.int64))
