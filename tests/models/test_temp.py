@@ -1,5 +1,7 @@
 """TeMP against the described model fact by fact, and what must never reach a query."""
 
+import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,14 +20,17 @@ from oracle import (
     worlds,
     worlds_with_queries,
 )
-from small_training import create, planted
+from small_training import DATA, create, planted, same_weights, stop_at
 from targcn.errors import InputError
 from targcn.evaluation.filters import KnownAnswers
 from targcn.graph.queries import Queries
 from targcn.graph.snapshots import Folds
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.runs.evaluate import evaluate
-from targcn.training.fit import fit
+from targcn.runs.store import load_run
+from targcn.training import progress
+from targcn.training.fit import fit, resume
+from targcn.training.signals import TrainingStopped
 
 NAMES = ["temp-gru", "temp-sa"]
 PLAIN = {"imputation": False, "gating": False, "learned_decay": False, "dropout": 0.0}
@@ -318,6 +323,29 @@ def test_knowing_who_is_active_on_the_test_day_is_a_leak() -> None:
             with torch.no_grad():
                 scores.append(model(queries_of([(4, 0, 3)]), graph_of(world, world.train)))
         assert torch.equal(*scores) != leaks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stopped_run_goes_on_as_if_it_had_not_been(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
+    options = {"dim": 16, "window": 3, "times_per_batch": 2, "batch_size": 120, "epochs": 3}
+    whole = fit(DATA, name, device="cpu", **options)
+    folder, stop = tmp_path / "run", stop_at((1, 2), signal.SIGINT)
+    with pytest.raises(TrainingStopped):
+        fit(DATA, name, out=folder, device="cpu", progress=stop, **options)
+    assert same_weights(resume(folder, device="cpu"), whole)
+    kept = load_run(folder)
+    assert same_weights(kept, whole)
+    assert evaluate(kept, device="cpu") == evaluate(whole, device="cpu")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loaded_run_still_knows_what_the_released_code_leaks(name: str, tmp_path: Path) -> None:
+    options = {"dim": 8, "released_activity": True, "released_gating": True, "epochs": 1}
+    run = fit(DATA, name, out=tmp_path / "run", device="cpu", **options)
+    assert evaluate(load_run(tmp_path / "run"), device="cpu") == evaluate(run, device="cpu")
 
 
 # --- sizes and settings ---------------------------------------------------------------------

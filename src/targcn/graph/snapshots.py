@@ -57,10 +57,10 @@ class Moments(Columns):
     @classmethod
     def of(cls, times: Tensor, folds: Tensor) -> tuple[Self, Tensor]:
         """The distinct moments among these, and the place of each."""
-        span = int(folds.max()) + 2 if len(folds) else 1
-        keys, places = distinct(times * span + folds + 1)
-        found = torch.div(keys, span, rounding_mode="floor")
-        return cls(found, keys - found * span - 1), places
+        own_times, of_time = distinct(times)
+        most = int(folds.max()) - ALL_SHOWN + 1 if len(folds) else 1
+        keys, places = distinct(of_time * most + folds - ALL_SHOWN)
+        return cls(own_times[_quotient(keys, most)], keys % most + ALL_SHOWN), places
 
     def __len__(self) -> int:
         return len(self.times)

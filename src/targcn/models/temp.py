@@ -407,11 +407,11 @@ class TeMPGRU(TeMP):
                 nodes = windows.pair_nodes[:, column]
                 active = (nodes != NONE).nonzero().flatten()
                 before = self._faded(fading, state[active], (column - seen[active]).abs())
-                after = cell(encoded.nodes.index_select(0, nodes[active]), before)
+                after = _step(cell, encoded.nodes.index_select(0, nodes[active]), before)
                 state = state.index_copy(0, active, after)
                 seen = seen.index_fill(0, active, column)
             before = self._faded(fading, state, (middle - seen).abs())
-            pairs = pairs + cell(encoded.now, before)
+            pairs = pairs + _step(cell, encoded.now, before)
             others = others + cell(encoded.inactive)
         return Described(pairs, others, encoded.moment_times)
 
@@ -534,6 +534,12 @@ def _active_in_any_split(dataset: Dataset) -> Tensor:
     facts = dataset.facts
     ends = np.concatenate([facts.subjects, facts.objects])
     return torch.from_numpy(np.stack([np.tile(facts.times, 2), ends]).astype(np.int64))
+
+
+def _step(cell: nn.Module, vectors: Tensor, states: Tensor) -> Tensor:
+    """The next states, also of nobody, for whom a GPU has no kernel."""
+    following: Tensor = cell(vectors, states) if len(vectors) else vectors + states
+    return following
 
 
 def _rows(table: Tensor, index: Tensor) -> Tensor:
