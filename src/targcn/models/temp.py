@@ -30,8 +30,8 @@ from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import complex_product
-from targcn.models.layers.losses import cross_entropy
-from targcn.models.layers.sums import own_products
+from targcn.models.layers.losses import cross_entropy, cross_entropy_among
+from targcn.models.layers.sums import own_products, segment_softmax
 
 # Numbers in the tables of all entities at the moments that are scored at once, on a CPU (False) and
 # on a GPU; bounds memory, not results.
@@ -141,15 +141,15 @@ class TeMPSample(Columns):
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """The vectors x² of snapshots and the vectors τ of times."""
+    """The vectors x² of each node, of each entity where it is not active, and of each pair now.
 
-    # Of each node, of each entity where it is not active, and of each pair at its moment.
+    And the vectors τ of the moments.
+    """
+
     nodes: Tensor
     inactive: Tensor
     now: Tensor
-    # Of each node and of each moment.
-    node_times: Tensor
-    moment_times: Tensor
+    times: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,8 +305,8 @@ class TeMP(Learner):
         joined = self.join(encoded, windows)
         asked = self._asked(queries, sample.places, table := joined.table(windows))
         if sample.counted is not None:
-            now = encoded.now + encoded.moment_times[windows.pair_moments]
-            local = Described(now, encoded.inactive, encoded.moment_times).table(windows)
+            now = encoded.now + encoded.times.index_select(0, windows.pair_moments)
+            local = Described(now, encoded.inactive, encoded.times).table(windows)
             share = self._share(sample.counted)
             of_local = self._asked(queries, sample.places, local)
             asked = torch.cat([share * asked, (1 - share) * of_local], dim=1)
@@ -330,7 +330,7 @@ class TeMP(Learner):
         return torch.where(counted.turned[:, None], for_subject, for_object).sigmoid()
 
     def encode(self, windows: Windows, kept: Tensor | None) -> Encoded:
-        """Two layers of messages within each snapshot, and the vectors of the times."""
+        """Two layers of messages within each snapshot, and the vectors of the moments."""
         nodes = self.entities.index_select(0, windows.entities)
         inactive: Tensor = self.entities
         weights = self._message_weights(windows)
@@ -345,13 +345,8 @@ class TeMP(Learner):
             nodes = of_nodes.index_add(0, windows.objects, messages)
             inactive = inactive + of_inactive
         nodes, inactive = nodes.relu(), inactive.relu()
-        return Encoded(
-            nodes=nodes,
-            inactive=inactive,
-            now=self._impute(nodes, inactive, windows),
-            node_times=self.times(windows.times),
-            moment_times=self.times(windows.moments.times),
-        )
+        now = self._impute(nodes, inactive, windows)
+        return Encoded(nodes, inactive, now, self.times(windows.moments.times))
 
     def _message_weights(self, windows: Windows) -> Tensor:
         """What each fact counts at its object: 1 by how many facts come in to it."""
@@ -398,7 +393,7 @@ class TeMPGRU(TeMP):
         last = windows.pair_nodes.shape[1] - 1
         middle = last // 2
         columns = range(middle), range(last, middle, -1)
-        pairs = encoded.moment_times.index_select(0, windows.pair_moments)
+        pairs = encoded.times.index_select(0, windows.pair_moments)
         others = torch.zeros_like(encoded.inactive)
         for cell, fading, side in zip(self.cells, self.fading, columns, strict=True):
             state = torch.zeros_like(encoded.now)
@@ -406,14 +401,15 @@ class TeMPGRU(TeMP):
             for column in side:
                 nodes = windows.pair_nodes[:, column]
                 active = (nodes != NONE).nonzero().flatten()
-                before = self._faded(fading, state[active], (column - seen[active]).abs())
+                before = state.index_select(0, active)
+                before = self._faded(fading, before, (column - seen[active]).abs())
                 after = _step(cell, encoded.nodes.index_select(0, nodes[active]), before)
                 state = state.index_copy(0, active, after)
                 seen = seen.index_fill(0, active, column)
             before = self._faded(fading, state, (middle - seen).abs())
             pairs = pairs + _step(cell, encoded.now, before)
             others = others + cell(encoded.inactive)
-        return Described(pairs, others, encoded.moment_times)
+        return Described(pairs, others, encoded.times)
 
     def _faded(self, fading: nn.Module, states: Tensor, distances: Tensor) -> Tensor:
         weights: Tensor = fading(distances[:, None])
@@ -442,8 +438,8 @@ class TeMPSA(TeMP):
     def join(self, encoded: Encoded, windows: Windows) -> Described:
         num_nodes, num_pairs = len(encoded.nodes), len(encoded.now)
         middle = windows.pair_nodes.shape[1] // 2
-        now = encoded.now + encoded.moment_times.index_select(0, windows.pair_moments)
-        seen = torch.cat([encoded.nodes + encoded.node_times, now])
+        now = encoded.now + encoded.times.index_select(0, windows.pair_moments)
+        seen = torch.cat([encoded.nodes + self.times(windows.times), now])
         # At its moment every entity has a vector, be it active or not.
         places = windows.pair_nodes.clone()
         places[:, middle] = torch.arange(num_pairs, device=places.device) + num_nodes
@@ -460,7 +456,7 @@ class TeMPSA(TeMP):
         weighted = (weights[..., None] * values.view(-1, *heads)).flatten(1)
         joined = torch.zeros_like(now).index_add(0, pairs, weighted)
         others, moments = (
-            vectors @ self.value_weight.T for vectors in (encoded.inactive, encoded.moment_times)
+            vectors @ self.value_weight.T for vectors in (encoded.inactive, encoded.times)
         )
         return Described(joined, others, moments)
 
@@ -484,39 +480,6 @@ class Decay(nn.Module):
 
     def forward(self, distances: Tensor) -> Tensor:
         return torch.exp(-self.rate(distances))
-
-
-def cross_entropy_among(
-    scores: Tensor, answers: Tensor, negatives: Tensor, others: Tensor | None
-) -> Tensor:
-    """Cross-entropy of the answers against some entities of each row, on average.
-
-    >>> scores, answers = torch.zeros(1, 4), torch.tensor([2])
-    >>> cross_entropy_among(scores, answers, torch.tensor([[0, 2, 3]]), None).exp().round().item()
-    3.0
-    >>> others = torch.tensor([[3]])
-    >>> cross_entropy_among(scores, answers, torch.tensor([[0, 2, 3]]), others).exp().round().item()
-    2.0
-    """
-    own = scores.gather(1, answers[:, None])
-    if others is not None:
-        scores = scores.scatter(1, others, -torch.inf)
-    rivals = scores.gather(1, negatives).masked_fill(negatives == answers[:, None], -torch.inf)
-    return functional.cross_entropy(torch.cat([own, rivals], dim=1), torch.zeros_like(answers))
-
-
-def segment_softmax(logits: Tensor, segments: Tensor, number: int) -> Tensor:
-    """The softmax of each column within each segment, which the rows name; none is empty.
-
-    >>> segment_softmax(torch.zeros(3, 1), torch.tensor([0, 1, 1]), 2).tolist()
-    [[1.0], [0.5], [0.5]]
-    """
-    rows = segments[:, None].expand_as(logits)
-    highest = logits.new_zeros(number, logits.shape[1])
-    highest = highest.scatter_reduce(0, rows, logits.detach(), "amax", include_self=False)
-    powers = (logits - highest.index_select(0, segments)).exp()
-    totals = torch.zeros_like(highest).index_add(0, segments, powers)
-    return powers / totals.index_select(0, segments)
 
 
 def _answers(queries: Queries, facts: TemporalGraph) -> tuple[Tensor, Tensor]:

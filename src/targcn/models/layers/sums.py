@@ -55,6 +55,20 @@ def own_products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
     return products.index_select(0, places)
 
 
+def segment_softmax(logits: Tensor, segments: Tensor, number: int) -> Tensor:
+    """The softmax of each column within each segment, which the rows name; none is empty.
+
+    >>> segment_softmax(torch.zeros(3, 1), torch.tensor([0, 1, 1]), 2).tolist()
+    [[1.0], [0.5], [0.5]]
+    """
+    rows = segments[:, None].expand_as(logits)
+    highest = logits.new_zeros(number, logits.shape[1])
+    highest = highest.scatter_reduce(0, rows, logits.detach(), "amax", include_self=False)
+    powers = (logits - highest.index_select(0, segments)).exp()
+    totals = torch.zeros_like(highest).index_add(0, segments, powers)
+    return powers / totals.index_select(0, segments)
+
+
 def sums_and_table(
     table: Tensor, index: Tensor, weights: Tensor, rows: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
