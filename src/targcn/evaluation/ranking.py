@@ -15,7 +15,7 @@ from targcn.errors import InputError
 from targcn.evaluation.filters import Filter, KnownAnswers
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Model
+from targcn.models.base import Learner, Model
 
 Ties = Literal["optimistic", "mean", "pessimistic"]
 # The share of its equals that a target is ranked behind.
@@ -39,9 +39,14 @@ def rank_targets(
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
-    Batches are as large as memory comfortably holds.
+    Batches are as large as memory comfortably holds; where a model wants few times in each, its
+    queries are asked in the order of time.
     """
     model.eval()
+    order = torch.arange(len(queries), device=targets.device)
+    if isinstance(model, Learner) and model.times_per_batch is not None:
+        order = queries.times.argsort(stable=True)
+    queries, targets = queries[order], targets[order]
 
     def rank(rows: slice) -> Tensor:
         scores = model(queries[rows], context)
@@ -50,7 +55,8 @@ def rank_targets(
 
     batch_size = rows_at_once(context.num_entities, context.device)
     none = torch.empty(len(known), 0, dtype=torch.float64)
-    ranks = torch.cat([none, *in_batches(rank, len(queries), batch_size, progress)], dim=1)
+    sorted_ranks = torch.cat([none, *in_batches(rank, len(queries), batch_size, progress)], dim=1)
+    ranks = torch.empty_like(sorted_ranks).index_copy_(1, order.cpu(), sorted_ranks)
     return dict(zip(known, ranks, strict=True))
 
 

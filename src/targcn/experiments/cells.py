@@ -33,6 +33,7 @@ QUICK_SEED: Final = 0
 QUICK_STRIDE: Final = 20
 # What a quick run changes, if a model or its training has such a setting.
 QUICK: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "heads": lambda heads: min(heads, 4),
     "dim": lambda dim: 8 if dim >= 500 else 4 * max(dim // 25, 1),
     "negatives": lambda negatives: min(negatives, 8),
     "neighbors": lambda neighbors: min(neighbors, 10),
