@@ -186,6 +186,11 @@ class Learner(Model):
         """Whether samples may be made some steps ahead: not if they depend on the weights."""
         return True
 
+    @property
+    def times_per_batch(self) -> int | None:
+        """How many times the queries of a batch may have; None: as many as they happen to have."""
+        return None
+
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
     ) -> Columns:

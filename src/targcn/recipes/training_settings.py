@@ -15,7 +15,7 @@ class TrainingSettings:
     """Passes over the training queries, at most."""
 
     batch_size: int = 1024
-    """Queries per step."""
+    """Queries per step, at most."""
 
     learning_rate: float = 1e-3
     """Learning rate of the first step."""
