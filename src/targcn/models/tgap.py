@@ -30,7 +30,7 @@ from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
-from targcn.models.layers.edge_attention import EdgeAttention, Edges, xavier
+from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges, Terms, xavier
 from targcn.models.layers.flow import Subgraph, TransitionScores
 from targcn.models.layers.losses import cross_entropy
 
@@ -53,13 +53,16 @@ class TGAPSettings(ModelSettings):
     steps: int = 3
     """Steps of the flow."""
 
-    core_nodes: int = 100
-    """Nodes that send their mass on in a step, those that hold most; that of others stays."""
+    subject_edges: int = 256
+    """Edges of the subject that mass flows along in the first step, the nearest in time."""
 
-    node_edges: int = 500
-    """Edges of a node that mass flows along, the nearest in time."""
+    core_nodes: int = 50
+    """Nodes that send their mass on in a later step, those that hold most; that of others stays."""
 
-    subgraph_edges: int = 500
+    node_edges: int = 50
+    """Edges of each of these nodes that mass flows along, the nearest in time."""
+
+    subgraph_edges: int = 250
     """Edges that join a query's subgraph in a step, those that carried most."""
 
     distances: int = 4096
@@ -74,8 +77,8 @@ class TGAPSettings(ModelSettings):
     the model what day it is."""
 
     def __post_init__(self) -> None:
-        require_least(self, dim=1, heads=1, steps=1, core_nodes=1, node_edges=1, subgraph_edges=1)
-        require_least(self, distances=1)
+        require_least(self, dim=1, heads=1, steps=1, distances=1)
+        require_least(self, subject_edges=1, core_nodes=1, node_edges=1, subgraph_edges=1)
         if self.dim % self.heads:
             raise InputError(f"dim is {self.dim}, which {self.heads} heads cannot share equally")
 
@@ -111,6 +114,7 @@ class WholeGraph:
         self.times = context.times.long()
         ends = self.sources[: len(context)], self.targets[: len(context)]
         self.codes = self.code(ends[0], relations, ends[1])
+        self.most_edges = int(context.offsets.diff().max()) if context.num_entities else 0
 
     def code(self, sources: Tensor, relations: Tensor, targets: Tensor) -> Tensor:
         """One number for a fact at whatever time."""
@@ -123,14 +127,17 @@ class Shared:
     """What all queries of one time share."""
 
     graph: WholeGraph
-    time: Tensor
+    time: int
     # Δ of every edge.
     deltas: Tensor
-    # The nodes after the first layer.
+    # The vectors h of the nodes after the first layer, and what they bring into a subgraph.
     nodes: Tensor
+    entering: Tensor
     # What h says about leaving along every edge, which is read from its target for that: one
     # column per head.
     scores: Tensor
+    layer_terms: Terms
+    score_terms: Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +234,12 @@ class TGAP(Learner):
         self, queries: Queries, context: TemporalGraph, sample: TGAPSample | None = None
     ) -> Tensor:
         found, order = [], []
-        for time in torch.unique(queries.times):
+        for time in torch.unique(queries.times).tolist():
             shared = self.share(time, context, None if sample is None else sample.of_batch)
             rows = (queries.times == time).nonzero().flatten()
             for part in torch.split(rows, self._queries_at_once(context)):
-                mass, _ = self.flow(queries[part], shared, None if sample is None else sample.own[part])
+                own = None if sample is None else sample.own[part]
+                mass, _ = self.flow(queries[part], shared, own)
                 found.append((mass.mean(1) + LEAST_MASS).log())
             order.append(rows)
         return torch.cat(found)[torch.cat(order).argsort()]
@@ -241,18 +249,15 @@ class TGAP(Learner):
         settings = self.settings
         if torch.is_grad_enabled():
             return torch.iinfo(torch.int64).max
-        width = settings.heads * settings.core_nodes * (settings.node_edges + 1)
+        width = max(settings.subject_edges + 1, settings.core_nodes * (settings.node_edges + 1))
         most = MOST_TRANSITIONS_AT_ONCE.get(context.device.type, MOST_TRANSITIONS_AT_ONCE["cpu"])
-        return max(most // width, 1)
+        return max(most // (settings.heads * width), 1)
 
-    def share(
-        self, time: Tensor, context: TemporalGraph, hidden: HiddenFacts | None = None
-    ) -> Shared:
+    def share(self, time: int, context: TemporalGraph, hidden: HiddenFacts | None = None) -> Shared:
         """The first layer over the whole context, as seen from a time."""
         graph = self.graphs.of(context)
-        loops = torch.zeros(context.num_entities, dtype=torch.int64, device=context.device)
-        if self.settings.loop_time == "first":
-            loops = loops - time
+        at_first = self.settings.loop_time == "first"
+        loops = graph.times.new_full((context.num_entities,), -time if at_first else 0)
         deltas = torch.cat([graph.times - time, loops])
         there = torch.ones_like(deltas, dtype=torch.bool)
         if context.past_only:
@@ -261,11 +266,22 @@ class TGAP(Learner):
             sides = self._sides(hidden[hidden.times == time], context)
             gone = torch.isin(graph.codes, torch.cat([graph.code(*side) for side in sides]))
             there[: graph.num_facts] &= ~(gone & (graph.times == time))
+        distances = Distances(self.distances, min(-time, 0), max(context.span - 1 - time, 0))
+        terms = self.whole_layer.terms(self.relations, distances)
         edges = Edges(graph.sources, graph.targets, graph.relations, deltas, there)
-        nodes = self.whole_layer(self.entities, self.relations, self.distances, edges)
+        nodes = self.whole_layer(self.entities, terms, edges)
+        terms = self.whole_scores.terms(self.relations, distances)
         away = Edges(graph.targets, graph.sources, graph.back, deltas, there)
-        scores = self.whole_scores.of_edges(nodes, self.relations, self.distances, away)
-        return Shared(graph, time, deltas, nodes, scores)
+        return Shared(
+            graph,
+            time,
+            deltas,
+            nodes,
+            nodes @ self.enter,
+            self.whole_scores.of_edges(nodes, terms, away),
+            self.subgraph_layer.terms(self.relations, distances),
+            self.subgraph_scores.terms(self.relations, distances),
+        )
 
     def flow(
         self, queries: Queries, shared: Shared, own: HiddenFacts | None = None
@@ -285,27 +301,28 @@ class TGAP(Learner):
         mass = shared.nodes.new_zeros(len(queries), settings.heads, num_entities)
         mass.scatter_(2, subjects[:, None].expand(-1, settings.heads, 1), 1.0)
         subgraph = Subgraph.at(queries.subjects, num_entities)
-        entering = shared.nodes @ self.enter
-        states = _entered(subgraph, mass, entering)
+        states = _entered(subgraph, mass, shared)
         steps = []
         for number in range(settings.steps):
             mixed = self.mix(torch.cat([states, asked[:, None].expand_as(states)], dim=2))
             states = mixed * subgraph.used[..., None]
-            nodes = subjects
+            nodes, num_edges = subjects, settings.subject_edges
             if number:
                 count = min(settings.core_nodes, num_entities)
                 nodes = mass.detach().mean(1).topk(count, dim=1).indices
-            step = self._send(nodes, mass, states, subgraph, shared, own)
+                num_edges = settings.node_edges
+            step = self._send(nodes, num_edges, mass, states, subgraph, shared, own)
             mass = _arrived(mass, step)
             steps.append(step)
             if number + 1 < settings.steps:
                 subgraph = subgraph.grown(self._strongest(step))
-                states = self._join(states, subgraph) + _entered(subgraph, mass, entering)
+                states = self._join(states, subgraph, shared) + _entered(subgraph, mass, shared)
         return mass, steps
 
     def _send(
         self,
         nodes: Tensor,
+        num_edges: int,
         mass: Tensor,
         states: Tensor,
         subgraph: Subgraph,
@@ -315,9 +332,8 @@ class TGAP(Learner):
         """How some nodes of each query share out their mass among their edges."""
         graph, shape = shared.graph, (*nodes.shape, -1)
         entities = nodes.flatten()
-        positions, there = nearest_positions(
-            graph.context, entities, shared.time.expand_as(entities), self.settings.node_edges
-        )
+        times, count = torch.full_like(entities, shared.time), min(num_edges, graph.most_edges)
+        positions, there = nearest_positions(graph.context, entities, times, count)
         loops = graph.num_facts + entities[:, None]
         positions = torch.cat([positions, loops], dim=1).view(shape)
         there = torch.cat([there, torch.ones_like(loops, dtype=torch.bool)], dim=1).view(shape)
@@ -336,7 +352,7 @@ class TGAP(Learner):
             deltas,
             there,
         )
-        scores = self.subgraph_scores.of_steps(states, self.relations, self.distances, edges)
+        scores = self.subgraph_scores.of_steps(states, shared.score_terms, edges)
         whole = shared.scores.index_select(0, positions.flatten()).view(*positions.shape, -1)
         scores = (scores + whole.permute(0, 3, 1, 2)).masked_fill(~there[:, None], -torch.inf)
         masses = mass.gather(2, nodes[:, None].expand(-1, mass.shape[1], -1))
@@ -353,13 +369,12 @@ class TGAP(Learner):
         sources = step.nodes.gather(1, which // num_edges)
         return Edges(sources, targets, relations, deltas, most > 0)
 
-    def _join(self, states: Tensor, subgraph: Subgraph) -> Tensor:
+    def _join(self, states: Tensor, subgraph: Subgraph, shared: Shared) -> Tensor:
         """The second layer, over the subgraph of each query; new nodes have had no state so far."""
         size = subgraph.used.shape[1]
         states = nn.functional.pad(states, (0, 0, 0, size - states.shape[1]))
-        joined = self.subgraph_layer(
-            states.flatten(0, 1), self.relations, self.distances, subgraph.flat_edges()
-        )
+        edges = subgraph.flat_edges()
+        joined: Tensor = self.subgraph_layer(states.flatten(0, 1), shared.layer_terms, edges)
         return joined.view_as(states)
 
     def _sides(
@@ -370,10 +385,10 @@ class TGAP(Learner):
         return sides if self.settings.own_fact == "hidden" else sides[:1]
 
 
-def _entered(subgraph: Subgraph, mass: Tensor, entering: Tensor) -> Tensor:
+def _entered(subgraph: Subgraph, mass: Tensor, shared: Shared) -> Tensor:
     """What the mass of each node of a subgraph brings into its state."""
     masses = mass.mean(1).gather(1, subgraph.entities) * subgraph.used
-    vectors = entering.index_select(0, subgraph.entities.flatten())
+    vectors = shared.entering.index_select(0, subgraph.entities.flatten())
     return masses[..., None] * vectors.view(*masses.shape, -1)
 
 

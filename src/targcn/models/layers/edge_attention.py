@@ -32,6 +32,44 @@ class Edges(Columns):
     there: Tensor
 
 
+class Distances:
+    """The vectors τ of distances in time, for all Δ from `least` to `most`, among which is 0."""
+
+    def __init__(self, table: Tensor, least: int, most: int) -> None:
+        last = len(table) - 1
+        self.table, self.least, self.most = table, max(least, -last), min(most, last)
+
+    def both_ways(self, maps: Tensor) -> Tensor:
+        """The vectors of all Δ in order: τ of its distance, under the map of its sign.
+
+        >>> table, maps = torch.tensor([[5.0], [6.0], [7.0]]), torch.tensor([-1.0, 0.0, 1.0])
+        >>> Distances(table, -9, 1).both_ways(maps.view(3, 1, 1)).flatten().tolist()
+        [-7.0, -6.0, 0.0, 6.0]
+        """
+        past, present, future = maps
+        table = self.table
+        return torch.cat(
+            [
+                table[1 : 1 - self.least].flip(0) @ past,
+                table[:1] @ present,
+                table[1 : 1 + self.most] @ future,
+            ]
+        )
+
+    def places(self, deltas: Tensor) -> Tensor:
+        """The row of each Δ among those; what is farther than all has the farthest."""
+        return deltas.clamp(min=self.least, max=self.most) - self.least
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What relations and times add to an edge, whatever its nodes: laid out once for all edges."""
+
+    of_relations: Tensor
+    of_times: Tensor
+    distances: Distances
+
+
 class EdgeAttention(nn.Module):
     """One layer of messages and attention."""
 
@@ -40,37 +78,32 @@ class EdgeAttention(nn.Module):
         self.maps = three_maps(dim)
         self.attention = nn.Parameter(torch.ones(dim))
 
-    def forward(self, nodes: Tensor, relations: Tensor, distances: Tensor, edges: Edges) -> Tensor:
+    def terms(self, relations: Tensor, distances: Distances) -> Terms:
+        """W_λ ρ of the past, the present and the future, and W_λ τ."""
+        of_relations = torch.cat([*(relations @ self.maps)])
+        return Terms(of_relations, distances.both_ways(self.maps), distances)
+
+    def forward(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """The nodes after the layer; one that no edge comes in to is 0."""
-        messages = self.messages(nodes, relations, distances, edges)
+        messages = self.messages(nodes, terms, edges)
         wanted = (self.attention * nodes).index_select(0, edges.targets)
         scores = functional.leaky_relu(wanted * messages, SLOPE)
         scores = scores.masked_fill(~edges.there[:, None], -torch.inf)
-        weights = (scores - self._largest(scores, edges, nodes)).exp()
+        weights = (scores - _largest(scores, edges.targets, nodes)).exp()
         nothing = torch.zeros_like(nodes)
         total = nothing.index_add(0, edges.targets, weights)
         joined = nothing.index_add(0, edges.targets, weights * messages)
-        # The largest weight of a node is 1, so that only sums of nothing are below.
+        # The largest weight of a node is 1: a smaller sum is one of nothing.
         return joined / total.clamp(min=0.5)
 
-    def messages(self, nodes: Tensor, relations: Tensor, distances: Tensor, edges: Edges) -> Tensor:
-        """W_λ (x + ρ + τ) of each edge; the products are taken before anything is laid out."""
+    def messages(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
+        """W_λ (x + ρ + τ) of each edge, from products that were taken before."""
         signs = edges.deltas.sign() + 1
-        of_nodes, of_relations = (nodes @ self.maps).flatten(0, 1), (relations @ self.maps)
-        found = of_nodes.index_select(0, signs * len(nodes) + edges.sources)
-        places = signs * len(relations) + edges.relations
-        found = found + of_relations.flatten(0, 1).index_select(0, places)
-        times = both_ways(distances, self.maps)
-        return found + times.index_select(0, place_of(edges.deltas, distances))
-
-    @staticmethod
-    @torch.no_grad()
-    def _largest(scores: Tensor, edges: Edges, nodes: Tensor) -> Tensor:
-        """For each edge, the largest score at its target: it changes no softmax."""
-        places = edges.targets[:, None].expand_as(scores)
-        largest = torch.full_like(nodes, -torch.inf).scatter_reduce_(0, places, scores, "amax")
-        largest.masked_fill_(largest == -torch.inf, 0)
-        return largest.index_select(0, edges.targets)
+        from_nodes = torch.cat([*(nodes @ self.maps)])
+        found = from_nodes.index_select(0, signs * len(nodes) + edges.sources)
+        relations = signs * (len(terms.of_relations) // 3) + edges.relations
+        found = found + terms.of_relations.index_select(0, relations)
+        return found + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
 
 
 def three_maps(dim: int) -> nn.Parameter:
@@ -82,18 +115,10 @@ def xavier(rows: int, columns: int) -> Tensor:
     return nn.init.xavier_normal_(torch.empty(rows, columns))
 
 
-def both_ways(distances: Tensor, maps: Tensor) -> Tensor:
-    """The vectors of all Δ, the most negative first: τ of its distance, under the map of its sign.
-
-    >>> maps = torch.tensor([-1.0, 0.0, 1.0]).view(3, 1, 1)
-    >>> both_ways(torch.tensor([[5.0], [6.0], [7.0]]), maps).flatten().tolist()
-    [-7.0, -6.0, 0.0, 6.0, 7.0]
-    """
-    past, present, future = maps
-    return torch.cat([distances[1:].flip(0) @ past, distances[:1] @ present, distances[1:] @ future])
-
-
-def place_of(deltas: Tensor, distances: Tensor) -> Tensor:
-    """The row of each Δ in `both_ways`; what is farther than all rows has the farthest."""
-    last = len(distances) - 1
-    return deltas.clamp(min=-last, max=last) + last
+@torch.no_grad()
+def _largest(scores: Tensor, targets: Tensor, nodes: Tensor) -> Tensor:
+    """For each edge, the largest score at its target: subtracting it changes no softmax."""
+    largest = torch.full_like(nodes, -torch.inf)
+    largest.scatter_reduce_(0, targets[:, None].expand_as(scores), scores, "amax")
+    largest.masked_fill_(largest == -torch.inf, 0)
+    return largest.index_select(0, targets)

@@ -10,9 +10,9 @@ from torch.nn import functional
 from targcn.graph.columns import Columns
 from targcn.models.layers.edge_attention import (
     SLOPE,
+    Distances,
     Edges,
-    both_ways,
-    place_of,
+    Terms,
     three_maps,
     xavier,
 )
@@ -30,33 +30,34 @@ class TransitionScores(nn.Module):
         self.query, self.key = nn.Parameter(xavier(dim, dim)), nn.Parameter(xavier(dim, dim))
         self.time_maps = three_maps(dim)
 
-    def of_edges(self, nodes: Tensor, relations: Tensor, distances: Tensor, edges: Edges) -> Tensor:
-        """The scores of edges between the rows of one table: one row per edge, one column per head."""
+    def terms(self, relations: Tensor, distances: Distances) -> Terms:
+        """K ρ and W_λ τ."""
+        return Terms(relations @ self.key, distances.both_ways(self.time_maps), distances)
+
+    def of_edges(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
+        """The scores of edges between the rows of a table: one row per edge and column per head."""
         wanted = (nodes @ self.query).index_select(0, edges.sources)
         keys = (nodes @ self.key).index_select(0, edges.targets)
-        keys = keys + (relations @ self.key).index_select(0, edges.relations)
-        times = both_ways(distances, self.time_maps)
-        keys = keys + times.index_select(0, place_of(edges.deltas, distances))
-        return self._bend((wanted * keys).unflatten(1, (self.heads, -1)).sum(2))
+        keys = keys + terms.of_relations.index_select(0, edges.relations)
+        keys = keys + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
+        return self._bend((wanted * keys).view(len(keys), self.heads, -1).sum(2))
 
-    def of_steps(
-        self, states: Tensor, relations: Tensor, distances: Tensor, edges: Edges
-    ) -> Tensor:
+    def of_steps(self, states: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """The scores of edges that lie in a row for each source: query, head, source, edge.
 
-        Sources and targets are rows of each query's states. Every source is multiplied by all
-        relations, times and states first: a score is then a sum of three numbers, not of vectors.
+        Sources and targets are rows of each query's states. Every source is multiplied with all
+        relations, times and states first: a score is then the sum of three numbers.
         """
         sources = self._in_heads(_rows(states, edges.sources) @ self.query)
-        shared = torch.cat([relations @ self.key, both_ways(distances, self.time_maps)])
-        with_shared = sources @ self._in_heads(shared).transpose(1, 2)
+        shared = self._in_heads(torch.cat([terms.of_relations, terms.of_times]))
+        with_shared = sources @ shared.transpose(1, 2)
         with_states = sources @ self._in_heads(states @ self.key).transpose(2, 3)
-        times = place_of(edges.deltas, distances) + len(relations)
+        times = terms.distances.places(edges.deltas) + len(terms.of_relations)
         total = _pick(with_shared, edges.relations) + _pick(with_shared, times)
         return self._bend(total + _pick(with_states, edges.targets))
 
     def _in_heads(self, vectors: Tensor) -> Tensor:
-        return vectors.unflatten(-1, (self.heads, -1)).transpose(-2, -3)
+        return vectors.view(*vectors.shape[:-1], self.heads, -1).transpose(-2, -3)
 
     def _bend(self, products: Tensor) -> Tensor:
         size = len(self.query) // self.heads
