@@ -49,15 +49,15 @@ def test_a_filtered_loss_differs_by_what_the_softmax_leaves_out(name: str) -> No
     facts = [(s, 0, o, t) for s in range(4) for o in range(5) for t in range(3) if (s + o + t) % 2]
     world = World(6, 1, facts, cuts=(len(facts), len(facts)))
     exact = {"targcn": {"strategy": "whole", "own_fact": "kept", "dropout": 0.0}}
-    exact["de-simple"] = {"dropout": 0.0}
+    exact["de-simple"], exact["t-gap"] = {"dropout": 0.0}, {"heads": 2}
     model = create(name, world.dataset, {"dim": 8} | exact.get(name, {})).double().train()
     both = with_reciprocals(facts, 1)
     queries = queries_of([(s, r, t) for s, r, _, t in both])
     answers = torch.tensor([o for _, _, o, _ in both])
     others = KnownAnswers.of(world.graph, "time-aware").others(queries, answers)
     sample = model.sample(queries, answers, world.graph, torch.zeros(len(both), dtype=torch.long))
-    # Evidence always hides a query's own fact in training.
-    hides = name == "evidence"
+    # These two always hide a query's own fact in training.
+    hides = name in ("evidence", "t-gap")
     scores = model.score(queries, sample) if hides else model(queries, world.graph)
     found = model.loss(queries, answers, sample, others) - model.loss(queries, answers, sample)
     with torch.no_grad():
@@ -80,6 +80,10 @@ PAST_SETTINGS: dict[str, list[dict[str, Any]]] = {
     "evidence": [
         {},
         {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2},
+    ],
+    "t-gap": [
+        {"dim": 10},
+        {"dim": 10, "subject_edges": 2, "core_nodes": 2, "node_edges": 2, "subgraph_edges": 2},
     ],
 }
 

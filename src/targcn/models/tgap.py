@@ -77,7 +77,7 @@ class TGAPSettings(ModelSettings):
     the model what day it is."""
 
     def __post_init__(self) -> None:
-        require_least(self, dim=1, heads=1, steps=1, distances=1)
+        require_least(self, dim=1, heads=1, steps=1, distances=2)
         require_least(self, subject_edges=1, core_nodes=1, node_edges=1, subgraph_edges=1)
         if self.dim % self.heads:
             raise InputError(f"dim is {self.dim}, which {self.heads} heads cannot share equally")
@@ -114,7 +114,10 @@ class WholeGraph:
         self.times = context.times.long()
         ends = self.sources[: len(context)], self.targets[: len(context)]
         self.codes = self.code(ends[0], relations, ends[1])
+        # How many edges any node has; of the past nobody may know how many will be.
         self.most_edges = int(context.offsets.diff().max()) if context.num_entities else 0
+        if context.past_only:
+            self.most_edges = torch.iinfo(torch.int64).max
 
     def code(self, sources: Tensor, relations: Tensor, targets: Tensor) -> Tensor:
         """One number for a fact at whatever time."""
@@ -182,7 +185,8 @@ class TGAP(Learner):
         self.entities = _table(len(dataset.entities), dim)
         # The last one is that of the loops.
         self.relations = _table(2 * len(dataset.relations) + 1, dim)
-        self.distances = _table(min(span, settings.distances), dim)
+        # At least that of one tick, which stands for all on a timeline of one time.
+        self.distances = _table(max(min(span, settings.distances), 2), dim)
         self.whole_layer, self.subgraph_layer = EdgeAttention(dim), EdgeAttention(dim)
         self.whole_scores = TransitionScores(dim, heads)
         self.subgraph_scores = TransitionScores(dim, heads)
@@ -266,7 +270,8 @@ class TGAP(Learner):
             sides = self._sides(hidden[hidden.times == time], context)
             gone = torch.isin(graph.codes, torch.cat([graph.code(*side) for side in sides]))
             there[: graph.num_facts] &= ~(gone & (graph.times == time))
-        distances = Distances(self.distances, min(-time, 0), max(context.span - 1 - time, 0))
+        most = 0 if context.past_only else max(context.span - 1 - time, 0)
+        distances = Distances(self.distances, min(-time, 0), most)
         terms = self.whole_layer.terms(self.relations, distances)
         edges = Edges(graph.sources, graph.targets, graph.relations, deltas, there)
         nodes = self.whole_layer(self.entities, terms, edges)
@@ -332,7 +337,8 @@ class TGAP(Learner):
         """How some nodes of each query share out their mass among their edges."""
         graph, shape = shared.graph, (*nodes.shape, -1)
         entities = nodes.flatten()
-        times, count = torch.full_like(entities, shared.time), min(num_edges, graph.most_edges)
+        times = torch.full_like(entities, shared.time)
+        count = min(num_edges, graph.most_edges)
         positions, there = nearest_positions(graph.context, entities, times, count)
         loops = graph.num_facts + entities[:, None]
         positions = torch.cat([positions, loops], dim=1).view(shape)

@@ -33,7 +33,10 @@ class Edges(Columns):
 
 
 class Distances:
-    """The vectors τ of distances in time, for all Δ from `least` to `most`, among which is 0."""
+    """The vectors τ of distances in time, for all Δ from `least` to `most`, among which is 0.
+
+    The table has the vectors of 0, 1 and so on.
+    """
 
     def __init__(self, table: Tensor, least: int, most: int) -> None:
         last = len(table) - 1
