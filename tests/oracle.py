@@ -403,7 +403,7 @@ def tgap(
     def left(hidden: Sequence[Fact]) -> list[Edge]:
         gone = (
             hidden
-            if model.settings.own_fact != "hidden"
+            if model.training and settings.own_fact == "reciprocal-kept"
             else [
                 *hidden,
                 *((o, (r + num_relations) % (2 * num_relations), s, t) for s, r, o, t in hidden),
@@ -429,9 +429,10 @@ def tgap(
         for node, state in states.items():
             states[node] = model.mix(torch.cat([state, asked]))
         count = 1 if step == 0 else settings.core_nodes
-        senders = sorted(range(num_entities), key=lambda one: -float(mass[one].mean()))[:count]
+        senders = sorted(range(num_entities), key=lambda one: -float(mass[one].detach().mean()))[
+            :count
+        ]
         num_edges = settings.subject_edges if step == 0 else settings.node_edges
-        shares: dict[Edge, Tensor] = {}
         leaving: dict[int, list[tuple[Edge, Tensor]]] = {}
         for node in senders:
             nearest = tgap_nearest(everything, node, num_edges, num_relations)
@@ -449,7 +450,7 @@ def tgap(
         for node, edges_and_shares in leaving.items():
             for edge, share in edges_and_shares:
                 after[edge[2]] = after[edge[2]] + share * mass[node]
-                carried.append((float((share * mass[node]).mean()), edge))
+                carried.append((float((share * mass[node]).detach().mean()), edge))
         further: dict[tuple[Edge, ...], tuple[int, Tensor]] = {}
         for path, (node, carries) in walked.items():
             for edge, share in leaving.get(node, [(loops[node], torch.ones_like(carries))]):
@@ -470,7 +471,7 @@ def tgap(
         }
     paths: list[dict[tuple[Edge, ...], float]] = [{} for _ in range(num_entities)]
     for path, (node, carries) in walked.items():
-        paths[node][path] = float(carries.mean())
+        paths[node][path] = float(carries.detach().mean())
     return mass, paths
 
 

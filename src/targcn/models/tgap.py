@@ -29,10 +29,11 @@ from targcn.graph.nearest import nearest_positions
 from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
-from targcn.models.base import Learner, ModelSettings, PerContext
+from targcn.models.base import Learner, ModelSettings, PerContext, Reasons
 from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges, Terms, xavier
 from targcn.models.layers.flow import Subgraph, TransitionScores
 from targcn.models.layers.losses import cross_entropy
+from targcn.models.tgap_reasons import find_reasons
 
 # Added to a mass before its logarithm is taken: an entity that nothing reached has none.
 LEAST_MASS = 1e-12
@@ -188,6 +189,8 @@ class TGAP(Learner):
         # At least that of one tick, which stands for all on a timeline of one time.
         self.distances = _table(max(min(span, settings.distances), 2), dim)
         self.whole_layer, self.subgraph_layer = EdgeAttention(dim), EdgeAttention(dim)
+        # After a single step there is no other that could use it.
+        self.subgraph_layer.requires_grad_(settings.steps > 1)
         self.whole_scores = TransitionScores(dim, heads)
         self.subgraph_scores = TransitionScores(dim, heads)
         self.ask, self.mix = nn.Linear(2 * dim, dim), nn.Linear(2 * dim, dim)
@@ -237,16 +240,24 @@ class TGAP(Learner):
     def _score(
         self, queries: Queries, context: TemporalGraph, sample: TGAPSample | None = None
     ) -> Tensor:
-        found, order = [], []
+        found, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
             shared = self.share(time, context, None if sample is None else sample.of_batch)
             rows = (queries.times == time).nonzero().flatten()
             for part in torch.split(rows, self._queries_at_once(context)):
                 own = None if sample is None else sample.own[part]
                 mass, _ = self.flow(queries[part], shared, own)
-                found.append((mass.mean(1) + LEAST_MASS).log())
+                found.append(self.log_masses(mass))
             order.append(rows)
         return torch.cat(found)[torch.cat(order).argsort()]
+
+    def log_masses(self, mass: Tensor) -> Tensor:
+        """The scores: the logarithm of the mean over the heads."""
+        return (mass.mean(1) + LEAST_MASS).log()
+
+    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
+        """The paths that brought mass to an answer, and how much each of them did."""
+        return find_reasons(self, query, answer, context)
 
     def _queries_at_once(self, context: TemporalGraph) -> int:
         """How many queries flow at once; in training as many as a batch has."""
@@ -386,9 +397,10 @@ class TGAP(Learner):
     def _sides(
         self, hidden: HiddenFacts, context: TemporalGraph
     ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
-        """The edges that hidden facts are: from either end, or as released from the subject's."""
+        """The edges that hidden facts are: from either end, or while training what is released."""
         sides = hidden.sides(context.num_relations)
-        return sides if self.settings.own_fact == "hidden" else sides[:1]
+        keeps = self.training and self.settings.own_fact == "reciprocal-kept"
+        return sides[:1] if keeps else sides
 
 
 def _entered(subgraph: Subgraph, mass: Tensor, shared: Shared) -> Tensor:
