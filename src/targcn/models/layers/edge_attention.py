@@ -83,7 +83,7 @@ class EdgeAttention(nn.Module):
 
     def terms(self, relations: Tensor, distances: Distances) -> Terms:
         """W_λ ρ of the past, the present and the future, and W_λ τ."""
-        of_relations = torch.cat([*(relations @ self.maps)])
+        of_relations = (relations @ self.maps).flatten(0, 1)
         return Terms(of_relations, distances.both_ways(self.maps), distances)
 
     def forward(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
@@ -102,7 +102,7 @@ class EdgeAttention(nn.Module):
     def messages(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """W_λ (x + ρ + τ) of each edge, from products that were taken before."""
         signs = edges.deltas.sign() + 1
-        from_nodes = torch.cat([*(nodes @ self.maps)])
+        from_nodes = (nodes @ self.maps).flatten(0, 1)
         found = from_nodes.index_select(0, signs * len(nodes) + edges.sources)
         relations = signs * (len(terms.of_relations) // 3) + edges.relations
         found = found + terms.of_relations.index_select(0, relations)
