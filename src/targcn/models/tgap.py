@@ -70,12 +70,10 @@ class TGAPSettings(ModelSettings):
     """Distances in time with a vector of their own, in ticks; what is farther has the last."""
 
     own_fact: Literal["hidden", "reciprocal-kept"] = "hidden"
-    """A training query's own fact; reciprocal-kept: read from its object it stays, as in the
-    released code."""
+    """A training query's own fact; reciprocal-kept: read backwards it stays, as released."""
 
     loop_time: Literal["present", "first"] = "present"
-    """The time of the loops; first: that of the first fact, as in the released code, which tells
-    the model what day it is."""
+    """The time of loops; first: the first day, as released, which tells what day it is."""
 
     def __post_init__(self) -> None:
         require_least(self, dim=1, heads=1, steps=1, distances=2)

@@ -49,15 +49,8 @@ class Distances:
         >>> Distances(table, -9, 1).both_ways(maps.view(3, 1, 1)).flatten().tolist()
         [-7.0, -6.0, 0.0, 6.0]
         """
-        past, present, future = maps
-        table = self.table
-        return torch.cat(
-            [
-                table[1 : 1 - self.least].flip(0) @ past,
-                table[:1] @ present,
-                table[1 : 1 + self.most] @ future,
-            ]
-        )
+        past, present, future = self.table @ maps
+        return torch.cat([past[1 : 1 - self.least].flip(0), present[:1], future[1 : 1 + self.most]])
 
     def places(self, deltas: Tensor) -> Tensor:
         """The row of each Δ among those; what is farther than all has the farthest."""
