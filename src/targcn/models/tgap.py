@@ -276,9 +276,10 @@ class TGAP(Learner):
         if context.past_only:
             there[: graph.num_facts] = graph.times < time
         if hidden is not None:
-            sides = self._sides(hidden[hidden.times == time], context)
-            gone = torch.isin(graph.codes, torch.cat([graph.code(*side) for side in sides]))
-            there[: graph.num_facts] &= ~(gone & (graph.times == time))
+            codes = [graph.code(*side) for side in self._sides(hidden, context)]
+            # No fact has the code -1, which stands for what is hidden at other times.
+            gone = torch.cat([torch.where(hidden.times == time, code, -1) for code in codes])
+            there[: graph.num_facts] &= ~(_are_among(gone, graph.codes) & (graph.times == time))
         most = 0 if context.past_only else max(context.span - 1 - time, 0)
         distances = Distances(self.distances, min(-time, 0), most)
         terms = self.whole_layer.terms(self.relations, distances)
@@ -399,6 +400,13 @@ class TGAP(Learner):
         sides = hidden.sides(context.num_relations)
         keeps = self.training and self.settings.own_fact == "reciprocal-kept"
         return sides[:1] if keeps else sides
+
+
+def _are_among(few: Tensor, values: Tensor) -> Tensor:
+    """Which of the values are among a few others: `torch.isin` would sort all of them."""
+    few = few.sort().values
+    places = torch.searchsorted(few, values).clamp(max=len(few) - 1)
+    return few[places] == values
 
 
 def _entered(subgraph: Subgraph, mass: Tensor, shared: Shared) -> Tensor:
