@@ -44,7 +44,7 @@ def test_a_learners_probabilities_are_the_softmax_of_its_scores() -> None:
 
 
 # Models that always hide a query's own fact in training.
-HIDES = ("evidence", "temp-gru", "temp-sa")
+HIDES = ("evidence", "t-gap", "temp-gru", "temp-sa")
 
 
 @pytest.mark.parametrize("name", [one for one in MODELS if find_model(one).can_filter_loss])
@@ -55,6 +55,7 @@ def test_a_filtered_loss_differs_by_what_the_softmax_leaves_out(name: str) -> No
     exact = {"targcn": {"strategy": "whole", "own_fact": "kept", "dropout": 0.0}}
     exact["de-simple"] = {"dropout": 0.0}
     exact |= {temp: {"negatives": 0} for temp in ("temp-gru", "temp-sa")}
+    exact["t-gap"] = {"heads": 2}
     model = create(name, world.dataset, {"dim": 8} | exact.get(name, {})).double().train()
     both = with_reciprocals(facts, 1)
     queries = queries_of([(s, r, t) for s, r, _, t in both])
@@ -84,6 +85,10 @@ PAST_SETTINGS: dict[str, list[dict[str, Any]]] = {
     "evidence": [
         {},
         {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2},
+    ],
+    "t-gap": [
+        {"dim": 10},
+        {"dim": 10, "subject_edges": 2, "core_nodes": 2, "node_edges": 2, "subgraph_edges": 2},
     ],
 }
 

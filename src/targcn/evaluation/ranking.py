@@ -15,7 +15,7 @@ from targcn.errors import InputError
 from targcn.evaluation.filters import Filter, KnownAnswers
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, Model
+from targcn.models.base import Model
 
 Ties = Literal["optimistic", "mean", "pessimistic"]
 # The share of its equals that a target is ranked behind.
@@ -39,13 +39,11 @@ def rank_targets(
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
-    Batches are as large as memory comfortably holds; where a model wants few times in each, its
-    queries are asked in the order of time.
+    Batches are as large as memory comfortably holds. Queries of one time are asked together, since
+    some models share work among them.
     """
     model.eval()
-    order = torch.arange(len(queries), device=targets.device)
-    if isinstance(model, Learner) and model.times_per_batch is not None:
-        order = queries.times.argsort(stable=True)
+    order = torch.argsort(queries.times, stable=True)
     queries, targets = queries[order], targets[order]
 
     def rank(rows: slice) -> Tensor:

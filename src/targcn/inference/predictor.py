@@ -158,7 +158,7 @@ class Predictor:
             if reasons is None:
                 raise InputError(
                     f"{self.model_name} does not say what single facts do to an answer; explain a "
-                    "run of evidence or targcn"
+                    "run of evidence, t-gap or targcn"
                 )
             reasons = reasons.to("cpu")
             scores = reasons.scores.view(1, -1)
@@ -180,7 +180,7 @@ class Predictor:
             fact_was_hidden=self._holds(query, target),
             num_pieces=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
-            measure="change of probability" if reasons.weights is None else "part of score",
+            measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
         )

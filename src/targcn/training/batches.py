@@ -138,9 +138,12 @@ class Batches:
         """The queries in the order of an epoch, and how many of them each step takes."""
         generator = torch.Generator(self.device)
         generator.manual_seed((self.seed * SEEDS_PER_RUN + epoch) % 2**63)
-        order = torch.randperm(len(self), generator=generator, device=self.device)
         if self.by_time is not None:
-            return self.by_time.order(order, generator)
+            # Both queries of a fact go together, so that a batch hides as few facts as it can.
+            facts = torch.randperm(len(self) // 2, generator=generator, device=self.device)
+            both = torch.stack([facts, facts + len(self) // 2], dim=1)
+            return self.by_time.order(both.flatten(), generator)
+        order = torch.randperm(len(self), generator=generator, device=self.device)
         starts = range(0, len(self), self.batch_size)
         return order, [min(self.batch_size, len(self) - start) for start in starts]
 
