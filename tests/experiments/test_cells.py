@@ -108,7 +108,7 @@ def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
         15, 50, 100, 200, 300, None
     ]  # fmt: skip
     sizes = all_cells("efficiency", "congress")
-    assert [one.recipe.settings.dim for one in sizes] == [16, 24, 32, 48]
+    assert [one.recipe.settings.dim for one in sizes] == [16, 24, 32, 48, 8, 20, 40]
     for name in EXPERIMENTS:
         for one in all_cells(name, "congress"):
             training = one.recipe.training
