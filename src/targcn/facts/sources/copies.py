@@ -6,6 +6,7 @@ import gzip
 import lzma
 import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
@@ -21,7 +22,7 @@ OPENERS: Final[dict[str, Callable[[Path], BufferedIOBase]]] = {
     ".xz": lzma.LZMAFile,
 }
 # What a damaged archive raises.
-DAMAGES: Final = (EOFError, lzma.LZMAError, gzip.BadGzipFile)
+DAMAGES: Final = (EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 def read_blocks(read: Callable[[int], bytes], label: str) -> Iterator[bytes]:
@@ -29,7 +30,7 @@ def read_blocks(read: Callable[[int], bytes], label: str) -> Iterator[bytes]:
     try:
         while block := read(BLOCK_BYTES):
             yield block
-    except (*DAMAGES, OSError) as error:
+    except DAMAGES as error:
         raise InputError(f"{label} is damaged ({error}); write or fetch it again") from None
 
 

@@ -1,7 +1,6 @@
 """A table in a zip archive, or compressed by gzip, bzip2 or xz."""
 
 import zipfile
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -58,7 +57,7 @@ def _unzip(path: Path, folder: Path, options: ReadOptions) -> tuple[Path, ReadOp
                 size = archive.getinfo(member).file_size
                 copy = copy_blocks(blocks, folder / safe_name(member), path.name, size)
                 return copy, options
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, UnicodeError) as error:
         raise InputError(f"{path.name} cannot be unpacked: {error}; unpack it first") from None
 
 
