@@ -161,7 +161,10 @@ def test_the_short_name_of_postgresql(server):
         ("nonsense://me:secret@x", "nonsense://x is no kind of database that SQLAlchemy knows"),
         ("mysql+nonsense://me:secret@x", "mysql+nonsense://x is no kind of database"),
         ("oracle+oracledb://me:secret@x", "oracle+oracledb://x needs the driver oracledb; the"),
-        ("sqlite:////missing/x.db?mode=secret&uri=true", "sqlite:////missing/x.db: unable to open database"),
+        (
+            "sqlite:////missing/x.db?mode=secret&uri=true",
+            "sqlite:////missing/x.db: unable to open database",
+        ),
     ],
 )
 def test_what_cannot_be_reached(address, expected):
