@@ -46,7 +46,7 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
         notes.append(f"a sample of {options.sample:,} of {total:,} rows")
     if notes:
         where += " (rows counted after --where and --sample)"
-    return FactTable(where, facts, tuple(notes))
+    return FactTable(where, facts, notes=tuple(notes))
 
 
 def _mask(table: pl.LazyFrame, where: str, condition: str) -> pl.Series:
