@@ -1,5 +1,6 @@
 """Newer facts: which of them join the context, under which ids, and which are refused."""
 
+import sqlite3
 from pathlib import Path
 
 import polars as pl
@@ -116,6 +117,15 @@ def test_a_file_is_read_like_a_frame(tmp_path: Path):
     grown = add_facts(DATASET, tmp_path / "more.csv", "train")
     assert facts_of(grown, grown.added) == [NEW]
     assert grown.additions == ("facts of more.csv: 1 added to the context",)
+
+
+def test_facts_come_from_any_source_of_one_table(tmp_path: Path):
+    with sqlite3.connect(tmp_path / "more.sqlite") as connection:
+        connection.executescript(
+            f"CREATE TABLE facts (subject, relation, object, time);INSERT INTO facts VALUES {NEW};"
+        )
+    grown = add_facts(DATASET, str(tmp_path / "more.sqlite"), "train")
+    assert facts_of(grown, grown.added) == [NEW]
 
 
 STEPS = Dataset(

@@ -1,10 +1,15 @@
 """Thousands of mangled tables: each one loads, or is explained in one sentence."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import random
+import sqlite3
+import zipfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -35,6 +40,20 @@ def as_bytes(write, **options) -> bytes:
     return stream.getvalue()
 
 
+def zipped() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("facts.csv", FRAME.write_csv())
+    return stream.getvalue()
+
+
+def in_sqlite() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE facts (subject, relation, object, time)")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        return connection.serialize()
+
+
 GOOD = {
     "csv": FRAME.write_csv().encode(),
     "tsv": FRAME.write_csv(separator="\t").encode(),
@@ -46,6 +65,20 @@ GOOD = {
     "jsonl.gz": gzip.compress(FRAME.write_ndjson().encode()),
     "csv.zst": as_bytes(FRAME.write_csv, compression="zstd"),
     "jsonl.zst": as_bytes(FRAME.write_ndjson, compression="zstd"),
+    "json": json.dumps([dict(zip(HEADER, row, strict=True)) for row in ROWS]).encode(),
+    "csv.bz2": bz2.compress(FRAME.write_csv().encode()),
+    "csv.xz": lzma.compress(FRAME.write_csv().encode()),
+    "zip": zipped(),
+    "sqlite": in_sqlite(),
+    "xlsx": as_bytes(DATED.write_excel),
+    "nq": "".join(
+        f"<urn:a{row % 6}> <urn:r> <urn:a{row * row % 5}> <urn:2014-01-{row}> .\n"
+        for row in range(10, 29)
+    ).encode(),
+    "ttl": "".join(
+        f'<urn:a{row % 6}> <urn:r> <urn:a{row * row % 5}> {{| <urn:at> "2014-01-{row}" |}} .\n'
+        for row in range(10, 29)
+    ).encode(),
 }
 MARKS = [b'"', b"'", b"\t", b",", b";", b"|", b"\n", b"\r\n", b"\r", b" ", b":", b"{", b"}"]
 JUNK = [

@@ -12,9 +12,7 @@ from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_
 from targcn.facts.dates import read_times
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.frame import Frame
-from targcn.facts.sources.source import path_of
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
 from targcn.facts.splits import distinct_facts, leave_out
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
@@ -23,7 +21,7 @@ from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 def add_facts(
     dataset: Dataset, source: object, context: Context, asked: Split | None = None
 ) -> Dataset:
-    """The data set with the facts of a file or frame added to its context.
+    """The data set with the facts of a table, such as a file or a frame, added to its context.
 
     New entities get ids after the others. Facts that the context holds are not added again, and
     those of the split that is asked about are left out: they are the answers. `additions` of the
@@ -64,9 +62,7 @@ def add_facts(
 
 def _read_table(source: object) -> FactTable:
     kind = find_source(source)
-    if isinstance(kind, TableFile):
-        return kind.read_table(path_of(source), ReadOptions())
-    if isinstance(kind, Frame):
+    if isinstance(kind, TableSource):
         return kind.read_table(source, ReadOptions())
     raise InputError(f"{source} is {kind.title}; facts to add are one table, a file or a frame")
 

@@ -26,6 +26,8 @@ class FactTable:
 
     where: str
     frame: pl.DataFrame
+    # What a user should know about how the table was read.
+    notes: tuple[str, ...] = ()
 
 
 def usual_role(column: str) -> str | None:
@@ -65,12 +67,6 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
             )
         chosen[role] = matching[0]
     return chosen
-
-
-def choose_columns(frame: pl.DataFrame, where: str, options: ReadOptions) -> pl.DataFrame:
-    """The four columns of a frame, named by their roles."""
-    chosen = find_columns(frame.columns, where, options)
-    return frame.select(**{role: pl.col(name) for role, name in chosen.items()})
 
 
 def check_cells(frame: pl.DataFrame, where: str) -> FactTable:

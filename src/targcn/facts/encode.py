@@ -18,7 +18,7 @@ from targcn.facts.vocabulary import Vocabulary, sort_names
 
 def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     """Encode one table and split it; repeated facts are kept once."""
-    where = table.where
+    where, table_notes = table.where, table.notes
     times = read_times(table.frame["time"], where, options)
     entities, relations, timeline, all_facts = _encode(table.frame, times)
     del table  # frees the text before the facts are sorted
@@ -33,7 +33,7 @@ def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     if repeated := len(all_facts) - len(facts):
         notes.insert(0, f"{repeated:,} repeated facts of the table were dropped")
     splits = split_facts(facts, options)
-    return Dataset(name, entities, relations, timeline, splits, tuple(notes))
+    return Dataset(name, entities, relations, timeline, splits, (*table_notes, *notes))
 
 
 def encode_splits(
@@ -64,7 +64,8 @@ def encode_splits(
     borders = np.cumsum([tables[split].frame.height for split in SPLITS[:-1]])
     parts = np.split(facts.columns, borders, axis=1)
     splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
-    notes = find_repetitions(splits)
+    notes = [f"{split}: {note}" for split, table in tables.items() for note in table.notes]
+    notes += find_repetitions(splits)
     return Dataset(name, entities, relations, timeline, splits, tuple(notes))
 
 

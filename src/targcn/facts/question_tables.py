@@ -10,8 +10,7 @@ from targcn.errors import InputError
 from targcn.facts.columns import ROLES, require_rows
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.source import is_file
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
 from targcn.files import atomic_file
 
 WRITERS: Final[dict[str, Callable[..., object]]] = {
@@ -21,20 +20,18 @@ WRITERS: Final[dict[str, Callable[..., object]]] = {
 }
 
 
-def read_questions(path: Path) -> pl.DataFrame:
+def read_questions(source: object) -> pl.DataFrame:
     """Read a table of facts in which one entity of each row is empty or a question mark."""
-    if not is_file(path):
-        raise InputError(f"there is no file {path}")
-    source = find_source(path)
-    if not isinstance(source, TableFile):
-        raise InputError(f"{path} is {source.title}; a file with one table was expected")
-    frame = source.read_columns(path, ReadOptions())
-    frame = frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
+    kind = find_source(source)
+    if not isinstance(kind, TableSource):
+        raise InputError(f"{source} is {kind.title}; one table of questions was expected")
+    table = kind.read_columns(source, ReadOptions())
+    frame = table.frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
     for role in ("relation", "time"):
         rows = frame[role].is_null().arg_true()
         if len(rows):
-            raise InputError(f"{path.name}: the {role} is empty in row {rows[0] + 1}; fill it in")
-    require_rows(frame, path.name)
+            raise InputError(f"{table.where}: the {role} is empty in row {rows[0] + 1}; fill it in")
+    require_rows(frame, table.where)
     return frame
 
 

@@ -4,9 +4,11 @@ The command line shows these options in its help, so this module imports nothing
 """
 
 from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
 from typing import Literal
 
-from targcn.config import require_seed
+from targcn.config import require_at_least, require_seed
+from targcn.errors import InputError
 
 Unit = Literal["year", "month", "day", "hour", "minute", "second", "step"]
 
@@ -27,6 +29,21 @@ class ReadOptions:
     time: str | None = None
     """Name of the column with the times."""
 
+    table: str | None = None
+    """Which table of a database, sheet of a workbook or file of a zip archive."""
+
+    query: str | None = None
+    """A SELECT of a database, in place of a whole table."""
+
+    encoding: str | None = None
+    """Encoding of a text file that is not UTF-8, such as latin-1."""
+
+    where: str | None = None
+    """Keep only the rows of which this SQL expression is true, such as "relation != 'x'"."""
+
+    sample: int | None = None
+    """Take only so many rows, drawn with the split seed, for a first look."""
+
     unit: Unit | None = None
     """Unit of time; finer times are rounded down to it."""
 
@@ -37,7 +54,16 @@ class ReadOptions:
     """How to split one table 80/10/10 into train, valid and test: at random, or by time."""
 
     split_seed: int = 0
-    """Seed of the random split."""
+    """Seed of the random split, and of the sample."""
 
     def __post_init__(self) -> None:
         require_seed(self.split_seed, "split_seed")
+        require_at_least(1, sample=self.sample)
+        if self.table is not None and self.query is not None:
+            raise InputError("--table and --query name two tables; leave one of them out")
+        try:
+            TextIOWrapper(BytesIO(), self.encoding)
+        except (LookupError, ValueError):
+            raise InputError(
+                f"encoding {self.encoding!r} is unknown; write it like latin-1, cp1252 or utf-16"
+            ) from None

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from small_tables import CSV, FRAME, ROWS, as_bytes, complaint, read_table, write_file
+from targcn.facts.read_options import ReadOptions
 
 GOOD = {
     "x.csv": CSV.encode(),
@@ -77,13 +78,35 @@ def test_a_quotation_mark_inside_a_name_needs_no_quotes(tmp_path):
 )
 def test_text_that_is_not_utf8(tmp_path, content, line):
     assert complaint(write_file(tmp_path, "bad.csv", content)) == (
-        f"bad.csv is not UTF-8 text (line {line}); save it as UTF-8"
+        f"bad.csv is not UTF-8 text (line {line}); save it as UTF-8, or name its encoding, such as "
+        "--encoding latin-1"
     )
 
 
 def test_compressed_text_that_is_not_utf8(tmp_path):
     path = write_file(tmp_path, "bad.csv.gz", gzip.compress(CSV.encode("latin-1")))
     assert "bad.csv.gz is not UTF-8 text" in complaint(path)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_text_in_an_encoding_that_is_named(tmp_path, encoding, ending):
+    content = CSV.encode(encoding)
+    content = gzip.compress(content) if ending.endswith("gz") else content
+    path = write_file(tmp_path, f"x.{ending}", content)
+    assert read_table(path, ReadOptions(encoding=encoding)).rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("bad.csv", CSV.encode("latin-1"), "bad.csv is not ascii text ("),
+        ("bad.csv.gz", gzip.compress(CSV.encode())[:-15], "bad.csv.gz is damaged ("),
+        ("bad.csv.zst", GOOD["x.csv.zst"], "--encoding needs plain text or .gz; unpack it first"),
+    ],
+)
+def test_an_encoding_that_does_not_fit(tmp_path, name, content, expected):
+    assert expected in complaint(write_file(tmp_path, name, content), ReadOptions(encoding="ascii"))
 
 
 def test_too_many_cells(tmp_path):

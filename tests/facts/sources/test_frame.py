@@ -1,7 +1,8 @@
-"""Frames of polars and pandas."""
+"""Frames of polars and pandas, and what else has columns of Arrow."""
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from small_tables import FRAME, HEADER, ROWS, complaint, read_table
@@ -57,3 +58,46 @@ def test_a_hole_in_a_pandas_frame(hole):
 def test_a_hole_among_the_times_of_a_pandas_frame(times):
     frame = pd.DataFrame(ROWS, columns=HEADER).assign(time=times)
     assert "the time is empty in row 2" in complaint(frame)
+
+
+TABLE = pa.table({name: [row[place] for row in ROWS] for place, name in enumerate(HEADER)})
+
+
+class Foreign:
+    """A table of some library that nobody here knows."""
+
+    columns = HEADER
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return TABLE.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: TABLE,
+        lambda: TABLE.to_batches()[0],
+        lambda: TABLE.to_reader(),
+        Foreign,
+    ],
+)
+def test_tables_of_arrow_give_the_same_rows(make):
+    assert read_table(make()).rows() == ROWS
+
+
+def test_an_arrow_table_may_hold_anything_in_other_columns():
+    table = TABLE.append_column("extra", pa.array([{"a": [1]}, None, {"a": []}]))
+    assert read_table(table).rows() == ROWS
+
+
+def test_dates_of_an_arrow_table():
+    days = pa.array([1, 2, 3], pa.int32()).cast(pa.date32())
+    table = TABLE.set_column(3, "time", days)
+    assert read_table(table)["time"].dtype == pl.Date
+
+
+def test_a_hugging_face_data_set():
+    datasets = pytest.importorskip("datasets", reason="datasets, a large library, is not here")
+    rows = datasets.Dataset.from_dict(TABLE.to_pydict())
+    assert read_table(rows).rows() == ROWS
+    assert read_table(rows.select([2, 0])).rows() == [ROWS[2], ROWS[0]]

@@ -8,8 +8,10 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import ROLES, find_columns, usual_role
+from targcn.facts.columns import ROLES, usual_role
 from targcn.facts.read_options import ReadOptions
+from targcn.facts.rows import needed_columns
+from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_file import (
     COMPRESSIONS,
     TextFile,
@@ -26,18 +28,14 @@ class DelimitedText(TextFile):
     title = "a CSV or TSV file (.csv .tsv .tab .txt, also .gz or .zst)"
     endings = (".csv", ".tsv", ".tab", ".txt")
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.DataFrame:
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
         num_blank, first_line = _first_line(path)
         if "\ufffd" in first_line and find_bad_line(path):
             raise InputError(explain_encoding(path))
         separator = _separator(first_line)
         header = [cell.strip() for cell in _cells(first_line, separator)]
         has_header = not _is_fact(header, options)
-        if has_header:
-            chosen = find_columns(header, path.name, options)
-            positions = {role: header.index(name) for role, name in chosen.items()}
-        else:
-            positions = {role: position for position, role in enumerate(ROLES)}
+        names = header if has_header else [*ROLES, "column 4"]
         frame = pl.read_csv(
             path,
             has_header=False,
@@ -46,10 +44,14 @@ class DelimitedText(TextFile):
             skip_lines=num_blank,
             raise_if_empty=False,
         )
-        columns = {role: pl.col(f"column {position}") for role, position in positions.items()}
-        return frame.slice(1 if has_header else 0).select(**columns)
+        columns = {
+            name: pl.col(f"column {names.index(name)}")
+            for name in needed_columns(names, path.name, options)
+        }
+        return frame.slice(1 if has_header else 0).lazy().select(**columns)
 
-    def explain(self, path: Path, message: str) -> str:
+    def explain(self, source: object, message: str) -> str:
+        path = path_of(source)
         if "more fields" in message:
             return f"{path.name}: {_first_ragged_line(path)}; quote cells that hold a separator"
         if ("could not parse" in message and '"' in message) or "CSV malformed" in message:
@@ -57,7 +59,7 @@ class DelimitedText(TextFile):
                 f"{path.name}: a quotation mark is opened and never closed; quote the cells that "
                 "hold one and double it there"
             )
-        return super().explain(path, message)
+        return super().explain(source, message)
 
 
 def _first_line(path: Path) -> tuple[int, str]:

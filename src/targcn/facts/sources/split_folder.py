@@ -20,7 +20,7 @@ from targcn.facts.encode import encode_splits
 from targcn.facts.open import recognize
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
 
 # What the file of each split may be called, before its ending.
 STEMS: Final[dict[Split, tuple[str, ...]]] = {
@@ -51,15 +51,15 @@ class SplitFolder(Source):
         return encode_splits(name, tables, options, entities, relations)
 
 
-def _find_files(folder: Path) -> dict[Split, tuple[TableFile, Path]]:
+def _find_files(folder: Path) -> dict[Split, tuple[TableSource, Path]]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError as error:
         raise InputError(f"cannot read {folder}: {error.strerror}") from None
-    files: dict[Split, tuple[TableFile, Path]] = {}
+    files: dict[Split, tuple[TableSource, Path]] = {}
     for split, stems in STEMS.items():
         named = (path for path in paths if path.name.split(".")[0].lower() in stems)
-        found = [(file, path) for path in named if isinstance(file := recognize(path), TableFile)]
+        found = [(file, path) for path in named if isinstance(file := recognize(path), TableSource)]
         if len(found) != 1:
             problem = f"{len(found)} files" if found else "no file"
             raise InputError(
