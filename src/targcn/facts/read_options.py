@@ -4,9 +4,10 @@ The command line shows these options in its help, so this module imports nothing
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from targcn.config import require_seed
+from targcn.errors import InputError
 
 Unit = Literal["year", "month", "day", "hour", "minute", "second", "step"]
 
@@ -30,8 +31,24 @@ class ReadOptions:
     unit: Unit | None = None
     """Unit of time; finer times are rounded down to it."""
 
+    tick: int | str | None = None
+    """What times that are whole numbers count: a unit such as hour, or how many of them make one
+    of --unit, such as 24; by default they count --unit."""
+
     origin: str | None = None
-    """The date that the integer 0 stands for; only needed for times that are integers."""
+    """The date that the whole number 0 stands for."""
+
+    timezone: str | None = None
+    """Zone in which times with a zone are read, such as Europe/Berlin, or as-written; else UTC."""
+
+    date_order: Literal["dmy", "mdy"] | None = None
+    """Whether the day or the month comes first in dates like 4/7/2012."""
+
+    date_format: str | None = None
+    """How the times are written, as in strptime: '%d.%m.%Y %H:%M'."""
+
+    missing: Literal["refuse", "drop", "keep"] = "refuse"
+    """Rows with a cell like NA, null or -: refuse them, drop them, or keep the cell as a name."""
 
     split: Literal["random", "time"] = "random"
     """How to split one table 80/10/10 into train, valid and test: at random, or by time."""
@@ -40,4 +57,10 @@ class ReadOptions:
     """Seed of the random split."""
 
     def __post_init__(self) -> None:
+        ticks = [*get_args(Unit)[:-1], "millisecond", "microsecond"]
+        is_count = isinstance(self.tick, int) and self.tick >= 1
+        if self.tick is not None and self.tick not in ticks and not is_count:
+            raise InputError(
+                f"tick {self.tick!r} should be a whole number above 0, or {', '.join(ticks)}"
+            )
         require_seed(self.split_seed, "split_seed")

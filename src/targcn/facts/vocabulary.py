@@ -4,6 +4,7 @@ Ids are positions among the sorted names, so that the same facts get the same id
 """
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -50,7 +51,7 @@ class Vocabulary:
 
     def id_of(self, name: str) -> int:
         """The id of a name; the InputError about an unknown one suggests similar names."""
-        found = self._ids.get(name)
+        found = self._ids.get(name, self._ids.get(unicodedata.normalize("NFC", name.strip())))
         if found is not None:
             return found
         nearest = suggest(name, self.names)

@@ -1,6 +1,7 @@
 """Delimited text such as CSV and TSV, with a header or as benchmarks have it, without one."""
 
 import csv
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from targcn.facts.sources.table_file import (
     explain_empty,
     explain_encoding,
     find_bad_line,
+    read_lines,
 )
 
 SEPARATORS: Final = "\t,;|"
@@ -31,7 +33,9 @@ class DelimitedText(TextFile):
         if "\ufffd" in first_line and find_bad_line(path):
             raise InputError(explain_encoding(path))
         separator = _separator(first_line)
-        header = [cell.strip() for cell in _cells(first_line, separator)]
+        has_quotes = _has_quotes(path, first_line, separator)
+        cells = _cells(first_line, separator) if has_quotes else first_line.split(separator)
+        header = [cell.strip() for cell in cells]
         has_header = not _is_fact(header, options)
         if has_header:
             chosen = find_columns(header, path.name, options)
@@ -43,11 +47,13 @@ class DelimitedText(TextFile):
             has_header=False,
             schema={f"column {position}": pl.String for position in range(len(header))},
             separator=separator,
+            quote_char='"' if has_quotes else None,
             skip_lines=num_blank,
             raise_if_empty=False,
         )
         columns = {role: pl.col(f"column {position}") for role, position in positions.items()}
-        return frame.slice(1 if has_header else 0).select(**columns)
+        frame = frame.slice(1 if has_header else 0).select(**columns)
+        return frame if has_quotes else frame.with_columns(_unquote(pl.all()))
 
     def explain(self, path: Path, message: str) -> str:
         if "more fields" in message:
@@ -62,18 +68,7 @@ class DelimitedText(TextFile):
 
 def _first_line(path: Path) -> tuple[int, str]:
     """The first line that is not blank, and the number of blank lines above it."""
-    lines = pl.read_csv(
-        path,
-        has_header=False,
-        separator="\x1f",
-        quote_char=None,
-        n_rows=PREVIEW_ROWS,
-        infer_schema=False,
-        encoding="utf8-lossy",
-        truncate_ragged_lines=True,
-        raise_if_empty=False,
-    )
-    for number, line in enumerate(lines.to_series() if lines.width else ()):
+    for number, line in enumerate(read_lines(path, PREVIEW_ROWS)):
         if line is not None and line.strip():
             return number, line
     raise InputError(explain_empty(path))
@@ -89,6 +84,23 @@ def _cells(line: str, separator: str) -> list[str]:
         return next(csv.reader([line], delimiter=separator), [])
     except csv.Error:  # the cell is too long, or holds a lone carriage return
         return line.split(separator)
+
+
+def _unquote(cells: pl.Expr) -> pl.Expr:
+    """What a program meant that wrote a name with quotation marks as in CSV: doubled, in marks."""
+    inside = cells.str.strip_prefix('"').str.strip_suffix('"').str.replace_all('""', '"')
+    is_quoted = cells.str.contains('^"(?:[^"]|"")*""(?:[^"]|"")*"$')
+    return pl.when(is_quoted).then(inside).otherwise(cells)
+
+
+def _has_quotes(path: Path, line: str, separator: str) -> bool:
+    """Whether quotation marks enclose cells, rather than being part of names.
+
+    They enclose cells in a CSV file, and in other files unless these have tabs; but also in these
+    if they enclose every cell of the first line.
+    """
+    enclosed = all(re.fullmatch('".*"', cell.strip()) for cell in line.split(separator))
+    return enclosed or separator != "\t" or ".csv" in path.name.lower()
 
 
 def _is_fact(cells: list[str], options: ReadOptions) -> bool:
