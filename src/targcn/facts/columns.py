@@ -95,28 +95,33 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
     missing = MISSING if options.missing != "keep" else ("",)
     text = [role for role in ROLES if frame[role].dtype == pl.String]
     frame = frame.with_columns(pl.when(~pl.col(text).is_in(missing)).then(pl.col(text)).name.keep())
-    problems: list[str] = []
-    rows = None
+    rows, problems = None, []
     if frame.null_count().sum_horizontal().item():
         is_missing = frame.select(pl.all().is_null())
+        is_blank = is_missing.select(pl.all_horizontal(pl.all())).to_series()
         rows = (~is_missing.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
-        is_partial = ~is_missing.select(pl.all_horizontal(pl.all())).to_series()
-        found = {role: (is_missing[role] & is_partial).arg_true() for role in ROLES}
-        found = {role: holes for role, holes in found.items() if len(holes)}
-        if found and options.missing == "drop":
-            counts = ", ".join(f"{role} {len(holes):,}" for role, holes in found.items())
-            dropped = int(is_partial.sum()) - len(rows)
+        holes = {role: (is_missing[role] & ~is_blank).arg_true() for role in ROLES}
+        holes = {role: found for role, found in holes.items() if len(found)}
+        if holes and options.missing == "drop":
+            counts = ", ".join(f"{role} {len(found):,}" for role, found in holes.items())
+            dropped = frame.height - len(rows) - int(is_blank.sum())
             notes.append(f"{dropped:,} rows were dropped since a cell is missing: {counts}")
-        elif found:
-            listed = [
-                f"the {role} is missing in {list_rows(holes, written[role].cast(pl.String))}"
-                for role, holes in found.items()
-            ]
-            problems = ["; ".join(listed) + "; fill it in, or give --missing drop to drop the rows"]
+        elif holes:
+            problems = _describe_holes(written, holes)
         frame = frame[rows]
     if not problems:
         require_rows(frame, where)
     return FactTable(where, frame, rows, tuple(notes), tuple(problems))
+
+
+def _describe_holes(written: pl.DataFrame, holes: dict[str, pl.Series]) -> list[str]:
+    problems, has_words = [], False
+    for role, rows in holes.items():
+        cells = written[role].cast(pl.String)
+        problems.append(f"the {role} is missing in {list_rows(rows, cells)}")
+        has_words |= role != "time" and bool((cells[rows].str.strip_chars() != "").any())
+    keep = ", or --missing keep if these are names" if has_words else ""
+    return [*problems, f"fill it in, or give --missing drop to drop the rows{keep}"]
 
 
 def _cast_names(frame: pl.DataFrame, where: str) -> pl.DataFrame:

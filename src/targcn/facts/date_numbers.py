@@ -76,6 +76,8 @@ def _read_form(
         plain = "--unit step if all are plain numbers"
         if form.unit == "year":
             plain += ", or --unit year --tick 1 if all are years"
+        if form.is_utc:
+            plain += f", or --origin 1970-01-01 --tick {form.unit} if all count from there"
         written.refuse(f"most times are {form.name}, but not {rows}; correct them, or give {plain}")
     is_finer = unit is not None and UNITS.index(unit) > _position(form.unit)
     is_other = unit not in (None, form.unit)
@@ -87,10 +89,12 @@ def _read_form(
     if not form.is_count:
         precision = finest_unit(moments) if form.unit == "second" else form.unit
         return Times(unit or precision, True, count_units(moments, unit or precision))
-    moments, zone, note = choose_zone(moments, moments, options)
+    zone, note = "UTC", f"the times are {form.name}"
+    if form.is_utc:
+        moments, zone, said = choose_zone(moments, moments, options)
+        note = f"{note}; {said}"
     found = unit or finest_unit(moments)
-    notes = (f"the times are {form.name}", note)
-    return Times(found, True, count_units(moments, found), style=TimeStyle(zone), notes=notes)
+    return Times(found, True, count_units(moments, found), style=TimeStyle(zone), notes=(note,))
 
 
 def _question_multiples(values: Numbers, written: TimeColumn, options: ReadOptions) -> list[str]:

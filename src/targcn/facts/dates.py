@@ -50,6 +50,8 @@ def read_times(
     >>> months.unit, months.dated, months.values.to_list()
     ('month', True, [530, 527])
     """
+    if options.date_format and column.dtype.is_integer():
+        column = column.cast(pl.String)
     written = TimeColumn(where, column, rows)
     if column.dtype in (pl.Date, pl.Datetime):
         return _read_moments(written, options)
@@ -133,7 +135,7 @@ def _read_text(
         rows = written.rows_with(found.filter("is_marked")["text"])
         if options.unit and UNITS.index(options.unit) > UNITS.index(precision):
             problems.append(f"{rows} leave out a month or day; give --unit {precision}")
-        elif not options.unit:
+        elif not options.unit and found["precision"].n_unique() > 1:
             notes.append(f"all times are read by {precision}, as {rows} leave out a month or day")
     if problems:
         written.refuse(*problems)
@@ -203,9 +205,7 @@ def _describe_misfits(
     kinds = found.select(
         "text", pl.when("is_marked").then(pl.lit("a date")).otherwise("kind").alias("kind")
     )
-    numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(
-        kind=pl.lit("a whole number")
-    )
+    numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
     by_kind = (
         pl.concat([kinds, numbers])
         .group_by("kind")
@@ -231,19 +231,15 @@ def _choose_order(
     day_first, month_first = (dates.filter(pl.col(name) > 12)["text"] for name in ("day", "month"))
     if not len(day_first) and not len(month_first):
         return None, [
-            f"dates like {dates['text'][0]!r} may begin with the day or with the month, and no row "
-            "decides it; give --date-order dmy or --date-order mdy"
+            f"dates like {dates['text'].min()!r} may begin with the day or with the month, and no "
+            "row decides it; give --date-order dmy or --date-order mdy"
         ]
     if len(day_first) and len(month_first):
         first, second = written.rows_with(day_first), written.rows_with(month_first)
         return None, [f"the day comes first in {first}, but the month in {second}; correct them"]
     if len(day_first):
-        return "dmy", [
-            f"dates begin with the day (--date-order dmy): {written.rows_with(day_first)}"
-        ]
-    return "mdy", [
-        f"dates begin with the month (--date-order mdy): {written.rows_with(month_first)}"
-    ]
+        return "dmy", [f"dates begin with the day (--date-order dmy), like {day_first.min()!r}"]
+    return "mdy", [f"dates begin with the month (--date-order mdy), like {month_first.min()!r}"]
 
 
 def _put_day_first(dates: pl.DataFrame, order: str | None) -> pl.DataFrame:

@@ -51,14 +51,18 @@ def choose_zone(clock: Moments, in_utc: Moments, options: ReadOptions) -> tuple[
     """
     zone = options.timezone
     if zone is None and _is_whole(clock, "D") and not _is_whole(in_utc, "D"):
-        return clock, AS_WRITTEN, "every time is a midnight where it was written: read as days"
+        offsets = np.unique((clock - in_utc) // np.timedelta64(1, "m"))
+        shown = " or ".join(f"{offset / 60:+.4g} h" for offset in offsets[:3])
+        note = f"every time is midnight by its own clock (UTC {shown}) and is read as that day"
+        return clock, AS_WRITTEN, note
     if zone == AS_WRITTEN:
         return clock, zone, "times are read by the clock where they were written"
     if zone in (None, "UTC"):
         hours = np.unique(in_utc - in_utc.astype("M8[D]"))
         note = "times are in UTC; --timezone reads them in another zone"
         # Midnights of one zone have two hours in UTC, in summer and in winter.
-        if len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and not _is_whole(in_utc, "D"):
+        is_daily = len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and _is_whole(in_utc, "m")
+        if is_daily and not _is_whole(in_utc, "D"):
             shown = " or ".join(str(np.datetime64(0, "us") + hour)[11:16] for hour in hours)
             note += f" (all are at {shown}: the days of another zone?)"
         return in_utc, "UTC", note

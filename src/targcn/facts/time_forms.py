@@ -33,10 +33,10 @@ DIRECTIVES: Final = {
     "e": "(?P<year>[0-9]{1,4})",
     "y": "(?P<short_year>[0-9]{2})",
     "q": "(?P<quarter>[1-4])",
-    "m": "(?P<month>0?[1-9]|[1-9][0-9])",
+    "m": "(?P<month>[1-9][0-9]|0?[1-9])",
     "b": f"(?P<name>(?i:{MONTH_NAME}))[.]?",
     "B": f"(?P<name>(?i:{MONTH_NAME}))[.]?",
-    "d": "(?P<day>0?[1-9]|[1-9][0-9])",
+    "d": "(?P<day>[1-9][0-9]|0?[1-9])",
     "H": "(?P<hour>[0-9]{1,2})",
     "I": "(?P<hour>[0-9]{1,2})",
     "M": "(?P<minute>[0-9]{2})",
@@ -182,9 +182,10 @@ class NumberForm:
     high: int
     convert: Callable[[Numbers], Moments]
     is_count: bool = False
+    is_utc: bool = False
 
     def moments(self, numbers: Numbers) -> Moments:
-        """The moments, in UTC if they are counts; NaT for a number that does not fit."""
+        """The moments; NaT for a number that does not fit."""
         fits = (numbers >= self.low) & (numbers <= self.high)
         if not self.is_count:
             fits &= numbers % 1 == 0
@@ -202,9 +203,9 @@ def _read_digits(*places: str) -> Callable[[Numbers], Moments]:
     return convert
 
 
-def _count(per_unit: int, code: str) -> Callable[[Numbers], Moments]:
+def _count(microseconds: int) -> Callable[[Numbers], Moments]:
     def convert(numbers: Numbers) -> Moments:
-        return np.asarray(np.rint(numbers * per_unit), dtype=np.int64).astype(f"M8[{code}]")
+        return np.asarray(np.rint(numbers * microseconds), dtype=np.int64).astype("M8[us]")
 
     return convert
 
@@ -229,12 +230,12 @@ NUMBER_FORMS: Final = (
         _read_digits("year", "month", "day", "hour", "minute", "second"),
     ),
     NumberForm("days as Excel counts them", "day", 25569, 65745, _count_excel_days, True),
-    NumberForm("seconds since 1970", "second", 10**8, 41 * 10**8, _count(10**6, "us"), True),
+    NumberForm("seconds since 1970", "second", 10**8, 41 * 10**8, _count(10**6), True, True),
     NumberForm(
-        "milliseconds since 1970", "millisecond", 10**11, 41 * 10**11, _count(1000, "us"), True
+        "milliseconds since 1970", "millisecond", 10**11, 41 * 10**11, _count(1000), True, True
     ),
     NumberForm(
-        "microseconds since 1970", "microsecond", 10**14, 41 * 10**14, _count(1, "us"), True
+        "microseconds since 1970", "microsecond", 10**14, 41 * 10**14, _count(1), True, True
     ),
 )
 
@@ -281,7 +282,7 @@ def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
         for known in NUMBER_FORMS:
             (moment,) = known.moments(number)
             if not np.isnat(moment):
-                is_local = not known.is_count or style.timezone == AS_WRITTEN
+                is_local = not known.is_utc or style.timezone == AS_WRITTEN
                 return np.datetime64(moment) if is_local else _at_zone(moment, style.timezone)
     return None
 
