@@ -89,37 +89,40 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
 
     Unless missing cells may be dropped, they are a problem, to be raised with all others.
     """
-    written = _cast_names(frame, where)
-    frame = written.with_columns(_tidy(written[role]) for role in written.columns)
+    frame = _cast_names(frame, where)
+    written, frame = frame, frame.select(_tidy(frame[role]) for role in ROLES)
     notes = _note_merged_names(written, frame)
-    missing = MISSING if options.missing != "keep" else ("",)
-    text = [role for role in ROLES if frame[role].dtype == pl.String]
-    frame = frame.with_columns(pl.when(~pl.col(text).is_in(missing)).then(pl.col(text)).name.keep())
+    del written  # frees the text that was tidied
+    words = MISSING if options.missing != "keep" else ("",)
+    missing = pl.DataFrame([_find_missing(frame[role], words) for role in ROLES])
     rows, problems = None, []
-    if frame.null_count().sum_horizontal().item():
-        is_missing = frame.select(pl.all().is_null())
-        is_blank = is_missing.select(pl.all_horizontal(pl.all())).to_series()
-        rows = (~is_missing.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
-        holes = {role: (is_missing[role] & ~is_blank).arg_true() for role in ROLES}
+    if missing.select(pl.any_horizontal(pl.all().any())).item():
+        is_blank = missing.select(pl.all_horizontal(pl.all())).to_series()
+        rows = (~missing.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
+        holes = {role: (missing[role] & ~is_blank).arg_true() for role in ROLES}
         holes = {role: found for role, found in holes.items() if len(found)}
         if holes and options.missing == "drop":
             counts = ", ".join(f"{role} {len(found):,}" for role, found in holes.items())
             dropped = frame.height - len(rows) - int(is_blank.sum())
             notes.append(f"{dropped:,} rows were dropped since a cell is missing: {counts}")
         elif holes:
-            problems = _describe_holes(written, holes)
+            problems = _describe_holes(frame, holes)
         frame = frame[rows]
     if not problems:
         require_rows(frame, where)
     return FactTable(where, frame, rows, tuple(notes), tuple(problems))
 
 
-def _describe_holes(written: pl.DataFrame, holes: dict[str, pl.Series]) -> list[str]:
+def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    return cells.is_in(words).fill_null(True) if cells.dtype == pl.String else cells.is_null()
+
+
+def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[str]:
     problems, has_words = [], False
     for role, rows in holes.items():
-        cells = written[role].cast(pl.String)
+        cells = frame[role].cast(pl.String)
         problems.append(f"the {role} is missing in {list_rows(rows, cells)}")
-        has_words |= role != "time" and bool((cells[rows].str.strip_chars() != "").any())
+        has_words |= role != "time" and bool((cells[rows] != "").any())
     keep = ", or --missing keep if these are names" if has_words else ""
     return [*problems, f"fill it in, or give --missing drop to drop the rows{keep}"]
 
