@@ -32,8 +32,7 @@ class ReadOptions:
     """Unit of time; finer times are rounded down to it."""
 
     tick: int | str | None = None
-    """What times that are whole numbers count: a unit such as hour, or how many of them make one
-    of --unit, such as 24; by default they count --unit."""
+    """What whole numbers count: hour, day, …; or how many of them make one --unit, such as 24."""
 
     origin: str | None = None
     """The date that the whole number 0 stands for."""

@@ -117,6 +117,14 @@ def test_too_many_cells(tmp_path):
     )
 
 
+def test_a_tab_inside_a_name_of_a_tsv(tmp_path):
+    content = FRAME.write_csv(separator="\t") + '"Chi\tna"\tmeets\tBob\t2014-01-01\n'
+    assert complaint(write_file(tmp_path, "bad.tsv", content)) == (
+        "bad.tsv: line 5 has 5 cells separated by '\\t', the first line 4; a name with a tab needs "
+        "a .csv file, and quotes"
+    )
+
+
 def test_too_many_cells_and_one_very_long(tmp_path):
     path = write_file(tmp_path, "bad.csv", CSV + "A" * 200_000 + ",b,c,d,e\n")
     assert "more cells separated by ','" in complaint(path)

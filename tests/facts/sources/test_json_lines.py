@@ -41,6 +41,11 @@ def test_an_error_in_json_lines_gives_its_line(tmp_path, line, pack):
     )
 
 
+def test_a_cell_that_is_a_list_in_one_line_only(tmp_path):
+    path = write_file(tmp_path, "bad.jsonl", '{"time": 2014}\n{"time": [2014]}\n')
+    assert complaint(path) == "bad.jsonl, line 2: 'time' is a list or an object in some lines only"
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [("bad.jsonl", b""), ("bad.jsonl", b"\n\n"), ("bad.jsonl.gz", gzip.compress(b"", mtime=0))],

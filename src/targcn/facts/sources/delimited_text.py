@@ -57,7 +57,7 @@ class DelimitedText(TextFile):
 
     def explain(self, path: Path, message: str) -> str:
         if "more fields" in message:
-            return f"{path.name}: {_first_ragged_line(path)}; quote cells that hold a separator"
+            return f"{path.name}: {_first_ragged_line(path)}"
         if ("could not parse" in message and '"' in message) or "CSV malformed" in message:
             return (
                 f"{path.name}: a quotation mark is opened and never closed; quote the cells that "
@@ -114,9 +114,17 @@ def _is_fact(cells: list[str], options: ReadOptions) -> bool:
 def _first_ragged_line(path: Path) -> str:
     _, first_line = _first_line(path)
     separator = _separator(first_line)
+    has_quotes = _has_quotes(path, first_line, separator)
+    remedy = "quote cells that hold a separator"
+    if not has_quotes:
+        remedy = "a name with a tab needs a .csv file, and quotes"
     if path.suffix.lower() not in COMPRESSIONS:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            rows = csv.reader(stream, delimiter=separator)
+            rows = csv.reader(
+                stream,
+                delimiter=separator,
+                quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE,
+            )
             width = 0
             # A cell too long for csv ends the search; the message then names no line.
             with suppress(csv.Error):
@@ -125,9 +133,9 @@ def _first_ragged_line(path: Path) -> str:
                     if len(row) > width:
                         return (
                             f"line {rows.line_num} has {len(row)} cells separated by "
-                            f"{separator!r}, the first line {width}"
+                            f"{separator!r}, the first line {width}; {remedy}"
                         )
-    return f"a line has more cells separated by {separator!r} than the first"
+    return f"a line has more cells separated by {separator!r} than the first; {remedy}"
 
 
 SOURCE = DelimitedText()

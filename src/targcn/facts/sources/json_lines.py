@@ -24,24 +24,30 @@ class JsonLines(TextFile):
         return choose_columns(frame, path.name, options)
 
     def explain(self, path: Path, message: str) -> str:
-        if number := _find_faulty_line(path):
-            return f"{path.name}, line {number}: not a JSON object; correct or remove the line"
-        return super().explain(path, message)
+        fault = _find_fault(path)
+        return f"{path.name}, {fault}" if fault else super().explain(path, message)
 
 
-def _find_faulty_line(path: Path) -> int | None:
-    """The number of the first line that is no JSON object, if there is one."""
+def _find_fault(path: Path) -> str | None:
+    """What is wrong with the first line that is no JSON object, or not one like the others."""
     try:
         lines = read_lines(path)
     except (OSError, pl.exceptions.PolarsError):  # the archive is at fault, not a line
         return None
+    is_nested: dict[str, bool] = {}
     for number, line in enumerate(lines, 1):
+        if not line or not line.strip():
+            continue
         try:
-            is_object = not line or not line.strip() or isinstance(json.loads(line), dict)
+            found = json.loads(line)
         except (ValueError, RecursionError):
-            return number
-        if not is_object:
-            return number
+            found = None
+        if not isinstance(found, dict):
+            return f"line {number}: not a JSON object; correct or remove the line"
+        for key, value in found.items():
+            nested = isinstance(value, list | dict)
+            if value is not None and is_nested.setdefault(key, nested) != nested:
+                return f"line {number}: {key[:40]!r} is a list or an object in some lines only"
     return None
 
 
