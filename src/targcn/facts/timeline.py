@@ -117,6 +117,11 @@ class Timeline:
         return np.stack([years + 1970.0, months_of_year + 1.0, in_month + 1.0])
 
     @property
+    def ticks_per_day(self) -> int:
+        """How many ticks make a day; 1 if a tick is a day or longer, or a plain step."""
+        return {"hour": 24, "minute": 1440, "second": 86400}.get(self.unit, 1)
+
+    @property
     def first(self) -> str:
         return self.label(int(self.ticks[0]))
 
