@@ -196,7 +196,10 @@ def _describe_misfits(
     is_number = rest.str.contains(NUMBER) & (options.date_format is None)
     problems = []
     if not is_number.all():
-        what, remedy = "neither dates nor whole numbers", f"write them like {EXAMPLES}"
+        what, remedy = (
+            "neither dates nor whole numbers",
+            f"write them like {EXAMPLES}, or give --date-format",
+        )
         if options.date_format:
             what, remedy = f"not like {options.date_format}", "correct them or --date-format"
         rows = written.rows_with(rest.filter(~is_number))
