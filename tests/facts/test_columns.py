@@ -157,8 +157,8 @@ def test_all_problems_of_a_file_are_reported_together(tmp_path):
         "object is missing in row 7 ('-'); the time is missing in row 7 ('NaN'); fill it in, or "
         "give --missing drop to drop the rows, or --missing keep if these are names; times that "
         "are neither dates nor whole numbers: row 9 ('soon'); write them like 2014-10-15, "
-        "2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17, or give --date-format; times that are not "
-        "in the calendar: row 8 ('2014-02-30'); correct them"
+        "2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17, or give --date-format; times that "
+        "are not in the calendar: row 8 ('2014-02-30'); correct them"
     )
 
 
