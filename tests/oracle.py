@@ -396,28 +396,19 @@ def tgap(
     num_relations: int,
     query: Query,
     hidden: Sequence[Fact] = (),
-    of_batch: Sequence[Fact] = (),
     past_only: bool = False,
 ) -> tuple[list[Tensor], list[dict[tuple[Edge, ...], float]]]:
     """The mass of each entity in every head, and that of each path, walked path by path."""
     settings, (subject, relation, time) = model.settings, query
     both = [one for one in with_reciprocals(facts, num_relations) if not past_only or one[3] < time]
 
-    def left(hidden: Sequence[Fact]) -> list[Edge]:
-        gone = (
-            hidden
-            if model.training and settings.own_fact == "reciprocal-kept"
-            else [
-                *hidden,
-                *((o, (r + num_relations) % (2 * num_relations), s, t) for s, r, o, t in hidden),
-            ]
-        )
-        return [(s, r, o, t - time) for s, r, o, t in both if (s, r, o, t) not in gone]
-
+    back = [(o, (r + num_relations) % (2 * num_relations), s, t) for s, r, o, t in hidden]
+    gone = {*hidden, *back}
+    seen = [(s, r, o, t - time) for s, r, o, t in both if (s, r, o, t) not in gone]
     delta_of_loops = -time if settings.loop_time == "first" else 0
     loops = [(one, 2 * num_relations, one, delta_of_loops) for one in range(num_entities)]
     table = dict(enumerate(model.entities))
-    h = tgap_layer(model.whole_layer, model, table, left(of_batch) + loops)
+    h = tgap_layer(model.whole_layer, model, table, seen + loops)
     asked = model.ask(torch.cat([h[subject], model.relations[relation]]))
     nothing = torch.zeros_like(asked)
     mass = [torch.zeros(settings.heads, dtype=asked.dtype) for _ in range(num_entities)]
@@ -427,7 +418,6 @@ def tgap(
     # For each path that was walked so far, where it is and its mass in each head.
     walked: dict[tuple[Edge, ...], tuple[int, Tensor]] = {(): (subject, mass[subject])}
     everything = [(s, r, o, t - time) for s, r, o, t in both]
-    seen = left(hidden)
     for step in range(settings.steps):
         for node, state in states.items():
             states[node] = model.mix(torch.cat([state, asked]))

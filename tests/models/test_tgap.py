@@ -34,7 +34,7 @@ SETTINGS: list[dict[str, Any]] = [
     {},
     {"subject_edges": 2, "core_nodes": 2, "node_edges": 1, "subgraph_edges": 3},
     {"steps": 1, "distances": 3, "loop_time": "first"},
-    {"steps": 2, "core_nodes": 1, "subgraph_edges": 1, "own_fact": "reciprocal-kept"},
+    {"steps": 2, "core_nodes": 1, "subgraph_edges": 1},
 ]
 # Self loops, facts under both relations, and one that is there twice.
 FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
@@ -86,23 +86,18 @@ def batches(draw: st.DrawFn) -> tuple[World, list[Fact]]:
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @checked
 @given(batches())
-def test_a_batch_hides_its_facts_and_each_flow_its_own(
-    settings: dict[str, Any], drawn: tuple[World, list[Fact]]
-) -> None:
+def test_a_batch_hides_its_facts(settings: dict[str, Any], drawn: tuple[World, list[Fact]]) -> None:
     world, facts = drawn
     model = build(world, **settings).train()
     queries = queries_of([(s, r, t) for s, r, _, t in facts])
     answers = torch.tensor([fact[2] for fact in facts])
     sample = model.sample(queries, answers, world.graph, torch.zeros(len(facts)))
     expected = torch.stack(
-        [
-            masses_of(model, world, (s, r, t), hidden=[(s, r, o, t)], of_batch=facts)
-            for s, r, o, t in facts
-        ]
+        [masses_of(model, world, (s, r, t), hidden=facts) for s, r, _, t in facts]
     )
     scores = model.score(queries, sample)
     torch.testing.assert_close(scores.exp() - LEAST_MASS, expected, atol=1e-9, rtol=1e-6)
-    # A part of the batch sees what the whole batch sees, which is more than its own facts hidden.
+    # A part of the batch sees what the whole batch sees.
     torch.testing.assert_close(model.score(queries[1:], sample[1:]), scores[1:])
     loss = -(expected + LEAST_MASS).gather(1, answers[:, None]).log().mean()
     found = model.loss(queries, answers, sample)
@@ -125,8 +120,6 @@ def test_its_own_fact_changes_nothing_in_training() -> None:
     sample = model.sample(queries, answers, world.graph, torch.zeros(1))
     torch.testing.assert_close(model.score(queries, sample), model(queries, without.graph))
     assert not torch.allclose(model(queries, world.graph), model(queries, without.graph))
-    kept = build(world, own_fact="reciprocal-kept").train()
-    assert not torch.allclose(kept.score(queries, sample), kept(queries, without.graph))
 
 
 def test_batches_have_one_time_and_keep_what_they_hide() -> None:
@@ -135,8 +128,7 @@ def test_batches_have_one_time_and_keep_what_they_hide() -> None:
     )
     for batch in batches.of_epoch(0):
         assert len(batch.queries.times.unique()) == 1
-        assert len(batch[1:].sample.of_batch.times) == len(batch)
-        assert len(batch[1:].sample.own.times) == len(batch) - 1
+        assert len(batch[1:].sample.hidden.times) == len(batch)
 
 
 def test_loops_of_the_first_day_tell_what_day_it_is() -> None:

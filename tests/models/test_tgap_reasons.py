@@ -67,7 +67,6 @@ def test_reasons_are_all_paths_to_the_answer_and_add_up(
         relations,
         query,
         hidden=[own],
-        of_batch=[own],
         past_only=past_only,
     )
     graph = world.past if past_only else world.graph

@@ -79,6 +79,15 @@ def test_gradients_are_clipped_before_the_update(monkeypatch: pytest.MonkeyPatch
     assert same_weights(train(epochs=1, clip=1e6), free)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+def test_decay_makes_weights_small_however_small_the_clip_is(optimizer: str) -> None:
+    def size(**options: float) -> float:
+        run = train(epochs=2, optimizer=optimizer, clip=1e-9, **options)
+        return sum(float(one.square().sum()) for one in run.model.state_dict().values())
+
+    assert size(weight_decay=1.0) < size()
+
+
 # --- out of memory --------------------------------------------------------------------------
 
 

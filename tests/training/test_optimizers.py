@@ -15,13 +15,14 @@ def test_the_rate_goes_down_along_half_a_cosine_or_stays() -> None:
     assert {learning_rate(constant, step, 100) for step in (0, 7, 99)} == {0.2}
 
 
-def test_the_gpus_adagrad_is_torchs() -> None:
+@pytest.mark.parametrize("decay", [0.0, 0.3])
+def test_the_gpus_adagrad_is_torchs(decay: float) -> None:
     torch.manual_seed(0)
     start, gradients = torch.randn(5, 3), torch.randn(4, 5, 3)
     found = []
     for make in (
-        lambda weight: torch.optim.Adagrad([weight], lr=0.1),
-        lambda weight: CapturableAdagrad([weight], torch.tensor(0.1)),
+        lambda weight: torch.optim.Adagrad([weight], lr=0.1, weight_decay=decay),
+        lambda weight: CapturableAdagrad([weight], torch.tensor(0.1), decay),
     ):
         weight = torch.nn.Parameter(start.clone())
         optimizer = make(weight)

@@ -71,9 +71,6 @@ class TeMPSettings(ModelSettings):
     learned_decay: bool = True
     """Learn how snapshots fade with distance; else 0.1 per snapshot (GRU) or nothing (SA)."""
 
-    weight_decay: float = 1e-5
-    """Weight of half the sum of all squared weights in the loss."""
-
     released_messages: bool = False
     """Divide messages by the number of facts twice, as the released code does."""
 
@@ -88,7 +85,6 @@ class TeMPSettings(ModelSettings):
 
     def __post_init__(self) -> None:
         require_least(self, dim=2, window=1, times_per_batch=1, folds=2, negatives=0)
-        require_least(self, weight_decay=0)
         if self.dim % 2:
             raise InputError(f"dim is {self.dim}, but complex numbers need an even one")
         if not 0 <= self.dropout < 1:
@@ -266,7 +262,8 @@ class TeMP(Learner):
         if self.training or self.all_facts is None:
             return Counted(counts, turned)
         # As if the query were asked from its answer; several answers count as much as one.
-        rows, answers = _answers(queries, self.all_facts.to(counts.device))
+        self.all_facts = self.all_facts.to(counts.device)
+        rows, answers = _answers(queries, self.all_facts)
         back = reciprocal_of(queries.relations[rows], self.num_relations)
         swapped = Queries(answers, back, queries.times[rows])
         of_answers = snapshots.counts_around(swapped, self.settings.window).to(counts.dtype)
@@ -290,13 +287,8 @@ class TeMP(Learner):
         """Cross-entropy of the answers against the sampled entities, or against all."""
         scores = self.score(queries, sample)
         if sample.negatives is None:
-            loss = cross_entropy(scores, answers, others)
-        else:
-            loss = cross_entropy_among(scores, answers, sample.negatives, others)
-        if self.settings.weight_decay > 0:
-            squares = sum(weight.square().sum() for weight in self.parameters())
-            loss = loss + self.settings.weight_decay / 2 * squares
-        return loss
+            return cross_entropy(scores, answers, others)
+        return cross_entropy_among(scores, answers, sample.negatives, others)
 
     def score(self, queries: Queries, sample: TeMPSample) -> Tensor:
         """The score of every entity, given what the queries see."""

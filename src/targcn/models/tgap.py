@@ -14,8 +14,7 @@ The score of an entity is the logarithm of the mass that it holds in the end. Se
 mass of their own each; what counts is their mean.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -69,9 +68,6 @@ class TGAPSettings(ModelSettings):
     distances: int = 4096
     """Distances in time with a vector of their own, in ticks; what is farther has the last."""
 
-    own_fact: Literal["hidden", "reciprocal-kept"] = "hidden"
-    """A training query's own fact; reciprocal-kept: read backwards it stays, as released."""
-
     loop_time: Literal["present", "first"] = "present"
     """The time of loops; first: the first day, as released, which tells what day it is."""
 
@@ -87,13 +83,11 @@ class TGAPSample(Columns):
     """What the queries of a batch see: the context without their own facts."""
 
     context: TemporalGraph
-    # Hidden from the flow of each query.
-    own: HiddenFacts
-    # Hidden from the graph that all queries share; whole in every part of the batch.
-    of_batch: HiddenFacts
+    # The facts of the whole batch; none of them is in the graph that all its queries share.
+    hidden: HiddenFacts
 
     def __getitem__(self, rows: slice | Tensor) -> "TGAPSample":
-        return replace(self, own=self.own[rows])
+        return self
 
 
 class WholeGraph:
@@ -130,8 +124,9 @@ class Shared:
 
     graph: WholeGraph
     time: int
-    # Δ of every edge.
+    # Δ of every edge, and whether it is there: not if it is hidden.
     deltas: Tensor
+    there: Tensor
     # The vectors h of the nodes after the first layer, and what they bring into a subgraph.
     nodes: Tensor
     entering: Tensor
@@ -219,8 +214,8 @@ class TGAP(Learner):
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
     ) -> TGAPSample:
         """The context and what is to be hidden; nothing here is random."""
-        own = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
-        return TGAPSample(context, own, own)
+        hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
+        return TGAPSample(context, hidden)
 
     def loss(
         self, queries: Queries, answers: Tensor, sample: TGAPSample, others: Tensor | None = None
@@ -240,11 +235,10 @@ class TGAP(Learner):
     ) -> Tensor:
         found, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
-            shared = self.share(time, context, None if sample is None else sample.of_batch)
+            shared = self.share(time, context, None if sample is None else sample.hidden)
             rows = (queries.times == time).nonzero().flatten()
             for part in torch.split(rows, self._queries_at_once(context)):
-                own = None if sample is None else sample.own[part]
-                mass, _ = self.flow(queries[part], shared, own)
+                mass, _ = self.flow(queries[part], shared)
                 found.append(self.log_masses(mass))
             order.append(rows)
         return torch.cat(found)[torch.cat(order).argsort()]
@@ -276,7 +270,7 @@ class TGAP(Learner):
         if context.past_only:
             there[: graph.num_facts] = graph.times < time
         if hidden is not None:
-            codes = [graph.code(*side) for side in self._sides(hidden, context)]
+            codes = [graph.code(*side) for side in hidden.sides(context.num_relations)]
             # No fact has the code -1, which stands for what is hidden at other times.
             gone = torch.cat([torch.where(hidden.times == time, code, -1) for code in codes])
             there[: graph.num_facts] &= ~(_are_among(gone, graph.codes) & (graph.times == time))
@@ -291,6 +285,7 @@ class TGAP(Learner):
             graph,
             time,
             deltas,
+            there,
             nodes,
             nodes @ self.enter,
             self.whole_scores.of_edges(nodes, terms, away),
@@ -298,9 +293,7 @@ class TGAP(Learner):
             self.subgraph_scores.terms(self.relations, distances),
         )
 
-    def flow(
-        self, queries: Queries, shared: Shared, own: HiddenFacts | None = None
-    ) -> tuple[Tensor, list[Step]]:
+    def flow(self, queries: Queries, shared: Shared) -> tuple[Tensor, list[Step]]:
         """The mass of every entity in the end, for each query one row per head; and all steps."""
         settings, num_entities = self.settings, len(self.entities)
         subjects = queries.subjects[:, None]
@@ -326,7 +319,7 @@ class TGAP(Learner):
                 count = min(settings.core_nodes, num_entities)
                 nodes = mass.detach().mean(1).topk(count, dim=1).indices
                 num_edges = settings.node_edges
-            step = self._send(nodes, num_edges, mass, states, subgraph, shared, own)
+            step = self._send(nodes, num_edges, mass, states, subgraph, shared)
             mass = _arrived(mass, step)
             steps.append(step)
             if number + 1 < settings.steps:
@@ -342,7 +335,6 @@ class TGAP(Learner):
         states: Tensor,
         subgraph: Subgraph,
         shared: Shared,
-        own: HiddenFacts | None,
     ) -> Step:
         """How some nodes of each query share out their mass among their edges."""
         graph, shape = shared.graph, (*nodes.shape, -1)
@@ -350,17 +342,14 @@ class TGAP(Learner):
         times = torch.full_like(entities, shared.time)
         count = min(num_edges, graph.most_edges)
         positions, there = nearest_positions(graph.context, entities, times, count)
+        # What is hidden leaves its place among the nearest empty.
+        there = there & shared.there[positions]
         loops = graph.num_facts + entities[:, None]
         positions = torch.cat([positions, loops], dim=1).view(shape)
         there = torch.cat([there, torch.ones_like(loops, dtype=torch.bool)], dim=1).view(shape)
         # Edges that leave a node are read from those that come in to it.
         targets, relations = graph.sources[positions], graph.back[positions]
         deltas = shared.deltas[positions]
-        if own is not None:
-            for subjects, asked, objects in self._sides(own, graph.context):
-                same = (nodes == subjects[:, None])[..., None] & (deltas == 0)
-                same &= (relations == asked[:, None, None]) & (targets == objects[:, None, None])
-                there = there & ~same
         edges = Edges(
             subgraph.places.gather(1, nodes),
             subgraph.places.gather(1, targets.flatten(1)).view(shape),
@@ -392,14 +381,6 @@ class TGAP(Learner):
         edges = subgraph.flat_edges()
         joined: Tensor = self.subgraph_layer(states.flatten(0, 1), shared.layer_terms, edges)
         return joined.view_as(states)
-
-    def _sides(
-        self, hidden: HiddenFacts, context: TemporalGraph
-    ) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
-        """The edges that hidden facts are: from either end, or while training what is released."""
-        sides = hidden.sides(context.num_relations)
-        keeps = self.training and self.settings.own_fact == "reciprocal-kept"
-        return sides[:1] if keeps else sides
 
 
 def _are_among(few: Tensor, values: Tensor) -> Tensor:

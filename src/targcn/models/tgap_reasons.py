@@ -40,7 +40,7 @@ def find_reasons(model: "TGAP", query: Queries, answer: int, context: TemporalGr
     answers = torch.tensor([answer], device=context.device)
     hidden = HiddenFacts(query.subjects, query.relations, answers, query.times)
     shared = model.share(int(query.times), context, hidden)
-    mass, steps = model.flow(query, shared, hidden)
+    mass, steps = model.flow(query, shared)
     paths = _walk(steps, query, answer, context.num_entities)
     total, effects = mass[0, :, answer].double().mean(), paths.masses.double().mean(1)
     moves = paths.lengths > 0

@@ -29,6 +29,9 @@ class TrainingSettings:
     clip: float | None = None
     """Gradients of a larger norm, over all weights, are scaled down to this one; none: never."""
 
+    weight_decay: float = 0.0
+    """This share of every weight is added to its gradient, which was clipped before."""
+
     filtered_loss: bool = False
     """Leave other answers of train at the query's time out of the softmax."""
 
@@ -51,7 +54,7 @@ class TrainingSettings:
     """The weights kept are those with the best valid MRR under this filter."""
 
     def __post_init__(self) -> None:
-        require_least(self, epochs=1, batch_size=1, validate_every=1)
+        require_least(self, epochs=1, batch_size=1, validate_every=1, weight_decay=0)
         require_positive(self, "learning_rate")
         if self.clip is not None:
             require_positive(self, "clip")

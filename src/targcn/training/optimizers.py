@@ -39,20 +39,27 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
     # On a GPU the rate is a tensor, so that a replayed step reads its present value.
     on_gpu = device.type == "cuda"
     rate = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate
+    decay = settings.weight_decay
     if settings.optimizer == "adam":
-        return torch.optim.Adam(parameters, lr=rate, fused=True, capturable=on_gpu)
+        return torch.optim.Adam(
+            parameters, lr=rate, weight_decay=decay, fused=True, capturable=on_gpu
+        )
     if on_gpu:
-        return CapturableAdagrad(parameters, rate, settings.compile)
-    return torch.optim.Adagrad(parameters, lr=rate, fused=True)
+        return CapturableAdagrad(parameters, rate, decay, settings.compile)
+    return torch.optim.Adagrad(parameters, lr=rate, weight_decay=decay, fused=True)
 
 
 class CapturableAdagrad(torch.optim.Optimizer):
     """Adagrad that reads its rate from a tensor, as a CUDA graph needs and torch's own does not."""
 
     def __init__(
-        self, parameters: Iterable[Tensor], rate: Tensor | float, compile: bool = False
+        self,
+        parameters: Iterable[Tensor],
+        rate: Tensor | float,
+        weight_decay: float = 0.0,
+        compile: bool = False,
     ) -> None:
-        super().__init__(parameters, {"lr": rate})
+        super().__init__(parameters, {"lr": rate, "weight_decay": weight_decay})
         # In one kernel a table is passed over 5 times instead of 13.
         self.update = compiled(_adagrad, instead=_adagrad, dynamic=False) if compile else _adagrad
         for group in self.param_groups:
@@ -65,9 +72,11 @@ class CapturableAdagrad(torch.optim.Optimizer):
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None:
-                    state = self.state[weight]
+                    state, gradient = self.state[weight], weight.grad
+                    if group["weight_decay"]:
+                        gradient = gradient.add(weight, alpha=group["weight_decay"])
                     state["step"] += 1
-                    self.update(weight.detach(), weight.grad, state["sum"], group["lr"])
+                    self.update(weight.detach(), gradient, state["sum"], group["lr"])
 
 
 def _adagrad(weight: Tensor, gradient: Tensor, squares: Tensor, rate: Tensor | float) -> Tensor:
