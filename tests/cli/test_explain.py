@@ -41,7 +41,7 @@ def test_the_program_shows_reasons_and_plots_them(run: Path, tmp_path: Path) -> 
 def test_an_explanation_as_json(run: Path) -> None:
     content = json.loads(call("explain", run, *FACT, "--top", 2, "--json").stdout)
     assert (content["context"], content["filter"], content["ties"]) == (
-        "train+valid",
+        "all",
         "time-aware",
         "mean",
     )

@@ -221,7 +221,7 @@ def test_the_score_is_the_one_that_predict_gives(summed: Run) -> None:
 def test_the_figures_in_words_add_up_too(summed: Run, top: int) -> None:
     found = explain(summed, "person 1", "meets", "person 2", 2005, top=top)
     first, total, *parts = in_words(found)
-    assert first.endswith(f"from {found.num_pieces} pieces of evidence of the context train+valid")
+    assert first.endswith(f"from {found.num_pieces} pieces of evidence of the context all")
     assert total.startswith(f"Its score {found.score:.4f} is the sum of these parts")
     assert len(parts) == min(top, found.num_pieces) + (top < found.num_pieces) + 3
     figures = [float(part.split()[0]) for part in parts]

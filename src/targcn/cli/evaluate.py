@@ -1,5 +1,7 @@
 """`targcn evaluate`: the figures of a run."""
 
+from typing import Literal
+
 from targcn.cli.options import (
     AsJson,
     Context,
@@ -21,6 +23,9 @@ def evaluate_run(
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
+    ask: Literal["entity", "relation", "time"] = "entity",
+    queries: int | None = None,
+    seed: int = 0,
     facts: NewerFacts = None,
     by_relation: Flag = False,
     device: Device = "auto",
@@ -30,7 +35,14 @@ def evaluate_run(
 
     Facts of --facts that are asked about are left out; the filters know the others.
 
+    --ask relation and --ask time rank the relation or the time of each fact among
+    all of them; other true ones are filtered. That is one query per relation or
+    time of the data: --queries takes a sample of the facts.
+
     Args:
+        ask: What to ask of each fact: both entities, its relation, or its time.
+        queries: Ask for relations or times of so many facts only.
+        seed: Which facts these are.
         by_relation: Show the figures of every relation too.
     """
     from targcn.distributed import join_process_group
@@ -49,6 +61,9 @@ def evaluate_run(
             split=split,
             context=context,
             ties=ties,
+            ask=ask,
+            queries=queries,
+            seed=seed,
             facts=facts,
             device=place,
             progress=progress,

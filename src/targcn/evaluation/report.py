@@ -10,7 +10,7 @@ from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Context, Split
 from targcn.output.tables import Column, Table, Value
 
-Side = Literal["both", "object", "subject"]
+Side = Literal["both", "object", "subject", "relation", "time"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Report:
     by_relation: Mapping[str, Mapping[Filter, Mapping[str, float]]]
     # Which facts were added to the context, in words.
     notes: tuple[str, ...] = ()
+    # What a mean absolute error counts, where times are asked for.
+    unit: str | None = None
 
     def to_json(self, by_relation: bool = False) -> dict[str, Any]:
         """The report as plain data for json.dumps."""
@@ -54,6 +56,7 @@ class Report:
             "mrr_interval_95": self.mrr_interval,
         }
         content |= {"notes": list(self.notes)} if self.notes else {}
+        content |= {"unit": self.unit} if self.unit else {}
         return content | ({"by_relation": self.by_relation} if by_relation else {})
 
 
@@ -61,12 +64,14 @@ def report_table(report: Report) -> Table:
     """The metrics under every filter, of both directions together and of each."""
     mrr, *others = (Column(metric.key, metric.label, metric.format) for metric in METRICS)
     interval = Column("interval", "±95%", ".3f")
-    columns = (Column("filter", "filter"), Column("side", "side"), mrr, interval, *others)
+    if report.unit:
+        others.append(Column("mean_absolute_error", f"error, {report.unit}s", ",.1f"))
+    columns = (Column("filter", "filter"), Column("side", "asked"), mrr, interval, *others)
     rows: list[dict[str, Value]] = []
     for which, sides in report.metrics.items():
         for side, metrics in sides.items():
             low, high = report.mrr_interval[which][side]
-            name = which if side == "both" else ""
+            name = "" if side in ("object", "subject") else which
             rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
     title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
     return Table(columns, tuple(rows), title, report.notes)

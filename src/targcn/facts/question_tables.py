@@ -1,7 +1,9 @@
 """Tables of questions, and the tables that their answers are written to."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import polars as pl
@@ -22,7 +24,12 @@ WRITERS: Final[dict[str, Callable[..., object]]] = {
 
 
 def read_questions(path: Path) -> pl.DataFrame:
-    """Read a table of facts in which one entity of each row is empty or a question mark."""
+    """Read a table of questions: facts, in which what is asked for is empty or a question mark."""
+    if str(path) == "-":
+        with TemporaryDirectory() as folder:
+            copied = Path(folder) / "standard input.csv"
+            copied.write_bytes(sys.stdin.buffer.read())
+            return read_questions(copied)
     if not is_file(path):
         raise InputError(f"there is no file {path}")
     source = find_source(path)
@@ -30,10 +37,6 @@ def read_questions(path: Path) -> pl.DataFrame:
         raise InputError(f"{path} is {source.title}; a file with one table was expected")
     frame = source.read_columns(path, ReadOptions())
     frame = frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
-    for role in ("relation", "time"):
-        rows = frame[role].is_null().arg_true()
-        if len(rows):
-            raise InputError(f"{path.name}: the {role} is empty in row {rows[0] + 1}; fill it in")
     require_rows(frame, path.name)
     return frame
 

@@ -39,10 +39,15 @@ class Run:
     # Of a fused run: the runs that it is made of, by name.
     members: Mapping[str, "Run"] = field(default_factory=dict)
 
-    def default_context(self, split: Split) -> Context:
-        """The context to ask about a split in: the splits before it or, if so trained, the past."""
+    def default_context(self, split: Split | None) -> Context:
+        """The context to ask about a split in: the splits before it or, if so trained, the past.
+
+        What is in no split is asked about with all facts.
+        """
         if self.recipe.training.past_only:
             return "past"
+        if split is None:
+            return "all"
         return "train+valid" if split == "test" else "train"
 
     def with_facts(self, source: object, context: Context, asked: Split | None = None) -> "Run":
