@@ -22,6 +22,7 @@ from targcn.cli.evaluate import evaluate_run
 from targcn.cli.explain import explain_answer
 from targcn.cli.fuse import fuse_runs
 from targcn.cli.models import list_models
+from targcn.cli.names import list_names
 from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
@@ -40,6 +41,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.command(data)
+app.command(list_names, name="names")
 app.command(list_models, name="models")
 app.command(train, name="train")
 app.command(fuse_runs, name="fuse")

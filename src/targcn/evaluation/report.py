@@ -66,7 +66,7 @@ def report_table(report: Report) -> Table:
     interval = Column("interval", "±95%", ".3f")
     if report.unit:
         others.append(Column("mean_absolute_error", f"error, {report.unit}s", ",.1f"))
-    columns = (Column("filter", "filter"), Column("side", "asked"), mrr, interval, *others)
+    columns = (Column("filter", "filter"), Column("side", "side"), mrr, interval, *others)
     rows: list[dict[str, Value]] = []
     for which, sides in report.metrics.items():
         for side, metrics in sides.items():

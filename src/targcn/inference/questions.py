@@ -79,11 +79,11 @@ def ids_of(question: Question, dataset: Dataset) -> tuple[int, int, int, int]:
     asked = question.asked
     subject, relation, object_, time = OPEN_ID, OPEN_ID, OPEN_ID, OPEN_ID
     if asked != "subject":
-        subject = dataset.entities.id_of(str(question.subject))
+        subject = dataset.entities.find(str(question.subject))
     if asked != "relation":
-        relation = dataset.relations.id_of(str(question.relation))
+        relation = dataset.relations.find(str(question.relation))
     if asked != "object":
-        object_ = dataset.entities.id_of(str(question.object))
+        object_ = dataset.entities.find(str(question.object))
     if asked != "time" and question.time is not None:
         time = dataset.timeline.tick(question.time)
     return subject, relation, object_, time
