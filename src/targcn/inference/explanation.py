@@ -152,13 +152,18 @@ def in_words(explanation: Explanation) -> list[str]:
             "evidence its share of all evidence, and what it adds to a sum that is 1 without any:"
         )
     for reason in explanation.reasons:
-        facts = ", then ".join(_in_words(fact, reason, explanation.unit) for fact in reason.facts)
+        facts = describe_reason(reason, explanation.unit)
         if adds_up:
             lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
         else:
             lines.append(f"{reason.effect:+.4f}  {facts}")
     lines += [_figures(part) + part.name for part in explanation.others]
     return lines
+
+
+def describe_reason(reason: Reason, unit: str) -> str:
+    """The facts of a reason in words."""
+    return ", then ".join(_in_words(fact, reason, unit) for fact in reason.facts)
 
 
 def plot(explanation: Explanation, path: Path | str) -> None:

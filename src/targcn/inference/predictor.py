@@ -39,6 +39,7 @@ from targcn.inference.explanation import (
     name_others,
     name_reasons,
 )
+from targcn.inference.missing import find_missing, what_to_ask
 from targcn.inference.questions import Ask, Encoded, OnError, Question, Time, encode, ids_of
 from targcn.inference.what_if import Fact, change_context
 from targcn.models.base import Model
@@ -200,7 +201,7 @@ class Predictor:
             scores = reasons.scores.to(self.device).view(1, -1)
             answer = torch.tensor([target], device=self.device)
             ranks = ranks_of(scores, answer, query, self.known, TIES)
-            logs = self.model.log_probabilities(scores)
+            logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
         entities, tick = self.dataset.entities.names, ids[3]
@@ -222,6 +223,35 @@ class Predictor:
             others=name_others(reasons, top),
             parts=reasons.parts,
         )
+
+    def missing(
+        self,
+        *,
+        time: Time | None = None,
+        relation: str | None = None,
+        entity: str | None = None,
+        top: int = 100,
+        progress: Progress | None = None,
+    ) -> "pl.DataFrame":
+        """The most probable facts that are not known, each with its best reason.
+
+        Asked is every pair of an entity and a relation that the context holds together, at every
+        time of the data; or at one time, of one relation, of one entity. The probability is the
+        smaller of two: that of the object as the answer to the rest, and that of the subject. Facts
+        that are at least as probable as 1 in 10 are all found. A model without probabilities gives
+        scores.
+        """
+        _require_some(top, "fact")
+        asking = what_to_ask(self, time, relation, entity)
+        return find_missing(self, asking, top, progress)
+
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        """The logarithms of the probabilities that scores stand for, if they stand for any."""
+        return self.model.log_probabilities(scores)
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.log_probabilities(torch.zeros(1, 2)) is not None
 
     @property
     def gives_reasons(self) -> bool:
@@ -268,15 +298,14 @@ class Predictor:
         """The scores of all candidates for a place of each fact, and which of them are known."""
         if place == "relation" or place == "time":
             candidates, known = self._candidates_for(place)
-            how = self.model.log_probabilities
-            values = score_candidates(self.model, how, facts, candidates, graph)
-            logs = None if how(values[:1]) is None else values.log_softmax(dim=1)
+            values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
+            logs = values.log_softmax(dim=1) if self.has_probabilities else None
             then = known["time-aware"].look_up(facts)
             ever = known["static"].look_up(facts) if "static" in known else then
             return Scores(values, logs, then, ever)
         queries = self._queries(place, facts)
         values = self.model(queries, graph)
-        logs = self.model.log_probabilities(values)
+        logs = self.log_probabilities(values)
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
         return Scores(values, logs, then, ever)
 
@@ -336,7 +365,7 @@ class Predictor:
         for side, scores in (("before", before), ("after", after)):
             own = scores[rows, answers]
             above, level = count_rivals(scores[rows], own[:, None])
-            logs = self.model.log_probabilities(scores)
+            logs = self.log_probabilities(scores)
             columns |= {
                 f"rank_{side}": above + 1,
                 f"tied_{side}": level + 1,
