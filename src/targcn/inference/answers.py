@@ -1,7 +1,7 @@
 """From the scores of all candidates to tables of answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -29,15 +29,21 @@ class Scores:
     known_then: Cells
     known_ever: Cells
 
-    def without(self, hidden: Cells) -> Tensor:
-        """The values, with some candidates below all others."""
-        return self.values.index_put(hidden, self.values.new_tensor(-torch.inf))
+    def without(self, hidden: Cells) -> "Scores":
+        """The scores with some candidates below all others, and without a probability."""
+        nothing = self.values.new_tensor(-torch.inf)
+        logs = self.log_probabilities
+        if logs is not None:
+            logs = logs.index_put(hidden, nothing.to(logs.dtype)).log_softmax(dim=1)
+        values = self.values.index_put(hidden, nothing)
+        return replace(self, values=values, log_probabilities=logs)
 
 
 def best_answers(scores: Scores, top: int, hide_known: bool) -> dict[str, Any]:
     """The best candidates of each row as columns; `row` and `candidate` say which they are."""
     require_numbers(scores.values)
-    values = scores.without(scores.known_then) if hide_known else scores.values
+    scores = scores.without(scores.known_then) if hide_known else scores
+    values = scores.values
     best = torch.topk(values, min(top, values.shape[1]), dim=1)
     above, level = _count_ties(best.values, values)
     rows = torch.arange(len(values), device=values.device).repeat_interleave(best.values.shape[1])
@@ -46,11 +52,11 @@ def best_answers(scores: Scores, top: int, hide_known: bool) -> dict[str, Any]:
 
 def given_answers(scores: Scores, targets: Tensor, hide_known: bool) -> dict[str, Any]:
     """One candidate of each row, the target, among all others, or among those not known."""
-    values = scores.values
     if hide_known:
         rows, known = scores.known_then
         others = known != targets[rows]
-        values = scores.without((rows[others], known[others]))
+        scores = scores.without((rows[others], known[others]))
+    values = scores.values
     above, level = count_rivals(values, values.gather(1, targets[:, None]))
     rows = torch.arange(len(targets), device=targets.device)
     return _columns(scores, rows, targets, above + 1, level + 1)

@@ -247,7 +247,7 @@ class Predictor:
 
     def log_probabilities(self, scores: Tensor) -> Tensor | None:
         """The logarithms of the probabilities that scores stand for, if they stand for any."""
-        return self.model.log_probabilities(scores)
+        return self.run.log_probabilities(scores)
 
     @property
     def has_probabilities(self) -> bool:
@@ -416,7 +416,7 @@ def predict(
     this very score, shown or not, in an order that means nothing. `probability` is described in
     docs/questions.md; models that are not trained with cross-entropy have none. `known` is "then"
     if some split holds the answer at this time, "at another time" if only at others; `hide_known`
-    leaves out those of the first kind.
+    leaves out those of the first kind, from ranks and probabilities too.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)

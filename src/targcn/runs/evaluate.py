@@ -1,5 +1,6 @@
 """Evaluate a run, or the run in a folder."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -8,6 +9,7 @@ import torch
 from targcn.devices import choose_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
+from targcn.evaluation.calibration import calibrate
 from targcn.evaluation.candidates import KINDS, Kind
 from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
@@ -57,10 +59,12 @@ def evaluate(
     if ask == "entity":
         if queries is not None:
             raise InputError("only relations or times are asked of some facts; leave queries out")
-        return Evaluator(run.dataset, setting, place, processes).evaluate(model, name, progress)
+        evaluator = Evaluator(run.dataset, setting, place, processes)
+        report = evaluator.evaluate(model, name, progress)
+        return replace(report, calibration=calibrate(model, run.temperature, evaluator, progress))
     if ask not in KINDS:
         raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
     if queries is not None and queries < 1:
         raise InputError(f"queries is {queries}; ask about at least 1 fact")
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
-    return asker.evaluate(model, model.log_probabilities, name, progress)
+    return asker.evaluate(model, run.log_probabilities, name, progress)
