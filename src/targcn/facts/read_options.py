@@ -33,8 +33,9 @@ class ReadOptions:
     origin: str | None = None
     """The date that the integer 0 stands for; only needed for times that are integers."""
 
-    split: Literal["random", "time"] = "random"
-    """How to split one table 80/10/10 into train, valid and test: at random, or by time."""
+    split: Literal["random", "time", "none"] = "random"
+    """How to split one table 80/10/10 into train, valid and test: at random, or by time; none: all
+    facts, of any source, are in train, for a final model."""
 
     split_seed: int = 0
     """Seed of the random split."""
