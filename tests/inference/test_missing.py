@@ -33,7 +33,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 def values_of(predictor: Predictor, query: oracle.Query) -> list[float]:
     with torch.inference_mode():
         scores = predictor.model(oracle.queries_of([query]), predictor.graph)
-    logs = predictor.model.log_probabilities(scores)
+    logs = predictor.run.log_probabilities(scores)
     row: list[float] = (scores if logs is None else logs.exp())[0].tolist()
     return row
 

@@ -77,7 +77,7 @@ def fit_temperature(model: Model, evaluator: Evaluator) -> float:
             of_each.append(-own.sum())
         return torch.stack(of_each)
 
-    total = _add_up(model, evaluator, losses)
+    total = _add_up(model, evaluator, losses, (len(EXPONENTS),))
     best = min(max(int(total.argmin()), 1), len(EXPONENTS) - 2)
     left, middle, right = total[best - 1 : best + 2].tolist()
     curvature = left - 2 * middle + right
@@ -97,7 +97,7 @@ def calibrate(
         right = (scores.argmax(1) == targets).double()
         return torch.stack([_count_bins(model, scores / one, right) for one in (1.0, temperature)])
 
-    counts = _add_up(model, evaluator, count, progress)
+    counts = _add_up(model, evaluator, count, (2, 3, NUM_BINS), progress)
     (before, error_before), (after, error_after) = (_bins_of(one) for one in counts)
     number = sum(one.num_queries for one in before)
     return Calibration(temperature, number, error_before, error_after, before, after)
@@ -122,6 +122,7 @@ def _add_up(
     model: Model,
     evaluator: Evaluator,
     compute: Callable[[Tensor, Tensor], Tensor],
+    shape: tuple[int, ...],
     progress: Progress | None = None,
 ) -> Tensor:
     """The sum of what is computed of the scores of batches, over all processes."""
@@ -141,7 +142,8 @@ def _add_up(
 
     with evaluator.processes.barrier():
         size = rows_at_once(evaluator.graph.num_entities, evaluator.device)
-        mine = sum(in_batches(of_batch, len(queries), size, progress), torch.zeros(1))
+        nothing = torch.zeros(shape, dtype=torch.float64)
+        mine = sum(in_batches(of_batch, len(queries), size, progress), nothing)
     return evaluator.processes.sum(mine)
 
 

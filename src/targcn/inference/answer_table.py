@@ -48,6 +48,7 @@ def answers_table(asked: "pl.DataFrame", answers: "pl.DataFrame") -> Table:
         *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
         Column("answer", "answer"),
         *_value_columns(answers, sides),
+        *([Column("change", "change")] if is_changed else []),
         Column("known", "known"),
         *([Column("error", "error")] if "error" in answers.columns else []),
     ]
