@@ -127,9 +127,12 @@ def _add_up(
 ) -> Tensor:
     """The sum of what is computed of the scores of batches, over all processes."""
     model = model.to(evaluator.device).eval()
-    # Every so many-th query: facts are in some order, and all parts of it count.
-    step = -(-evaluator.num_queries // MOST_QUERIES)
-    queries, targets = evaluator.queries[slice(0, None, step)], evaluator.targets[::step]
+    # The same queries, however many processes share them.
+    order = torch.randperm(evaluator.num_queries, generator=torch.Generator().manual_seed(0))
+    is_chosen = torch.zeros(evaluator.num_queries, dtype=torch.bool)
+    is_chosen[order[:MOST_QUERIES]] = True
+    mine = evaluator.processes.shard(is_chosen).to(evaluator.device)
+    queries, targets = evaluator.queries[mine], evaluator.targets[mine]
 
     def of_batch(rows: slice) -> Tensor:
         asked, answers = queries[rows], targets[rows]
@@ -143,8 +146,8 @@ def _add_up(
     with evaluator.processes.barrier():
         size = rows_at_once(evaluator.graph.num_entities, evaluator.device)
         nothing = torch.zeros(shape, dtype=torch.float64)
-        mine = sum(in_batches(of_batch, len(queries), size, progress), nothing)
-    return evaluator.processes.sum(mine)
+        total = sum(in_batches(of_batch, len(queries), size, progress), nothing)
+    return evaluator.processes.sum(total)
 
 
 def _count_bins(model: Model, scores: Tensor, right: Tensor) -> Tensor:
