@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from hypothesis import settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from targcn.facts.dataset import Dataset, Facts
 from targcn.facts.timeline import Timeline
@@ -20,6 +21,7 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.evidence import Evidence, EvidenceSettings
 from targcn.models.layers.aggregators import Aggregator
 from targcn.models.targcn import TARGCN
+from targcn.models.tgap import TGAP
 
 Fact = tuple[int, int, int, int]  # subject, relation, object, time
 Query = tuple[int, int, int]  # subject, relation, time
@@ -330,6 +332,150 @@ def roughness(name: str, model: Any, power: int) -> float:
             sizes = [math.hypot(*pair) for pair in pairs(change)]
         total += sum(size**power for size in sizes)
     return total / max(len(rows) - 1, 1)
+
+
+# An edge of T-GAP's graph: source, relation, target, time minus the query's.
+Edge = tuple[int, int, int, int]
+
+
+def tgap_layer(layer: Any, model: TGAP, states: Mapping[int, Tensor], edges: list[Edge]) -> Any:
+    """Each node's sum of messages, weighted by a softmax per coordinate, edge by edge."""
+    joined: dict[int, Tensor] = {}
+    for node in states:
+        messages, scores = [], []
+        for source, relation, target, delta in edges:
+            if target != node:
+                continue
+            distance = min(abs(delta), len(model.distances) - 1)
+            sent = states[source] + model.relations[relation] + model.distances[distance]
+            message = sent @ layer.maps[0 if delta < 0 else 1 if delta == 0 else 2]
+            score = layer.attention * states[node] * message
+            messages.append(message)
+            scores.append(torch.where(score < 0, 0.2 * score, score))
+        joined[node] = torch.zeros_like(states[node])
+        if messages:
+            joined[node] = (torch.stack(scores).softmax(0) * torch.stack(messages)).sum(0)
+    return joined
+
+
+def tgap_score(scores: Any, model: TGAP, one: Tensor, other: Tensor, edge: Edge) -> list[Tensor]:
+    """The score of leaving a node in one state for a node in another, for each head."""
+    _, relation, _, delta = edge
+    distance = model.distances[min(abs(delta), len(model.distances) - 1)]
+    key = (other + model.relations[relation]) @ scores.key
+    key = key + distance @ scores.time_maps[0 if delta < 0 else 1 if delta == 0 else 2]
+    size = len(key) // scores.heads
+    found = []
+    for head in range(scores.heads):
+        part = slice(head * size, (head + 1) * size)
+        product = (one @ scores.query)[part] @ key[part] / math.sqrt(size)
+        found.append(product if product > 0 else 0.2 * product)
+    return found
+
+
+def tgap_nearest(edges: Sequence[Edge], node: int, count: int, num_relations: int) -> list[Edge]:
+    """The edges that leave a node nearest in time, of two as far the earlier one."""
+    # In the order of the graph, where each edge lies as the one that comes in.
+    own = sorted(
+        (edge for edge in edges if edge[0] == node),
+        key=lambda edge: (edge[3], (edge[1] + num_relations) % (2 * num_relations), edge[2]),
+    )
+    before = [edge for edge in own if edge[3] < 0][::-1]
+    after = [edge for edge in own if edge[3] >= 0]
+    found: list[Edge] = []
+    while len(found) < count and (before or after):
+        takes_before = before and (not after or -before[0][3] <= after[0][3])
+        found.append((before if takes_before else after).pop(0))
+    return found
+
+
+def tgap(
+    model: TGAP,
+    facts: Sequence[Fact],
+    num_entities: int,
+    num_relations: int,
+    query: Query,
+    hidden: Sequence[Fact] = (),
+    of_batch: Sequence[Fact] = (),
+    past_only: bool = False,
+) -> tuple[list[Tensor], list[dict[tuple[Edge, ...], float]]]:
+    """The mass of each entity in every head, and that of each path, walked path by path."""
+    settings, (subject, relation, time) = model.settings, query
+    both = [one for one in with_reciprocals(facts, num_relations) if not past_only or one[3] < time]
+
+    def left(hidden: Sequence[Fact]) -> list[Edge]:
+        gone = (
+            hidden
+            if model.training and settings.own_fact == "reciprocal-kept"
+            else [
+                *hidden,
+                *((o, (r + num_relations) % (2 * num_relations), s, t) for s, r, o, t in hidden),
+            ]
+        )
+        return [(s, r, o, t - time) for s, r, o, t in both if (s, r, o, t) not in gone]
+
+    delta_of_loops = -time if settings.loop_time == "first" else 0
+    loops = [(one, 2 * num_relations, one, delta_of_loops) for one in range(num_entities)]
+    table = dict(enumerate(model.entities))
+    h = tgap_layer(model.whole_layer, model, table, left(of_batch) + loops)
+    asked = model.ask(torch.cat([h[subject], model.relations[relation]]))
+    nothing = torch.zeros_like(asked)
+    mass = [torch.zeros(settings.heads, dtype=asked.dtype) for _ in range(num_entities)]
+    mass[subject] = mass[subject] + 1
+    states = {subject: h[subject] @ model.enter}
+    collected: list[Edge] = []
+    # For each path that was walked so far, where it is and its mass in each head.
+    walked: dict[tuple[Edge, ...], tuple[int, Tensor]] = {(): (subject, mass[subject])}
+    everything = [(s, r, o, t - time) for s, r, o, t in both]
+    seen = left(hidden)
+    for step in range(settings.steps):
+        for node, state in states.items():
+            states[node] = model.mix(torch.cat([state, asked]))
+        count = 1 if step == 0 else settings.core_nodes
+        senders = sorted(range(num_entities), key=lambda one: -float(mass[one].detach().mean()))[
+            :count
+        ]
+        num_edges = settings.subject_edges if step == 0 else settings.node_edges
+        leaving: dict[int, list[tuple[Edge, Tensor]]] = {}
+        for node in senders:
+            nearest = tgap_nearest(everything, node, num_edges, num_relations)
+            edges = [edge for edge in nearest if edge in seen]
+            edges.append(loops[node])
+            scores = []
+            for edge in edges:
+                ends = (states.get(edge[0], nothing), states.get(edge[2], nothing))
+                of_g = tgap_score(model.subgraph_scores, model, *ends, edge)
+                of_h = tgap_score(model.whole_scores, model, h[edge[0]], h[edge[2]], edge)
+                scores.append(torch.stack(of_g) + torch.stack(of_h))
+            leaving[node] = list(zip(edges, torch.stack(scores).softmax(0), strict=True))
+        after = [torch.zeros_like(one) if n in leaving else one for n, one in enumerate(mass)]
+        carried = []
+        for node, edges_and_shares in leaving.items():
+            for edge, share in edges_and_shares:
+                after[edge[2]] = after[edge[2]] + share * mass[node]
+                carried.append((float((share * mass[node]).detach().mean()), edge))
+        further: dict[tuple[Edge, ...], tuple[int, Tensor]] = {}
+        for path, (node, carries) in walked.items():
+            for edge, share in leaving.get(node, [(loops[node], torch.ones_like(carries))]):
+                longer = path if edge in loops else (*path, edge)
+                _, so_far = further.get(longer, (0, torch.zeros_like(carries)))
+                further[longer] = edge[2], so_far + carries * share
+        walked, mass = further, after
+        if step + 1 == settings.steps:
+            break
+        carried = [one for one in sorted(carried, key=lambda one: -one[0]) if one[0] > 0]
+        collected += [edge for _, edge in carried[: settings.subgraph_edges]]
+        for _, _, target, _ in collected:
+            states.setdefault(target, nothing)
+        with_sources = {edge[0]: nothing for edge in collected} | states
+        joined = tgap_layer(model.subgraph_layer, model, with_sources, collected)
+        states = {
+            node: joined[node] + mass[node].mean() * (h[node] @ model.enter) for node in states
+        }
+    paths: list[dict[tuple[Edge, ...], float]] = [{} for _ in range(num_entities)]
+    for path, (node, carries) in walked.items():
+        paths[node][path] = float(carries.detach().mean())
+    return mass, paths
 
 
 # --- from plain Python to the library's types ----------------------------------------------
@@ -702,3 +848,166 @@ def evidence_scores(
         + tables["prior_bias"][o]
         for o in range(num_entities)
     ]
+
+
+# --- the slow version of TeMP ---------------------------------------------------------------
+
+
+def window_around(
+    facts: Sequence[Fact], time: int, size: int, past_only: bool = False
+) -> tuple[list[int], list[int]]:
+    """The times of the snapshots before and after a time, the nearest first."""
+    times = sorted({fact[3] for fact in facts})
+    before = [t for t in reversed(times) if t < time][: size - 1]
+    after = [t for t in times if t > time and not past_only][: size - 1]
+    return before, after
+
+
+def counts_in(
+    facts: Sequence[Fact], times: Sequence[int], num_relations: int, query: Query
+) -> list[int]:
+    """Facts at some times with the query's entity on its side, with its relation, with both."""
+    s, r, _ = query
+    both = with_reciprocals(facts, num_relations)
+    seen = [fact for fact in both if fact[3] in times]
+    of_entity = [f for f in seen if f[0] == s and (f[1] < num_relations) == (r < num_relations)]
+    of_relation, of_both = ([f for f in some if f[1] == r] for some in (seen, of_entity))
+    return [len(of_entity), len(of_relation), len(of_both)]
+
+
+def temp_scores(
+    model: Any,
+    ticks: Sequence[int],
+    facts: Sequence[Fact],
+    query: Query,
+    past_only: bool = False,
+    also_active: Sequence[Fact] = (),
+    answers: Sequence[int] = (),
+) -> list[float]:
+    """The described model, fact by fact and time by time, of the facts that the query may see.
+
+    The facts `also_active` tell who is active, and nothing else. Where answers are given, the query
+    is gated as if it were asked from them.
+    """
+    options, (s, r, t) = model.settings, query
+
+    def tau(time: int) -> torch.Tensor:
+        return torch.tensor(time_row(model, ticks, time), dtype=torch.float64)
+
+    def bias(layer: int) -> Any:
+        return model.biases[layer] if hasattr(model, "biases") else 0.0
+
+    def snapshot(time: int) -> dict[int, torch.Tensor]:
+        """The vectors of those who are active."""
+        edges = [fact for fact in facts if fact[3] == time]
+        told = [fact for fact in also_active if fact[3] == time]
+        active = {entity for edge in [*edges, *told] for entity in (edge[0], edge[2])}
+        x = {entity: model.entities[entity] for entity in active}
+        for layer in range(2):
+            new = {}
+            for entity in active:
+                new[entity] = model.own_weights[layer] @ x[entity] + bias(layer)
+                incoming = [edge for edge in edges if edge[2] == entity]
+                parts = len(incoming) ** (2 if options.released_messages else 1)
+                for other, relation, _, _ in incoming:
+                    message = model.edge_weights[layer][relation] * x[other]
+                    new[entity] = new[entity] + message / parts
+            x = new
+        return {entity: torch.relu(vector) for entity, vector in x.items()}
+
+    def alone(entity: int) -> torch.Tensor:
+        x = model.entities[entity]
+        for layer in range(2):
+            x = x + model.own_weights[layer] @ x + bias(layer)
+        return torch.relu(x)
+
+    def decay(line: Any, distance: int) -> Any:
+        return torch.exp(-torch.clamp(line[0] * distance + line[1], min=0))
+
+    before, after = window_around([*facts, *also_active], t, options.window, past_only)
+    sides = [[snapshot(time) for time in side] for side in (before, after)]
+    own = {} if past_only else snapshot(t)
+
+    def now(entity: int) -> torch.Tensor:
+        if entity in own:
+            return own[entity]
+        if not options.imputation:
+            return alone(entity)
+        vector, left = 0.0, 1.0
+        for side in sides:
+            for distance, vectors in enumerate(side, start=1):
+                if entity in vectors:
+                    share = decay(model.imputed.line, distance) / 2
+                    vector, left = vector + share * vectors[entity], left - share
+                    break
+        return vector + left * alone(entity)
+
+    def recurrent(entity: int) -> torch.Tensor:
+        total = tau(t)
+        for cell, fading, side in zip(model.cells, model.fading, sides, strict=True):
+            state, seen_at = torch.zeros(options.dim, dtype=torch.float64), 0
+            inputs = [(n, x[entity]) for n, x in reversed([*enumerate(side, 1)]) if entity in x]
+            for distance, x in [*inputs, (0, now(entity))]:
+                passed = seen_at - distance
+                lost = options.released_absence and passed != 1
+                state = state * (0 if lost else decay(fading.line, passed))
+                state, seen_at = gru(cell, x, state), distance
+            total = total + state
+        return total
+
+    def attentive(entity: int) -> torch.Tensor:
+        keys = [(0, now(entity) + tau(t))]
+        for times, side in zip((before, after), sides, strict=True):
+            for n, (time, vectors) in enumerate(zip(times, side, strict=True), start=1):
+                if entity in vectors:
+                    keys.append((n, vectors[entity] + tau(time)))
+        size, joined = options.dim // options.heads, []
+        asked = model.query_weight @ keys[0][1]
+        for head in range(options.heads):
+            part = slice(head * size, (head + 1) * size)
+            logits, values = [], []
+            for distance, x in keys:
+                logit = asked[part] @ (model.key_weight @ x)[part] / math.sqrt(size)
+                if options.learned_decay:
+                    logit = logit + torch.log(decay(model.fading.line, distance))
+                logits.append(logit)
+                values.append((model.value_weight @ x)[part])
+            shares = torch.stack(logits).softmax(0)
+            joined.append(sum(share * value for share, value in zip(shares, values, strict=True)))
+        return torch.cat(joined)
+
+    describe = recurrent if hasattr(model, "cells") else attentive
+    turned = r >= model.num_relations
+    relation = numbers(model.relations[r % model.num_relations].tolist())
+
+    def score(one: torch.Tensor, other: torch.Tensor) -> float:
+        subject, object_ = (other, one) if turned else (one, other)
+        factors = numbers(subject.tolist()), relation, numbers(object_.tolist())
+        return sum((a * b * c.conjugate()).real for a, b, c in zip(*factors, strict=True))
+
+    share = 1.0
+    if options.gating:
+        back = (r + model.num_relations) % (2 * model.num_relations)
+        asked = [(answer, back, t) for answer in answers] or [query]
+        near = [*before, *after]
+        every = [counts_in(facts, near, model.num_relations, one) for one in asked]
+        counts = [sum(column) / len(asked) for column in zip(*every, strict=True)]
+        inner, _, outer = model.gates[int(turned ^ bool(answers))]
+        known = torch.tensor([math.log(1 + count) for count in counts], dtype=torch.float64)
+        units = torch.relu(inner.weight @ known + inner.bias)
+        share = torch.sigmoid(outer.weight @ units + outer.bias).item()
+    scores = []
+    for entity in range(model.num_entities):
+        of_window = score(describe(s), describe(entity))
+        local = score(now(s) + tau(t), now(entity) + tau(t))
+        scores.append(share * of_window + (1 - share) * local)
+    return scores
+
+
+def gru(cell: Any, x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+    """One step of a gated recurrent unit."""
+    of_x = (cell.weight_ih @ x + cell.bias_ih).chunk(3)
+    of_state = (cell.weight_hh @ state + cell.bias_hh).chunk(3)
+    reset, update = (torch.sigmoid(a + b) for a, b in list(zip(of_x, of_state, strict=True))[:2])
+    new = torch.tanh(of_x[2] + reset * of_state[2])
+    return (1 - update) * new + update * state

@@ -184,6 +184,8 @@ def test_two_processes_train_like_one(start: Start, data: Path, two: Path, tmp_p
         {"activation_inside": True, "time_encoding": "absolute", "strategy": "whole"},
         {"filtered_loss": True},
         {"model": "evidence", "neighbors": None, "dropout": None, "filtered_loss": True},
+        {"model": "temp-gru", "neighbors": None, "window": 3, "times_per_batch": 4},
+        {"model": "temp-sa", "neighbors": None, "negatives": 0, "filtered_loss": True},
     ],
 )
 def test_whatever_is_trained_is_trained_alike(
@@ -195,6 +197,21 @@ def test_whatever_is_trained_is_trained_alike(
         codes, _, complaints = start(size, "train", tmp_path / "data", *given)
         assert codes == [0] * size, complaints
     assert_close(tmp_path / "1", tmp_path / "2")
+
+
+def test_what_each_process_hides_from_a_shared_graph_is_its_own_part(
+    start: Start, data: Path, tmp_path: Path
+) -> None:
+    """So T-GAP is not trained like by one process, but its weights are the same in all."""
+    sizes = {"dim": 10, "heads": 2, "core_nodes": 5, "node_edges": 8, "subgraph_edges": 10}
+    how = {"epochs": 2, "batch_size": 40, "learning_rate": 0.02, "device": "cpu"}
+    options = sizes | how | {"model": "t-gap", "out": tmp_path / "run"}
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    codes, _, complaints = start(2, "train", data, *given)
+    assert (codes, complaints) == ([0, 0], ["", ""])
+    printed = [start(size, "evaluate", tmp_path / "run", "--json")[1][0] for size in (1, 2)]
+    assert printed[0] == printed[1]
+    assert json.loads(printed[0])["metrics"]["time-aware"]["both"]["mrr"] > 0.5
 
 
 def test_there_may_be_more_processes_than_queries(start: Start, tmp_path: Path) -> None:

@@ -1,7 +1,12 @@
 """`targcn data`."""
 
+import io
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from command_line import CSV, call, start
 
@@ -54,3 +59,36 @@ def test_derive_can_halve_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert answer.returncode == 0
     assert "divided in the order of the file" in answer.stdout
     assert json.loads(call("data", "info", out, "--json").stdout)["name"] == "congress-unseen"
+
+
+def test_a_hyphen_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = SimpleNamespace(buffer=io.BytesIO(CSV.encode()), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    options = ("--where", "subject != 'person 0'", "--sample", "20")
+    described = json.loads(call("data", "info", "-", *options, "--json").stdout)
+    assert described["name"] == "stdin"
+    assert sum(described["num_facts"].values()) == 20
+    assert described["notes"][:2] == ["--where kept 34 of 40 rows", "a sample of 20 of 34 rows"]
+
+
+def test_what_only_looks_like_a_hyphen_is_an_option() -> None:
+    answer = call("data", "info", "--uint", "day")
+    assert (answer.returncode, answer.stderr) == (
+        2,
+        "targcn: Unknown option: --uint. Did you mean --unit?\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (("--where", "relation ="), "--where 'relation =' is no SQL expression: "),
+        (("--encoding", "latin-99"), "encoding 'latin-99' is unknown"),
+        (("--sample", "0"), "sample is 0; at least 1 was expected"),
+    ],
+)
+def test_options_for_reading_are_checked(option: tuple[str, str], expected: str) -> None:
+    answer = call("data", "info", "congress", *option)
+    assert answer.returncode == 2
+    assert expected in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1

@@ -149,7 +149,7 @@ def test_answers_to_one_question_are_written_like_those_to_a_table(
     predict_answers(run, *QUESTION, out=one)
     assert MARKED in capsys.readouterr().out
     table.write_text("subject,relation,object,time\n" + ",".join(QUESTION) + "\n")
-    predict_answers(run, queries=table, out=many)
+    predict_answers(run, queries=str(table), out=many)
     assert one.read_text() == many.read_text()
     assert pl.read_csv(one)["answer"].to_list() == [MARKED, ANIMAL]
 
@@ -165,7 +165,7 @@ def test_what_a_table_cannot_have_with_it_is_refused(
     question: tuple[str, ...], options: dict[str, Any], unwanted: str
 ) -> None:
     with pytest.raises(InputError, match=f"--queries answers a table; leave out {unwanted}$"):
-        predict_answers(Path("run"), *question, queries=Path("table.csv"), **options)
+        predict_answers(Path("run"), *question, queries="table.csv", **options)
 
 
 def test_a_wrong_ending_is_refused_before_any_work() -> None:

@@ -127,10 +127,15 @@ def test_an_impossible_answer_does_not_decide_alone() -> None:
     def score(queries: Queries, num_entities: int) -> Tensor:
         scores = few_values(queries, num_entities)
         scores[:, 3] = -math.inf
+        scores[queries.subjects == 1] = -math.inf
+        scores[queries.subjects == 1, 2] = 1.0
         return scores
 
     model: Any = Softmax(score)
     assert 0 < fit_temperature(model, evaluator_of(WORLD)) < math.inf
+    found = calibrate(model, 1.0, evaluator_of(WORLD))
+    assert found is not None
+    assert 0 <= found.error_after <= 1
 
 
 def test_a_report_says_how_well_probabilities_fit(tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ from torch import Tensor
 import oracle
 from fake_model import MANY, WORLD, FakeModel, few_values, random_scores, row_alike
 from oracle import World, checked, worlds
+from small_training import create
 from targcn.evaluation import ranking
 from targcn.evaluation.filters import FILTERS, Filter, known_answers
 from targcn.evaluation.ranking import TIES, Ties, rank_targets
 from targcn.graph.queries import Queries, queries_of
+from targcn.graph.temporal_graph import TemporalGraph
 
 seeds = st.integers(0, 2**32)
 
@@ -39,11 +41,16 @@ def test_rank_is_where_the_target_stands_once_known_answers_are_gone(
     ranks = ranks_of(world, model, ties)
     asked = [(s, r, t, o) for s, r, o, t in world.test]
     asked += [(o, r + world.num_relations, t, s) for s, r, o, t in world.test]
+    # The model is asked in the order of time.
+    in_order = sorted(range(len(asked)), key=lambda number: asked[number][2])
+    rows = dict(zip(in_order, model.rows, strict=True))
     for which in FILTERS:
         known = oracle.known_answers(world.facts, world.num_relations, which)
         expected = [
-            oracle.rank(row, target, known.get((s, r, t * (which == "time-aware")), set()), ties)
-            for row, (s, r, t, target) in zip(model.rows, asked, strict=True)
+            oracle.rank(
+                rows[number], target, known.get((s, r, t * (which == "time-aware")), set()), ties
+            )
+            for number, (s, r, t, target) in enumerate(asked)
         ]
         assert ranks[which].tolist() == expected
 
@@ -95,6 +102,26 @@ def test_batch_size_does_not_matter(monkeypatch: pytest.MonkeyPatch, size: int) 
     ranks = ranks_of(WORLD, model)
     assert all(torch.equal(ranks[which], expected[which]) for which in FILTERS)
     assert (sum(model.batches), max(model.batches)) == (4, min(size, 4))
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_a_model_that_wants_few_times_is_asked_in_their_order(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    model = create("temp-gru", MANY.dataset, {"dim": 4, "window": 2}).double()
+    expected = ranks_of(MANY, FakeModel(lambda queries, _: model.eval()(queries, MANY.graph)))
+    monkeypatch.setattr(ranking, "rows_at_once", lambda width, device: size)
+    asked: list[int] = []
+    score = model.forward
+
+    def noting(queries: Queries, context: TemporalGraph) -> Tensor:
+        asked.extend(queries.times.tolist())
+        return score(queries, context)
+
+    monkeypatch.setattr(model, "forward", noting)
+    ranks = ranks_of(MANY, model)
+    assert asked == sorted(asked)
+    assert all(torch.equal(ranks[which], expected[which]) for which in FILTERS)
 
 
 @pytest.mark.parametrize(("ties", "expected"), [("optimistic", 1), ("mean", 3), ("pessimistic", 5)])

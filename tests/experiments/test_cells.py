@@ -122,7 +122,8 @@ def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
         15, 50, 100, 200, 300, None
     ]  # fmt: skip
     sizes = all_cells("efficiency", "congress")
-    assert [one.recipe.settings.dim for one in sizes] == [16, 24, 32, 48]
+    of_targcn = [one.recipe.settings.dim for one in sizes if one.recipe.model == "targcn"]
+    assert of_targcn == [16, 24, 32, 48]
     for name in EXPERIMENTS:
         cells = all_cells(name, "congress")
         for one in [part for whole in cells for part in whole.members or [whole]]:

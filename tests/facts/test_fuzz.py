@@ -1,10 +1,15 @@
 """Thousands of mangled tables: each one loads, or is explained in one sentence."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import random
+import sqlite3
+import zipfile
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -26,6 +31,7 @@ ROWS = [
     for row in range(10, 29)
 ]
 FRAME = pl.DataFrame(ROWS, schema=HEADER, orient="row")
+UNTABBED = FRAME.with_columns(pl.all().str.replace("\t", " "))
 DATED = FRAME.with_columns(pl.col("time").str.to_date(), number=pl.int_range(19))
 
 
@@ -35,10 +41,24 @@ def as_bytes(write, **options) -> bytes:
     return stream.getvalue()
 
 
+def zipped() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("facts.csv", FRAME.write_csv())
+    return stream.getvalue()
+
+
+def in_sqlite() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE facts (subject, relation, object, time)")
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
+        return connection.serialize()
+
+
 GOOD = {
     "csv": FRAME.write_csv().encode(),
-    "tsv": FRAME.write_csv(separator="\t").encode(),
-    "txt": FRAME.write_csv(separator="\t", include_header=False).encode(),
+    "tsv": UNTABBED.write_csv(separator="\t").encode(),
+    "txt": UNTABBED.write_csv(separator="\t", include_header=False).encode(),
     "jsonl": FRAME.write_ndjson().encode(),
     "parquet": as_bytes(DATED.write_parquet, compression="uncompressed"),
     "PARQUET": as_bytes(FRAME.write_parquet),
@@ -46,6 +66,20 @@ GOOD = {
     "jsonl.gz": gzip.compress(FRAME.write_ndjson().encode()),
     "csv.zst": as_bytes(FRAME.write_csv, compression="zstd"),
     "jsonl.zst": as_bytes(FRAME.write_ndjson, compression="zstd"),
+    "json": json.dumps([dict(zip(HEADER, row, strict=True)) for row in ROWS]).encode(),
+    "csv.bz2": bz2.compress(FRAME.write_csv().encode()),
+    "csv.xz": lzma.compress(FRAME.write_csv().encode()),
+    "zip": zipped(),
+    "sqlite": in_sqlite(),
+    "xlsx": as_bytes(DATED.write_excel),
+    "nq": "".join(
+        f"<urn:a{row % 6}> <urn:r> <urn:a{row * row % 5}> <urn:2014-01-{row}> .\n"
+        for row in range(10, 29)
+    ).encode(),
+    "ttl": "".join(
+        f'<urn:a{row % 6}> <urn:r> <urn:a{row * row % 5}> {{| <urn:at> "2014-01-{row}" |}} .\n'
+        for row in range(10, 29)
+    ).encode(),
 }
 MARKS = [b'"', b"'", b"\t", b",", b";", b"|", b"\n", b"\r\n", b"\r", b" ", b":", b"{", b"}"]
 JUNK = [
@@ -135,11 +169,27 @@ WRITTEN_TIMES = [
     *("2014", "2014-10", "2014-10-15", "2014/10/16", "2014-10-15T08:30", "2014-10-15 08:30:01.5"),
     *("2014-10-15T08:30Z", "2014-10-15T08:30+0200", "17", "-3", "20150401", "1.0", "soon", ""),
     *("2014-02-30", "0000-01-01", "9999-12-31T23:59-05:00", "9" * 18, "9" * 19, "٣"),
+    *("4/7/2012", "25.4.2012", "4-25-2012", "7 Apr 2012", "Apr 7, 2012 8 pm", "2014-Q1", "2012.5"),
+    *(
+        "1952-##-##",
+        "1952-00-00",
+        "2014-1-5 08:30+02",
+        "1413331200",
+        "1413331200000",
+        "41640",
+        "NA",
+    ),
+    *("24", "48", "72", "2013", "2012", "999", "201413", "9999-12-31T23:59Z", "0001-01-01T00:00Z"),
 ]
 OPTIONS = st.builds(
     ReadOptions,
     unit=st.sampled_from([None, "year", "month", "day", "hour", "minute", "second", "step"]),
     origin=st.sampled_from([None, None, "2014-01-01", "9999-12-31", "soon"]),
+    tick=st.sampled_from([None, None, 1, 24, "hour", "day", "year", "millisecond"]),
+    timezone=st.sampled_from([None, None, "Asia/Tokyo", "as-written", "Nowhere"]),
+    date_order=st.sampled_from([None, "dmy", "mdy"]),
+    date_format=st.sampled_from([None, None, None, "%d.%m.%Y", "%Y", "%Y-%m-%dT%H:%M%z", "%x"]),
+    missing=st.sampled_from(["refuse", "drop", "keep"]),
     split=st.sampled_from(["random", "time"]),
 )
 CELLS = st.one_of(st.sampled_from(["a", "b", "c", "10", "2"]), st.text(max_size=5))

@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx as nx
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from small_tables import (
@@ -22,9 +25,9 @@ from small_tables import (
 from targcn.facts import sources
 from targcn.facts.open import SOURCES, load_sources, open_dataset, recognize
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
 
-SHARED = {"__init__", "source", "table_file"}
+SHARED = {"__init__", "copies", "cursors", "source", "spooled", "table_file", "table_source"}
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "csv.gz"])
@@ -125,12 +128,16 @@ def test_every_source_is_recognized_by_what_it_is(tmp_path):
     found = [
         *("congress", "icews14", tmp_path / "prepared", folder, folder / "train.txt"),
         *(write_file(tmp_path, name, "") for name in ("x.jsonl", "x.parquet")),
-        *(FRAME, FRAME.lazy(), pd.DataFrame()),
+        *(write_file(tmp_path, name, "") for name in ("x.json", "x.db", "x.xls", "x.nt", "x.xz")),
+        *("-", "HTTPS://example.org/x.csv", "postgresql+psycopg://localhost/x"),
+        *(FRAME, FRAME.lazy(), pd.DataFrame(), pa.table({}), nx.MultiDiGraph()),
     ]
     assert list(map(kind_of, found)) == [
         *("NamedDataset", "NamedDataset", "PreparedFolder", "SplitFolder", "DelimitedText"),
         *("JsonLines", "Parquet"),
-        *("Frame", "Frame", "Frame"),
+        *("JsonArray", "SqliteFile", "Excel", "Rdf", "Packed"),
+        *("StandardInput", "WebAddress", "Database"),
+        *("Frame", "Frame", "Frame", "Frame", "NetworkxGraph"),
     ]
 
 
@@ -145,13 +152,27 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*TABLES, "x.parquet", "x.y.csv"])
+PACKED = [f"x.{ending}.{packed}" for ending in ("csv", "json", "nq") for packed in ("bz2", "xz")]
+OTHERS = [
+    "x.parquet",
+    "x.y.csv",
+    "x.json",
+    "x.sqlite",
+    "x.db",
+    "x.duckdb",
+    "x.xlsx",
+    "x.nq",
+    "x.zip",
+]
+
+
+@pytest.mark.parametrize("name", [*TABLES, *PACKED, *OTHERS, "x.ttl", "x.ods", "x.gz"])
 def test_tables_are_recognized_by_their_ending(tmp_path, name):
-    assert isinstance(recognize(write_file(tmp_path, name, "")), TableFile)
+    assert isinstance(recognize(write_file(tmp_path, name, "")), TableSource)
 
 
 @pytest.mark.parametrize(
-    "name", ["x", "x.json", "x.gz", "x.xlsx", "entity2id", "x.csv.bz2", "x.parquet.gz"]
+    "name", ["x", "x.py", "x.docx", "entity2id", "x.csv.rar", "x.parquet.zst", "x.tar"]
 )
 def test_other_endings_are_not_tables(tmp_path, name):
     path = write_file(tmp_path, name, "")
@@ -159,7 +180,9 @@ def test_other_endings_are_not_tables(tmp_path, name):
     assert complaint(path).startswith(f"{path} cannot be read; give the name of a data set, ")
 
 
-@pytest.mark.parametrize("source", [None, 17, [1, 2], {"subject": ["a"]}, pd.Series(["a"])])
+@pytest.mark.parametrize(
+    "source", [None, 17, [1, 2], {"subject": ["a"]}, pd.Series(["a"]), pl.Series(["a"])]
+)
 def test_something_that_is_no_source(source):
     sentence = complaint(source)
     assert sentence.startswith(f"an object of type {type(source).__name__} cannot be read; give ")

@@ -1,12 +1,14 @@
 """Tables of questions, and the files that answers are written to."""
 
+import bz2
 import io
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from small_tables import FRAME, as_bytes, write_file
+from small_tables import FRAME, HEADER, as_bytes, write_file
 from targcn.errors import InputError
 from targcn.facts.question_tables import read_questions, require_ending, write_frame
 
@@ -35,7 +37,7 @@ def test_times_of_questions_are_text(tmp_path):
     [
         ("x.csv", QUESTIONS.split("\n")[0], "x.csv has columns but no facts"),
         ("x.csv", "", "x.csv is empty"),
-        ("x.xlsx", QUESTIONS, "x.xlsx cannot be read; give"),
+        ("x.docx", QUESTIONS, "x.docx cannot be read; give"),
     ],
 )
 def test_questions_that_cannot_be_read(tmp_path, name, content, expected):
@@ -43,10 +45,20 @@ def test_questions_that_cannot_be_read(tmp_path, name, content, expected):
         read_questions(write_file(tmp_path, name, content))
 
 
-@pytest.mark.parametrize("name", ["missing.csv", "."])
-def test_questions_that_are_not_there(tmp_path, name):
-    with pytest.raises(InputError, match="there is no file"):
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("missing.csv", "no data set, folder or file"), (".", "one table of questions was expected")],
+)
+def test_questions_that_are_not_there(tmp_path, name, expected):
+    with pytest.raises(InputError, match=expected):
         read_questions(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x.csv.bz2", "x.json"])
+def test_questions_in_any_format_of_facts(tmp_path, name):
+    rows = [dict(zip(HEADER, row, strict=True)) for row in ROWS]
+    content = bz2.compress(QUESTIONS.encode()) if name.endswith("bz2") else json.dumps(rows)
+    assert read_questions(write_file(tmp_path, name, content)).rows() == ROWS
 
 
 @pytest.mark.parametrize("ending", ["csv", "CSV", "jsonl", "parquet"])

@@ -31,6 +31,12 @@ class Sharing(Columns):
         return Sharing(self.places[rows], self.table)
 
 
+@dataclass(frozen=True, eq=False)
+class Batch(Columns):
+    rows: Tensor
+    sharing: Sharing
+
+
 @pytest.fixture
 def outer() -> Outer:
     return Outer(torch.arange(4), Inner(torch.arange(8.0).view(4, 2)))
@@ -66,6 +72,13 @@ def test_a_tensor_that_queries_share_can_be_kept_whole() -> None:
     sharing = Sharing(torch.tensor([1, 0, 1]), torch.eye(2))
     assert sharing[1:].table is sharing.table
     assert sharing[1:].places.tolist() == [0, 1]
+
+
+def test_it_is_kept_whole_inside_other_columns_too() -> None:
+    part = Batch(torch.arange(3), Sharing(torch.tensor([1, 0, 1]), torch.eye(2)))[1:]
+    assert part.rows.tolist() == [1, 2]
+    assert part.sharing.places.tolist() == [0, 1]
+    assert part.sharing.table.shape == (2, 2)
 
 
 def test_frozen(outer: Outer) -> None:

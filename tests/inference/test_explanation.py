@@ -280,6 +280,41 @@ def test_the_explained_fact_is_no_evidence(small: Dataset, summed: Run, asked: A
     assert in_words(hidden)[1] == "The fact itself is in the context and was hidden."
 
 
+@pytest.fixture(scope="module")
+def flowing(small: Dataset) -> Run:
+    sizes = {"dim": 4, "heads": 2, "core_nodes": 4, "node_edges": 6, "subgraph_edges": 6}
+    return fit(small, "t-gap", epochs=1, batch_size=32, device="cpu", **sizes)
+
+
+@pytest.mark.parametrize("top", [2, 99_999])
+@pytest.mark.parametrize("asked", ["object", "subject"])
+def test_all_parts_of_a_probability_add_up_to_it(flowing: Run, asked: Any, top: int) -> None:
+    # They are its parts before the run's temperature.
+    flowing = replace(flowing, temperature=1.0)
+    found = explain(flowing, "person 1", "meets", "person 2", 2005, asked=asked, top=top)
+    assert found.measure == "part of probability"
+    parts = [*found.reasons, *found.others]
+    assert sum(part.effect for part in parts) == pytest.approx(found.probability, abs=1e-6)
+    assert sum(part.share or 0.0 for part in parts) == pytest.approx(1)
+    assert {len(reason.facts) for reason in found.reasons} <= {1, 2, 3}
+    first, total, strongest, *_ = in_words(found)
+    assert first.endswith(f"from {found.num_pieces:,} paths of the context all")
+    assert total.startswith("Its probability, before the run's temperature, is the sum of these")
+    assert f"{100 * found.reasons[0].share:.1f} %" in strongest
+    if top == 2:
+        assert in_words(found)[-1].endswith(f"{found.num_pieces - 2:,} more paths")
+
+
+def test_an_answer_that_no_path_leads_to_says_so(small: Dataset, flowing: Run) -> None:
+    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
+    empty = replace(flowing, dataset=replace(small, splits=nothing))
+    found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
+    assert (found.num_pieces, found.reasons, found.others) == (0, (), ())
+    assert in_words(found)[1:] == [
+        "Nothing in the context speaks for this answer; no path of the flow leads to it."
+    ]
+
+
 # --- plots ----------------------------------------------------------------------------------
 
 

@@ -303,7 +303,7 @@ def test_reasons_are_in_words(run: Run) -> None:
 
 
 def test_a_rule_that_uses_no_single_facts_is_not_explained(run: Run) -> None:
-    with pytest.raises(InputError, match="explain a run of evidence or targcn"):
+    with pytest.raises(InputError, match="explain a run of evidence, t-gap or targcn"):
         explain(run, "e0", "r0", "e1", "1970-01-05")
 
 

@@ -96,7 +96,7 @@ def test_one_product_with_the_whole_calendar_is_the_same(monkeypatch: pytest.Mon
     for whole in (False, True):
         monkeypatch.setattr(DESimplE, "has_static_shapes", whole)
         if whole:
-            monkeypatch.delattr(de_simple, "_products")
+            monkeypatch.delattr(de_simple, "own_products")
         model = build().train()
         sample = model.sample(queries, answers, WORLD.graph, torch.arange(len(queries)))
         loss = model.loss(queries, answers, sample)

@@ -10,6 +10,7 @@ from small_training import DATA, SMALL, TWO_AT_A_TIME, create
 from targcn.distributed import ProcessGroup
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
+from targcn.graph.queries import queries_of
 from targcn.recipes.training_settings import TrainingSettings
 from targcn.training.batches import Batch, Batches
 
@@ -122,6 +123,81 @@ def test_out_of_memory_fewer_steps_are_sampled_ahead(monkeypatch: pytest.MonkeyP
 def test_a_batch_must_be_shared_equally() -> None:
     with pytest.raises(InputError, match="batch_size is 64, which 3 processes cannot share"):
         batches_of(3, 64)
+
+
+def by_time(size: int, per_batch: int, batch_size: int, seed: int = 7) -> list[Batches]:
+    """Batches for a learner that asks for few times; each day but the last has 60 queries."""
+    model = create("distmult", DATA, {"dim": 4})
+    few = type("FewTimes", (type(model),), {"times_per_batch": per_batch})
+    model.__class__ = few
+    how = TrainingSettings(batch_size=batch_size)
+    groups = [ProcessGroup(rank, size) for rank in range(size)]
+    return [Batches(model, DATA, how, seed, CPU, group) for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("per_batch", "batch_size", "num_steps"),
+    [
+        (1, 60, 9),
+        (1, 1000, 9),
+        (1, 50, 18),
+        (2, 120, 5),
+        (3, 1000, 3),
+        (4, 100, 7),
+        (20, 1000, 1),
+        (20, 3, 180),
+        (1, 1, 540),
+    ],
+)
+def test_a_batch_has_few_times_and_an_epoch_every_query_once(
+    per_batch: int, batch_size: int, num_steps: int
+) -> None:
+    [them] = by_time(1, per_batch, batch_size)
+    queries, answers = queries_of(DATA.train, 3)
+    expected = sorted(rows_of(Batch(queries, answers, Columns())))
+    assert them.num_steps == num_steps
+    for epoch in range(3):
+        whole = list(them.of_epoch(epoch))
+        assert len(whole) == num_steps
+        for batch in whole:
+            assert 0 < len(batch) <= batch_size
+            assert batch.weight == 1
+            assert len(batch.queries.times.unique()) <= per_batch
+        assert sorted(row for batch in whole for row in rows_of(batch)) == expected
+
+
+def test_queries_of_a_time_meet_others_in_every_epoch_and_seed() -> None:
+    def of_first(seed: int, epoch: int) -> tuple[list[int], list[Any]]:
+        batch = next(by_time(1, 2, 60, seed)[0].of_epoch(epoch))
+        return batch.queries.times.unique().tolist(), sorted(rows_of(batch))
+
+    firsts = [of_first(seed, epoch) for seed in (7, 8) for epoch in range(10)]
+    assert of_first(8, 9) == firsts[-1]
+    assert len({tuple(times) for times, _ in firsts}) > 10
+    # Each day is cut in two pieces, and not always in the same ones.
+    with_day_0 = {row for times, rows in firsts if 0 in times for row in rows if row[2] == 0}
+    assert len(with_day_0) > 30
+
+
+@pytest.mark.parametrize("ahead", [1, 3, 100])
+@pytest.mark.parametrize("step", [0, 2, 4])
+def test_an_epoch_of_few_times_is_the_same_wherever_it_is_entered(ahead: int, step: int) -> None:
+    whole = [rows_of(batch) for batch in of_epoch(by_time(1, 2, 120)[0], ahead=1)]
+    found = of_epoch(by_time(1, 2, 120)[0], ahead, step)
+    assert [rows_of(batch) for batch in found] == whole[step:]
+
+
+@pytest.mark.parametrize(("size", "batch_size"), [(2, 60), (3, 60), (4, 4)])
+def test_processes_share_every_batch_of_few_times(size: int, batch_size: int) -> None:
+    whole = of_epoch(by_time(1, 3, batch_size)[0], ahead=1)
+    for ahead in (1, 4):
+        parts = [of_epoch(member, ahead) for member in by_time(size, 3, batch_size)]
+        for batch, *shares in zip(whole, *parts, strict=True):
+            rows = rows_of(batch)
+            for number, share in enumerate(shares):
+                own = rows[number::size]
+                assert share.weight == len(own) * size / len(rows)
+                assert rows_of(share) == (own or rows[-1:])
 
 
 @pytest.mark.parametrize(("size", "batch_size"), [(2, 64), (3, 111), (4, 268), (7, 539)])

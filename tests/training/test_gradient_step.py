@@ -59,6 +59,26 @@ def test_the_smaller_last_batch_is_not_compiled(monkeypatch: pytest.MonkeyPatch)
     assert sizes == {64}
 
 
+def test_gradients_are_clipped_before_the_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    norms: list[float] = []
+    step = torch.optim.Adam.step
+
+    def recorded(self: torch.optim.Adam, *given: Any) -> Any:
+        weights = [weight for group in self.param_groups for weight in group["params"]]
+        norms.append(float(torch.cat([weight.grad.flatten() for weight in weights]).norm()))
+        return step(self, *given)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", recorded)
+    free = train(epochs=1)
+    assert min(norms) > 1e-3
+    norms.clear()
+    clipped = train(epochs=1, clip=1e-3)
+    assert norms == pytest.approx([1e-3] * len(norms), rel=1e-2)
+    assert not same_weights(free, clipped)
+    # Adam alone would take the same steps whatever the norm of all gradients.
+    assert same_weights(train(epochs=1, clip=1e6), free)
+
+
 # --- out of memory --------------------------------------------------------------------------
 
 

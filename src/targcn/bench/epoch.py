@@ -127,6 +127,8 @@ def time_turns(
 
 
 def _steps_per_epoch(trainer: Trainer) -> float:
+    if trainer.model.times_per_batch is not None:
+        return float(trainer.num_steps)
     return max(len(trainer.batches) / trainer.batches.batch_size, 1.0)
 
 

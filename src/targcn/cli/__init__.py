@@ -59,8 +59,11 @@ app.command(report_results, name="report")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the exit code is 2 for anything a user can put right."""
+    given = sys.argv[1:] if arguments is None else arguments
+    # A lone hyphen is standard input; the blank keeps it from being taken for an option.
+    given = [" -" if one == "-" else one for one in given]
     try:
-        app(arguments, exit_on_error=False, print_error=False)
+        app(given, exit_on_error=False, print_error=False)
     except InputError as error:
         _complain(str(error))
     except CycloptsError as error:

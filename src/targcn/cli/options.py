@@ -29,10 +29,15 @@ Context = Annotated[
     ),
 ]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
-Source = Annotated[str, Parameter(help="A name (see `data list`), a folder, or a file.")]
+Source = Annotated[
+    str,
+    Parameter(
+        help="A name (see `data list`), a folder, a file, an address, or - for standard input."
+    ),
+]
 NewFolder = Annotated[Path, Parameter(help="The folder to write; it must not exist.")]
 NewerFacts = Annotated[
-    Path | None,
+    str | None,
     Parameter(help="A table of newer facts that join the context; its relations are not new."),
 ]
 RunFolder = Annotated[Path, Parameter(help="A run folder, as `train` writes it.")]

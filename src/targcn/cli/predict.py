@@ -49,7 +49,7 @@ def predict_answers(
     given: Annotated[FactsInWords, Parameter(name="--with")] = (),
     explain: Flag = False,
     plot: Path | None = None,
-    queries: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
+    queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
     out: Path | None = None,
     json: AsJson = False,
@@ -202,7 +202,7 @@ def _explain(
 def _answer_table(
     predictor: "Predictor",
     answer: "Answerer",
-    queries: Path,
+    queries: str,
     out: Path | None,
     top: int,
     json: bool,

@@ -23,7 +23,8 @@ MOST_QUERIES: Final = 5_000
 NUM_BINS: Final = 10
 # Inverse temperatures that are tried: quarters of a doubling, from 1/16 to 16.
 EXPONENTS: Final = tuple(quarter / 4 for quarter in range(-16, 17))
-# What a log-probability counts at least, so that one impossible answer does not decide alone.
+# What a log-probability counts at least, so that one impossible answer does not decide alone. It
+# is NaN where all that a model takes for possible is left out.
 LEAST_LOG: Final = -50.0
 
 
@@ -73,8 +74,8 @@ def fit_temperature(model: Model, evaluator: Evaluator) -> float:
         for exponent in EXPONENTS:
             logs = model.log_probabilities(scores * 2.0**exponent)
             assert logs is not None
-            own = logs.gather(1, targets[:, None]).double().clamp(min=LEAST_LOG)
-            of_each.append(-own.sum())
+            own = logs.gather(1, targets[:, None]).double()
+            of_each.append(-own.nan_to_num(LEAST_LOG).clamp(min=LEAST_LOG).sum())
         return torch.stack(of_each)
 
     total = _add_up(model, evaluator, losses, (len(EXPONENTS),))
@@ -154,7 +155,7 @@ def _count_bins(model: Model, scores: Tensor, right: Tensor) -> Tensor:
     """For each bin: how many queries, the sum of their probabilities, how many are right."""
     logs = model.log_probabilities(scores)
     assert logs is not None
-    probabilities = logs.amax(1).exp().double()
+    probabilities = logs.amax(1).exp().double().nan_to_num(0.0)
     bins = (probabilities * NUM_BINS).long().clamp(max=NUM_BINS - 1)
     figures = torch.stack([torch.ones_like(right), probabilities, right])
     return figures.new_zeros(3, NUM_BINS).index_add_(1, bins, figures)

@@ -40,9 +40,12 @@ def rank_targets(
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
-    Batches are as large as memory comfortably holds.
+    Batches are as large as memory comfortably holds. Queries of one time are asked together, since
+    some models share work among them.
     """
     model.eval()
+    order = torch.argsort(queries.times, stable=True)
+    queries, targets = queries[order], targets[order]
 
     def rank(rows: slice) -> Tensor:
         scores = model(queries[rows], context)
@@ -51,7 +54,8 @@ def rank_targets(
 
     batch_size = rows_at_once(context.num_entities, context.device)
     none = torch.empty(len(known), 0, dtype=torch.float64)
-    ranks = torch.cat([none, *in_batches(rank, len(queries), batch_size, progress)], dim=1)
+    sorted_ranks = torch.cat([none, *in_batches(rank, len(queries), batch_size, progress)], dim=1)
+    ranks = torch.empty_like(sorted_ranks).index_copy_(1, order.cpu(), sorted_ranks)
     return dict(zip(known, ranks, strict=True))
 
 

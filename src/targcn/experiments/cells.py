@@ -33,10 +33,15 @@ QUICK_SEED: Final = 0
 QUICK_STRIDE: Final = 20
 # What a quick run changes, if a model or its training has such a setting.
 QUICK: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "heads": lambda heads: min(heads, 4),
     "dim": lambda dim: 8 if dim >= 500 else 4 * max(dim // 25, 1),
     "negatives": lambda negatives: min(negatives, 8),
     "neighbors": lambda neighbors: min(neighbors, 10),
     "window": lambda window: min(window, 32),
+    "subject_edges": lambda edges: min(edges, 32),
+    "core_nodes": lambda nodes: min(nodes, 10),
+    "node_edges": lambda edges: min(edges, 10),
+    "subgraph_edges": lambda edges: min(edges, 32),
     "epochs": lambda epochs: 1,
     "batch_size": lambda size: 1024,
     "warm_up": lambda epochs: 0,

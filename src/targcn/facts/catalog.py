@@ -9,13 +9,14 @@ import itertools
 import os
 import time
 import tomllib
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from targcn.config import build
 from targcn.errors import InputError
+from targcn.facts.downloads import DownloadError, download_blocks
 from targcn.files import atomic_folder
 from targcn.output.terminal import download_progress
 
@@ -23,7 +24,6 @@ CATALOG_FILE = Path(__file__).with_name("catalog.toml")
 EMBEDDED = "congress"
 EMBEDDED_FILE = Path(__file__).with_name("congress.parquet")
 FILE_NAMES = ("train.txt", "valid.txt", "test.txt")
-BLOCK_BYTES = 1 << 20
 PAUSE_SECONDS = 0.5
 
 
@@ -108,10 +108,6 @@ def git_blob_id(content_path: Path) -> str:
         return hashlib.file_digest(content, lambda: begun).hexdigest()
 
 
-class _FailedTryError(Exception):
-    """Why a try failed, and whether that is final: trying again would not help."""
-
-
 def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) -> None:
     name, file_name = url.split("/")[-2:]
     label = f"{name}/{file_name}"
@@ -120,7 +116,7 @@ def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) 
         try:
             with (
                 open(path, "wb") as draft,
-                closing(_blocks(url, timeout)) as blocks,
+                closing(download_blocks(url, timeout)) as blocks,
                 download_progress() as progress,
             ):
                 for block, received, size in blocks:
@@ -129,8 +125,8 @@ def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) 
                         progress(label, received, size)
             if (found := git_blob_id(path)) == blob:
                 return
-            raise _FailedTryError(f"its git blob id is {found}, but {blob} was published", False)
-        except _FailedTryError as failure:
+            raise DownloadError(f"its git blob id is {found}, but {blob} was published", False)
+        except DownloadError as failure:
             reason, is_final = failure.args
             if is_final or attempt >= tries:
                 raise InputError(
@@ -139,33 +135,6 @@ def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) 
                     f"{name} and set TARGCN_DATA to its parent folder"
                 ) from failure
         time.sleep(PAUSE_SECONDS * attempt)
-
-
-def _blocks(url: str, timeout: float) -> Generator[tuple[bytes, int, int | None]]:
-    """Yield each block, the bytes so far and those in all; only network errors are caught here."""
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    received = 0
-    try:
-        with urlopen(url, timeout=timeout) as response:
-            size: int | None = response.length
-            while block := response.read(BLOCK_BYTES):
-                received += len(block)
-                yield block, received, size
-    except HTTPError as error:
-        error.close()
-        reason = f"the server answered {error.code} {error.reason}"
-        raise _FailedTryError(reason, error.code < 500) from error
-    except (OSError, HTTPException) as error:
-        cause = getattr(error, "reason", error)
-        reason = getattr(cause, "strerror", None) or str(cause) or repr(cause)
-        if isinstance(cause, TimeoutError):
-            reason = f"the server was silent for {timeout:g} seconds"
-        raise _FailedTryError(reason, False) from error
-    if size is not None and received < size:
-        raise _FailedTryError(f"the answer stopped after {received} of {size} bytes", False)
 
 
 def _has_files(folder: Path) -> bool:

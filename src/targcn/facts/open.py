@@ -1,7 +1,9 @@
 """Open a data set, whatever its source is: one file in `sources` each, one line here.
 
-The file holds a `Source` (sources/source.py); a file format derives from `TableFile` or `TextFile`
-(sources/table_file.py), which also makes it a format of split folders and question tables.
+The file holds a `Source` (sources/source.py). One table is a `TableSource`
+(sources/table_source.py), a file format a `TableFile` or `TextFile` (sources/table_file.py), and
+what is copied into a file first is `Spooled` (sources/spooled.py); each of them can also be a table
+of questions or of newer facts.
 """
 
 from collections.abc import Iterator
@@ -26,13 +28,23 @@ SOURCES: Final = (
     "split_folder",
     "delimited_text",
     "json_lines",
+    "json_array",
     "parquet",
+    "duckdb_file",
+    "sqlite_file",
+    "excel",
+    "rdf",
+    "packed",
+    "standard_input",
+    "web",
+    "database",
     "frame",
+    "networkx_graph",
 )
 
 
 def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) -> Dataset:
-    """Open a data set by name, folder, file or frame.
+    """Open a data set by name, folder, file, address or frame.
 
     >>> congress = open_dataset("congress")
     >>> congress.timeline.unit, congress.timeline.first

@@ -1,9 +1,7 @@
 """Tables of questions, and the tables that their answers are written to."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import polars as pl
@@ -12,8 +10,7 @@ from targcn.errors import InputError
 from targcn.facts.columns import ROLES, require_rows
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.source import is_file
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
 from targcn.files import atomic_file
 
 WRITERS: Final[dict[str, Callable[..., object]]] = {
@@ -23,21 +20,14 @@ WRITERS: Final[dict[str, Callable[..., object]]] = {
 }
 
 
-def read_questions(path: Path) -> pl.DataFrame:
+def read_questions(source: object) -> pl.DataFrame:
     """Read a table of questions: facts, in which what is asked for is empty or a question mark."""
-    if str(path) == "-":
-        with TemporaryDirectory() as folder:
-            copied = Path(folder) / "standard input.csv"
-            copied.write_bytes(sys.stdin.buffer.read())
-            return read_questions(copied)
-    if not is_file(path):
-        raise InputError(f"there is no file {path}")
-    source = find_source(path)
-    if not isinstance(source, TableFile):
-        raise InputError(f"{path} is {source.title}; a file with one table was expected")
-    frame = source.read_columns(path, ReadOptions())
-    frame = frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
-    require_rows(frame, path.name)
+    kind = find_source(source)
+    if not isinstance(kind, TableSource):
+        raise InputError(f"{source} is {kind.title}; one table of questions was expected")
+    table = kind.read_columns(source, ReadOptions())
+    frame = table.frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
+    require_rows(frame, table.where)
     return frame
 
 

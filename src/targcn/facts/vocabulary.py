@@ -24,6 +24,15 @@ def sort_names(names: Iterable[str]) -> list[str]:
     return sorted(names)
 
 
+def tidy_name(name: str) -> str:
+    """A name without blanks around it, in the Unicode form NFC: as tables of facts are read.
+
+    >>> tidy_name(" Zoe\u0308 ") == "Zo\u00eb"
+    True
+    """
+    return unicodedata.normalize("NFC", name.strip())
+
+
 class Vocabulary:
     """The names of one kind (entities or relations); immutable.
 
@@ -51,7 +60,7 @@ class Vocabulary:
 
     def id_of(self, name: str) -> int:
         """The id of a name; the InputError about an unknown one suggests similar names."""
-        found = self._ids.get(name)
+        found = self._ids.get(name, self._ids.get(tidy_name(name)))
         if found is not None:
             return found
         nearest = suggest(name, self.names)

@@ -18,13 +18,18 @@ class Columns:
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
         """The same record with every tensor replaced by the function of it."""
+        return self._replace(function, lambda inner: inner.map(function))
+
+    def _replace(
+        self, tensor: Callable[[Tensor], Tensor], columns: "Callable[[Columns], Columns]"
+    ) -> Self:
         changed: dict[str, object] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Tensor):
-                changed[field.name] = function(value)
+                changed[field.name] = tensor(value)
             elif isinstance(value, Columns):
-                changed[field.name] = value.map(function)
+                changed[field.name] = columns(value)
         return replace(self, **changed)
 
     def tensors(self) -> list[Tensor]:
@@ -39,7 +44,7 @@ class Columns:
         return found
 
     def __getitem__(self, rows: slice | Tensor) -> Self:
-        return self.map(lambda column: column[rows])
+        return self._replace(lambda column: column[rows], lambda inner: inner[rows])
 
     def to(self, device: torch.device | str) -> Self:
         return self.map(lambda column: column.to(device))

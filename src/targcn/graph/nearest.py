@@ -33,11 +33,8 @@ def nearest_of_entities(
     graph: TemporalGraph, entities: Tensor, times: Tensor, count: int
 ) -> NearestFacts:
     """The `count` facts of each entity nearest to its time, with the entity as their subject."""
-    entities, times = entities.long(), times.long()
-    starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
-    here = graph.ends_before(entities, times)
-    ends = here if graph.past_only else ends
-    places, filled = _nearest(graph.times, starts, ends, here, times, count)
+    entities = entities.long()
+    places, filled = nearest_positions(graph, entities, times, count)
     return NearestFacts(
         entities[:, None].expand_as(places),
         reciprocal_of(take(graph.relations, places), graph.num_relations).long(),
@@ -45,6 +42,17 @@ def nearest_of_entities(
         take(graph.times, places).long(),
         filled,
     )
+
+
+def nearest_positions(
+    graph: TemporalGraph, entities: Tensor, times: Tensor, count: int
+) -> tuple[Tensor, Tensor]:
+    """Where the `count` facts nearest to its time come in to each entity, and which exist."""
+    entities, times = entities.long(), times.long()
+    starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
+    here = graph.ends_before(entities, times)
+    ends = here if graph.past_only else ends
+    return _nearest(graph.times, starts, ends, here, times, count)
 
 
 def nearest_of_relations(

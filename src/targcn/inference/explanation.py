@@ -9,14 +9,11 @@ from torch import Tensor
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Dataset
-from targcn.models.base import KINDS, NO_FACT, Kind, Part, Reasons
+from targcn.models.base import KINDS, NO_FACT, Kind, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
 
 Asked = Literal["object", "subject"]
 ASKED: Final[tuple[Asked, ...]] = ("object", "subject")
-# What an effect is: the answer's probability with all facts, minus its probability without this
-# one; or what this piece of evidence adds to the answer's score.
-Measure = Literal["change of probability", "part of score"]
 # What the rank of an explained answer is under.
 FILTER: Final[Filter] = "time-aware"
 TIES: Final[Ties] = "mean"
@@ -39,7 +36,7 @@ class Reason:
     """A piece of evidence that was used for an answer, and its effect."""
 
     kind: Kind
-    # The two facts of a path, from the given entity to the answer; of all else one.
+    # The facts of a path, from the given entity to the answer; of all else one.
     facts: tuple[DatedFact, ...]
     effect: float
     # At how many times it happened, where it is about any time.
@@ -63,8 +60,8 @@ class ScorePart:
 class Explanation:
     """An answer, its score, probability and rank, and the evidence for it, strongest first.
 
-    An effect is a part of the score, and with `others` the effects add up to it; or it is what
-    leaving the fact out would change, and such effects do not add up.
+    An effect is a part of the score or of the probability, and with `others` the effects add up to
+    it; or it is what leaving the fact out would change, and such effects do not add up.
     """
 
     subject: str
@@ -101,8 +98,10 @@ def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tup
         kind = KINDS[int(reasons.kinds[row]) if reasons.kinds is not None else 0]
         count = int(reasons.counts[row]) if reasons.counts is not None else 1
         effect, weight, share = float(reasons.effects[row]), None, None
+        if reasons.measure != "change of probability":
+            share = effect / total
         if reasons.weights is not None:
-            weight, share = float(reasons.weights[row]), effect / total
+            weight = float(reasons.weights[row])
         columns = [column[row].tolist() for column in reasons.tensors()[:4]]
         facts = [fact for fact in zip(*columns, strict=True) if fact[1] != NO_FACT]
         dated = tuple(_name(fact, dataset, None if kind == "partner" else tick) for fact in facts)
@@ -112,30 +111,32 @@ def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tup
 
 def name_others(reasons: Reasons, top: int) -> tuple[ScorePart, ...]:
     """What the score has besides the strongest reasons, if reasons are parts of it."""
-    if reasons.weights is None:
+    if reasons.measure == "change of probability":
         return ()
     parts = [ScorePart(name, effect) for name, effect in reasons.others]
     rest = _strongest_first(reasons)[top:]
     if len(rest):
-        effect, weight = float(reasons.effects[rest].sum()), float(reasons.weights[rest].sum())
+        effect = float(reasons.effects[rest].sum())
+        weight = None if reasons.weights is None else float(reasons.weights[rest].sum())
         share = effect / float(reasons.effects.sum())
-        parts.insert(0, ScorePart(_pieces(len(rest), "more "), effect, weight, share))
+        name = _count_pieces(len(rest), reasons.measure, "more ")
+        parts.insert(0, ScorePart(name, effect, weight, share))
     return tuple(parts)
 
 
 def in_words(explanation: Explanation) -> list[str]:
     """The explanation as sentences: first about the answer, then one per piece of evidence."""
-    adds_up = explanation.measure == "part of score"
+    measure = explanation.measure
     value = f"score {explanation.score:.4g}"
     if explanation.probability is not None:
         value = f"probability {explanation.probability:.3f}"
     rank = f"{explanation.rank:,.1f}".removesuffix(".0")
     number = explanation.num_pieces
-    used = _pieces(number) if adds_up else f"{number} fact{'' if number == 1 else 's'}"
     lines = [
         f"{explanation.subject} — {explanation.relation} — {explanation.object}, "
         f"{explanation.time}: {value}, rank {rank} ({explanation.filter} filter, "
-        f"{explanation.ties} rank on ties), from {used} of the context {explanation.context}"
+        f"{explanation.ties} rank on ties), from {_count_pieces(number, measure)} of the context "
+        f"{explanation.context}"
     ]
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
@@ -143,20 +144,23 @@ def in_words(explanation: Explanation) -> list[str]:
         said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
         lines.append(f"The member {part.name} {said}.")
     if number == 0:
-        whom, what = ("this", "prior") if adds_up else ("any", "learned weights")
-        why = f"{'it' if adds_up else 'this one'} rests on the {what} alone"
-        lines.append(f"Nothing in the context speaks for {whom} answer; {why}.")
-    if adds_up:
+        lines.append(f"Nothing in the context speaks for {_WITHOUT_PIECES[measure]}.")
+    if measure == "part of score":
         lines.append(
             f"Its score {explanation.score:.4f} is the sum of these parts; beside each piece of "
             "evidence its share of all evidence, and what it adds to a sum that is 1 without any:"
         )
+    elif measure == "part of probability" and number:
+        lines.append(
+            "Its probability, before the run's temperature, is the sum of these parts; beside each "
+            "path its share:"
+        )
     for reason in explanation.reasons:
         facts = describe_reason(reason, explanation.unit)
-        if adds_up:
-            lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
-        else:
+        if measure == "change of probability":
             lines.append(f"{reason.effect:+.4f}  {facts}")
+        else:
+            lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
     lines += [_figures(part) + part.name for part in explanation.others]
     return lines
 
@@ -217,10 +221,12 @@ def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
 
 def _figures(one: Reason | ScorePart) -> str:
     """The effect, the share and the weight, as far as there are any, in columns."""
-    effect = f"{one.effect:+8.4f}  "
-    if one.share is None or one.weight is None:
-        return effect
-    return f"{effect}{100 * one.share:5.1f} %  {multiple(one.weight):>12}  "
+    figures = f"{one.effect:+8.4f}  "
+    if one.share is not None:
+        figures += f"{100 * one.share:5.1f} %  "
+    if one.weight is not None:
+        figures += f"{multiple(one.weight):>12}  "
+    return figures
 
 
 def multiple(weight: float) -> str:
@@ -236,5 +242,19 @@ def _times(count: int) -> str:
     return f"at {count:,} time{'' if count == 1 else 's'}"
 
 
-def _pieces(number: int, more: str = "") -> str:
-    return f"{number:,} {more}piece{'' if number == 1 else 's'} of evidence"
+def _count_pieces(number: int, measure: Measure, more: str = "") -> str:
+    plural = "" if number == 1 else "s"
+    return f"{number:,} {more}" + _PIECES[measure].format(plural)
+
+
+_PIECES: Final[dict[Measure, str]] = {
+    "change of probability": "fact{}",
+    "part of score": "piece{} of evidence",
+    "part of probability": "path{}",
+}
+# What is said of an answer that rests on none of them.
+_WITHOUT_PIECES: Final[dict[Measure, str]] = {
+    "change of probability": "any answer; this one rests on the learned weights alone",
+    "part of score": "this answer; it rests on the prior alone",
+    "part of probability": "this answer; no path of the flow leads to it",
+}

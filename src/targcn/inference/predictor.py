@@ -196,7 +196,7 @@ class Predictor:
             if reasons is None:
                 raise InputError(
                     f"{self.model_name} does not say what single facts do to an answer; explain a "
-                    "run of evidence or targcn"
+                    "run of evidence, t-gap or targcn"
                 )
             scores = reasons.scores.to(self.device).view(1, -1)
             answer = torch.tensor([target], device=self.device)
@@ -219,7 +219,7 @@ class Predictor:
             fact_was_hidden=self._holds(*ids),
             num_pieces=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
-            measure="change of probability" if reasons.weights is None else "part of score",
+            measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
         )

@@ -34,26 +34,28 @@ class Part:
 
 
 # What evidence can be: a fact of the query's entity; one of its relation, whosever it is; a path of
-# two facts from the entity to the answer; what happened between the two at any time, counted.
+# several facts from the entity to the answer; what happened between the two at any time, counted.
 Kind = Literal["fact", "relation", "path", "partner"]
 KINDS: Final[tuple[Kind, ...]] = ("fact", "relation", "path", "partner")
 NO_FACT: Final = -1
+# What an effect is: the answer's probability with all facts, minus its probability without this
+# one; or the part of the answer's score, or of its probability, that comes from this piece.
+Measure = Literal["change of probability", "part of score", "part of probability"]
 
 
 @dataclass(frozen=True, eq=False)
 class Reasons(Columns):
     """What a model used for one answer, one piece of evidence per row, and the effect of each.
 
-    The four columns are facts of the data, one per row, or two where paths are among the pieces;
-    where a piece has no second fact, its relation is NO_FACT.
+    The four columns are facts of the data, one per row, or several where paths are among the
+    pieces; where a piece has fewer facts, the relations of the others are NO_FACT.
     """
 
     subjects: Tensor
     relations: Tensor
     objects: Tensor
     times: Tensor
-    # With `weights`, the part of the answer's score that comes from this piece. Without, the
-    # answer's probability with all facts, minus its probability without this one.
+    # What `measure` says.
     effects: Tensor
     # One score per entity, of which the answer's rank and probability can be computed.
     scores: Tensor
@@ -61,15 +63,28 @@ class Reasons(Columns):
     kinds: Tensor | None = None
     # How often it happened; only that of a partner is not 1, and its time means nothing.
     counts: Tensor | None = None
-    # What each piece adds to a sum that is 1 without evidence.
+    # What each piece adds to a sum that is 1 without evidence, if effects are parts of a score.
     weights: Tensor | None = None
-    # The parts of the score that come from no evidence, in words. With the effects they add up.
+    # The other parts of the score or the probability, in words. With the effects they add up.
     others: tuple[tuple[str, float], ...] = ()
     # For a model that is made of others.
     parts: tuple[Part, ...] = ()
+    # Whether effects are parts of the probability.
+    of_probability: bool = False
+
+    @property
+    def measure(self) -> Measure:
+        if self.of_probability:
+            return "part of probability"
+        return "change of probability" if self.weights is None else "part of score"
 
     def as_changes(self, answer: int) -> "Reasons":
         """The same pieces; effects are what leaving out each does to the answer's probability."""
+        if self.of_probability:
+            # What is left of the answer's probability, out of what is left of all.
+            whole = self.scores.double().softmax(0)[answer]
+            without = (whole - self.effects) / (1 - self.effects).clamp(min=1e-12)
+            return replace(self, effects=whole - without, others=(), of_probability=False)
         if self.weights is None:
             return self
         scores, total = self.scores.double(), 1 + self.weights.sum()
@@ -185,6 +200,11 @@ class Learner(Model):
     def samples_ahead(self) -> bool:
         """Whether samples may be made some steps ahead: not if they depend on the weights."""
         return True
+
+    @property
+    def times_per_batch(self) -> int | None:
+        """How many times the queries of a batch may have; None: as many as they happen to have."""
+        return None
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor

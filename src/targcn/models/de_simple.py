@@ -19,6 +19,7 @@ from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
 from targcn.models.layers.losses import cross_entropy
+from targcn.models.layers.sums import own_products
 
 # A GPU scores by the whole calendar at once up to this many years, months and days, and up to this
 # many numbers for the waves of all entities on them.
@@ -135,7 +136,7 @@ class DESimplE(Learner):
             values, which = torch.unique(dates[unit], return_inverse=True)
             of_unit = (table[unit] for table in self.tables)
             candidates = waves(values[:, None, None, None], *of_unit)
-            scores = scores + _products(of_moving, which, candidates.flatten(2))
+            scores = scores + own_products(of_moving, which, candidates.flatten(2))
         return scores
 
     def score_by_calendar(self, of_still: Tensor, of_moving: Tensor, dates: Tensor) -> Tensor:
@@ -157,22 +158,6 @@ class DESimplE(Learner):
 def waves(values: Tensor, amplitudes: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
     """α sin(ω u + φ)."""
     return amplitudes * torch.sin(frequencies * values + phases)
-
-
-def _products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
-    """Each vector times every row of its own table, with one product per table."""
-    counts = torch.bincount(which, minlength=len(tables))
-    order = which.argsort()
-    numbers = torch.arange(len(which), device=which.device)
-    place = torch.empty_like(order)
-    place[order] = numbers - (counts.cumsum(0) - counts)[which[order]]
-    most = int(counts.max())
-    places = which * most + place
-    gathered = vectors.new_zeros(len(tables) * most, vectors.shape[1])
-    gathered = gathered.index_copy(0, places, vectors).view(len(tables), most, -1)
-    # Unlike indexing with brackets, index_select needs no sorting in its backward pass.
-    products = torch.bmm(gathered, tables.transpose(1, 2)).flatten(0, 1)
-    return products.index_select(0, places)
 
 
 def _xavier(*shape: int) -> nn.Parameter:

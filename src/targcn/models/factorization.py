@@ -137,6 +137,8 @@ class StaticFactorization(Factorization):
 def learned_ticks(dataset: Dataset) -> Tensor:
     """The times that train holds; the row of any other would keep its initial weights."""
     times = dataset.train.times if len(dataset.train) else dataset.timeline.ticks
+    if len(times) == 0:
+        return torch.zeros(1, dtype=torch.int64)
     return torch.from_numpy(np.unique(times).astype(np.int64))
 
 

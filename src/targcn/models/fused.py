@@ -111,20 +111,21 @@ def log_probabilities_of(model: Model, scores: Tensor) -> Tensor:
 
 def _join(found: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reasons:
     """All reasons in one, each piece once."""
-    # Kind, count and four columns of two facts.
-    pieces = [scores.new_empty((0, 10), dtype=torch.long)]
+    # Kind, count and four columns of facts.
+    width = max((reasons.relations.shape[1] for reasons in found), default=1)
+    pieces = [scores.new_empty((0, 2 + 4 * width), dtype=torch.long)]
     effects = [scores.new_empty(0, dtype=torch.float64)]
     for reasons in found:
         same = torch.ones_like(reasons.effects, dtype=torch.long)
         kinds = 0 * same if reasons.kinds is None else reasons.kinds
         counts = same if reasons.counts is None else reasons.counts
         facts = torch.stack([column.long() for column in reasons.tensors()[:4]], dim=1)
-        facts = functional.pad(facts, (0, 2 - facts.shape[2]), value=NO_FACT).flatten(1)
+        facts = functional.pad(facts, (0, width - facts.shape[2]), value=NO_FACT).flatten(1)
         pieces.append(torch.cat([kinds[:, None], counts[:, None], facts], dim=1))
         effects.append(reasons.effects.double())
     distinct, places = torch.unique(torch.cat(pieces), dim=0, return_inverse=True)
     total = torch.zeros_like(distinct[:, 0], dtype=torch.float64)
     total.index_add_(0, places, torch.cat(effects))
     kinds, counts = distinct[:, :2].T
-    subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, 2).unbind(1)
+    subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, width).unbind(1)
     return Reasons(subjects, relations, objects, times, total, scores, kinds, counts, parts=parts)

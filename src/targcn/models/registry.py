@@ -33,6 +33,9 @@ class ModelEntry:
 MODELS: Final = {
     "evidence": ModelEntry("evidence", "Evidence", "adds up the facts that speak for an answer"),
     "targcn": ModelEntry("targcn", "TARGCN", "mean of a subject's facts near the query's time"),
+    "temp-sa": ModelEntry("temp", "TeMPSA", "snapshots encoded, joined by attention over a window"),
+    "temp-gru": ModelEntry("temp", "TeMPGRU", "snapshots encoded, joined by recurrent networks"),
+    "t-gap": ModelEntry("tgap", "TGAP", "attention that flows along facts from the subject"),
     "tcompounde": ModelEntry("tcompounde", "TCompoundE", "factors: translated, scaled by the time"),
     "teast": ModelEntry("teast", "TeAST", "factors: complex, relations on a spiral of time"),
     "telm": ModelEntry("telm", "TeLM", "factors: multivectors, modulated by the time"),

@@ -15,7 +15,7 @@ class TrainingSettings:
     """Passes over the training queries, at most."""
 
     batch_size: int = 1024
-    """Queries per step."""
+    """Queries per step, at most."""
 
     learning_rate: float = 1e-3
     """Learning rate of the first step."""
@@ -25,6 +25,9 @@ class TrainingSettings:
 
     optimizer: Literal["adam", "adagrad"] = "adam"
     """The update rule."""
+
+    clip: float | None = None
+    """Gradients of a larger norm, over all weights, are scaled down to this one; none: never."""
 
     filtered_loss: bool = False
     """Leave other answers of train at the query's time out of the softmax."""
@@ -50,3 +53,5 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         require_least(self, epochs=1, batch_size=1, validate_every=1)
         require_positive(self, "learning_rate")
+        if self.clip is not None:
+            require_positive(self, "clip")

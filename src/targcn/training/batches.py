@@ -6,6 +6,7 @@ says so), whichever process takes the step and however many steps are sampled to
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -81,7 +82,11 @@ class Batches:
             sample_width += self.known.most_others
         queries, answers = queries_of(dataset.train, len(dataset.relations))
         self.queries, self.answers = queries.to(device), answers.to(device)
+        self.by_time: _ByTime | None = None
         self.num_steps = -(-len(queries) // batch_size)
+        if model.times_per_batch is not None:
+            self.by_time = _ByTime(self.queries.times, model.times_per_batch, batch_size)
+            self.num_steps = self.by_time.num_steps
         per_step = batch_size // processes.size * max(sample_width, 1)
         self.steps_ahead = 1
         if device.type == "cuda" and model.samples_ahead:
@@ -96,26 +101,27 @@ class Batches:
 
     def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
         """This process's part of each batch of an epoch, from a step on."""
-        order = self._order(epoch)
+        order, sizes = self._order(epoch)
+        rows, own_sizes = self._share(order, sizes)
+        ends = [0, *accumulate(own_sizes)]
+        steps = torch.arange(self.num_steps, device=self.device)
+        repeats = torch.tensor(own_sizes, dtype=torch.int64, device=self.device)
         first_seed = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps) % 2**31
-        part_size = self.batch_size // self.processes.size
+        seeds = (first_seed + steps.repeat_interleave(repeats, output_size=ends[-1])) % 2**31
         while step < self.num_steps:
             end = min(step + self.steps_ahead, self.num_steps)
-            rows = order[step * self.batch_size : end * self.batch_size]
-            steps = torch.arange(len(rows), device=self.device) // self.batch_size + step
-            seeds = (first_seed + steps) % 2**31
-            rows, seeds = self.processes.shard(rows), self.processes.shard(seeds)
+            first = ends[step]
             try:
-                ahead = self._sample(_Rows(rows, seeds))
+                ahead = self._sample(_Rows(rows, seeds)[first : ends[end]])
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error) or self.steps_ahead == 1:
                     raise
                 self.steps_ahead = max(self.steps_ahead // 4, 1)
                 continue
-            for first in range(0, part_size * (end - step), part_size):
-                part = ahead[first : first + part_size]
-                yield replace(part, weight=self._weight(step))
-                step += 1
+            for now in range(step, end):
+                part = ahead[ends[now] - first : ends[now + 1] - first]
+                yield replace(part, weight=self._weight(sizes[now]))
+            step = end
 
     def _sample(self, which: _Rows) -> Batch:
         if self.replay is not None and len(which.rows) == self.batch_size:
@@ -128,17 +134,65 @@ class Batches:
         others = None if self.known is None else self.known.others(queries, answers)
         return Batch(queries, answers, sample, others)
 
-    def _weight(self, step: int) -> float:
-        """1, except in the last batch of an epoch, which may be too small to share equally."""
-        in_step = min(self.batch_size, len(self) - step * self.batch_size)
+    def _order(self, epoch: int) -> tuple[Tensor, list[int]]:
+        """The queries in the order of an epoch, and how many of them each step takes."""
+        generator = torch.Generator(self.device)
+        generator.manual_seed((self.seed * SEEDS_PER_RUN + epoch) % 2**63)
+        if self.by_time is not None:
+            # Both queries of a fact go together, so that a batch hides as few facts as it can.
+            facts = torch.randperm(len(self) // 2, generator=generator, device=self.device)
+            both = torch.stack([facts, facts + len(self) // 2], dim=1)
+            return self.by_time.order(both.flatten(), generator)
+        order = torch.randperm(len(self), generator=generator, device=self.device)
+        starts = range(0, len(self), self.batch_size)
+        return order, [min(self.batch_size, len(self) - start) for start in starts]
+
+    def _share(self, order: Tensor, sizes: list[int]) -> tuple[Tensor, list[int]]:
+        """This process's queries in their order, and how many of them each step takes.
+
+        Every process has to take every step: one without a query in a small batch repeats its last
+        one, with weight 0.
+        """
+        index, size = self.processes.index, self.processes.size
+        if size == 1:
+            return order, sizes
+        ends = accumulate(sizes)
+        own = [
+            torch.arange(end - in_step + min(index, in_step - 1), end, size)
+            for end, in_step in zip(ends, sizes, strict=True)
+        ]
+        return order[torch.cat(own).to(order.device)], [len(places) for places in own]
+
+    def _weight(self, in_step: int) -> float:
+        """1, except in a batch that the processes cannot share equally."""
         num_own = len(range(self.processes.index, in_step, self.processes.size))
         return num_own * self.processes.size / in_step
 
-    def _order(self, epoch: int) -> Tensor:
-        generator = torch.Generator(self.device)
-        generator.manual_seed((self.seed * SEEDS_PER_RUN + epoch) % 2**63)
-        order = torch.randperm(len(self), generator=generator, device=self.device)
-        # Every process has to take every step: one without a query in the last batch repeats a
-        # query with weight 0.
-        in_last = (len(self) - 1) % self.batch_size + 1
-        return torch.cat([order, order[:1].expand(max(self.processes.size - in_last, 0))])
+
+class _ByTime:
+    """Batches of few times: the queries of each time in pieces, some of which make a batch.
+
+    How the pieces are cut depends on the data alone, so that every epoch has as many steps.
+    """
+
+    def __init__(self, times: Tensor, per_batch: int, batch_size: int) -> None:
+        self.per_batch = min(per_batch, batch_size)
+        _, self.times, counts = torch.unique(times, return_inverse=True, return_counts=True)
+        most = batch_size // self.per_batch
+        pieces = (counts + most - 1) // most
+        sorted_times = self.times.sort().values
+        firsts, first_pieces = counts.cumsum(0) - counts, pieces.cumsum(0) - pieces
+        places = torch.arange(len(times), device=times.device) - firsts[sorted_times]
+        # The piece of each query, once they are sorted by time: all pieces of a time are alike.
+        within = places * pieces[sorted_times] // counts[sorted_times]
+        self.pieces = first_pieces[sorted_times] + within
+        self.num_pieces = int(pieces.sum())
+        self.num_steps = -(-self.num_pieces // self.per_batch)
+
+    def order(self, shuffled: Tensor, generator: torch.Generator) -> tuple[Tensor, list[int]]:
+        """The same queries batch by batch, and how many are in each."""
+        by_time = shuffled[self.times[shuffled].argsort(stable=True)]
+        device = shuffled.device
+        ranks = torch.randperm(self.num_pieces, generator=generator, device=device)[self.pieces]
+        sizes = torch.bincount(ranks // self.per_batch, minlength=self.num_steps)
+        return by_time[ranks.argsort(stable=True)], sizes.tolist()

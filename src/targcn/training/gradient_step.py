@@ -31,6 +31,7 @@ class GradientStep:
         report_retry: Callable[[int], None],
     ) -> None:
         self.optimizer, self.device, self.processes = optimizer, device, processes
+        self.weights, self.clip = list(model.parameters()), settings.clip
         self.batch_size, self.report_retry = settings.batch_size, report_retry
         self.matmul_precision = settings.matmul_precision
         # A batch is computed in this many parts: the same gradients in less memory.
@@ -67,6 +68,8 @@ class GradientStep:
 
     def _take(self, batch: Batch) -> Tensor:
         loss = self.compute_gradients(batch)
+        if self.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.weights, self.clip)
         on_gpu = self.device.type == "cuda"
         self.is_updating = not (on_gpu and torch.cuda.is_current_stream_capturing())
         self.optimizer.step()

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from small_tables import CSV, FRAME, ROWS, as_bytes, complaint, read_table, write_file
+from targcn.facts.read_options import ReadOptions
 
 GOOD = {
     "x.csv": CSV.encode(),
@@ -50,7 +51,7 @@ def test_harmless_oddities_of_csv(tmp_path, what, content):
     assert read_table(write_file(tmp_path, "x.csv", content)).rows() == ROWS, what
 
 
-@pytest.mark.parametrize("name", ['a "b" c', '"', "a\tb", "a\nb", "a,b", "a\x00b", "😀", "NULL"])
+@pytest.mark.parametrize("name", ['a "b" c', '"', "a\tb", "a\nb", "a,b", "a\x00b", "😀"])
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_any_name_can_be_quoted(tmp_path, name, separator):
     frame = FRAME.with_columns(subject=pl.lit(name))
@@ -67,6 +68,28 @@ def test_a_quotation_mark_inside_a_name_needs_no_quotes(tmp_path):
     )
 
 
+@pytest.mark.parametrize(("name", "kept"), [("x.tsv", True), ("x.txt", True), ("x.csv", False)])
+def test_a_tsv_or_txt_keeps_quotation_marks_and_a_csv_does_not(tmp_path, name, kept):
+    cells = ['"Heroes"', "is by", '"Weird Al" Yankovic' if kept else "Bowie", "1977-10-14"]
+    path = write_file(tmp_path, name, ("\t" if kept else ",").join(cells) + "\n")
+    heroes = '"Heroes"' if kept else "Heroes"
+    assert read_table(path).row(0) == (heroes, *cells[1:])
+
+
+def test_a_quotation_mark_in_the_header_of_a_tsv(tmp_path):
+    lines = '"the" subject\trelation\tobject\ttime\n"Q" b\tr\to\t2014\n'
+    table = read_table(write_file(tmp_path, "x.tsv", lines), ReadOptions(subject='"the" subject'))
+    assert table.row(0)[0] == '"Q" b'
+
+
+@pytest.mark.parametrize("style", ["always", "necessary"])
+def test_a_tsv_that_a_program_quoted_as_in_csv(tmp_path, style):
+    frame = FRAME.with_columns(subject=pl.lit('"Weird Al" Yankovic'))
+    content = frame.write_csv(separator="\t", quote_style=style)
+    path = write_file(tmp_path, "x.tsv", content)
+    assert read_table(path)["subject"].to_list() == ['"Weird Al" Yankovic'] * 3
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -77,7 +100,8 @@ def test_a_quotation_mark_inside_a_name_needs_no_quotes(tmp_path):
 )
 def test_text_that_is_not_utf8(tmp_path, content, line):
     assert complaint(write_file(tmp_path, "bad.csv", content)) == (
-        f"bad.csv is not UTF-8 text (line {line}); save it as UTF-8"
+        f"bad.csv is not UTF-8 text (line {line}); save it as UTF-8, or name its encoding, such as "
+        "--encoding latin-1"
     )
 
 
@@ -86,11 +110,40 @@ def test_compressed_text_that_is_not_utf8(tmp_path):
     assert "bad.csv.gz is not UTF-8 text" in complaint(path)
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_text_in_an_encoding_that_is_named(tmp_path, encoding, ending):
+    content = CSV.encode(encoding)
+    content = gzip.compress(content) if ending.endswith("gz") else content
+    path = write_file(tmp_path, f"x.{ending}", content)
+    assert read_table(path, ReadOptions(encoding=encoding)).rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("bad.csv", CSV.encode("latin-1"), "bad.csv is not ascii text ("),
+        ("bad.csv.gz", gzip.compress(CSV.encode())[:-15], "bad.csv.gz is damaged ("),
+        ("bad.csv.zst", GOOD["x.csv.zst"], "--encoding needs plain text or .gz; unpack it first"),
+    ],
+)
+def test_an_encoding_that_does_not_fit(tmp_path, name, content, expected):
+    assert expected in complaint(write_file(tmp_path, name, content), ReadOptions(encoding="ascii"))
+
+
 def test_too_many_cells(tmp_path):
     path = write_file(tmp_path, "bad.csv", "\n" + CSV + "Ann,visits,Chad, the state,2014-01-01\n")
     assert complaint(path) == (
         "bad.csv: line 6 has 5 cells separated by ',', the first line 4; quote cells that hold a "
         "separator"
+    )
+
+
+def test_a_tab_inside_a_name_of_a_tsv(tmp_path):
+    content = FRAME.write_csv(separator="\t") + '"Chi\tna"\tmeets\tBob\t2014-01-01\n'
+    assert complaint(write_file(tmp_path, "bad.tsv", content)) == (
+        "bad.tsv: line 5 has 5 cells separated by '\\t', the first line 4; a name with a tab needs "
+        "a .csv file, and quotes"
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from targcn.models.layers import sums
-from targcn.models.layers.sums import sums_and_table, weighted_sums
+from targcn.models.layers.sums import own_products, sums_and_table, weighted_sums
 
 SHAPES = [(5, 3, 4), (200, 6, 2), (200, 1, 1), (1, 4, 3), (30, 0, 3), (30, 5, 0)]
 
@@ -84,3 +84,10 @@ def test_a_product_is_for_short_tables_on_a_cpu() -> None:
     index = torch.zeros(2, 10, dtype=torch.long)
     assert sums.product_is_faster(torch.zeros(160, 1), index)
     assert not sums.product_is_faster(torch.zeros(161, 1), index)
+
+
+def test_each_vector_meets_its_own_table_alone() -> None:
+    vectors, tables = torch.randn(7, 3), torch.randn(4, 5, 3)
+    which = torch.tensor([3, 0, 3, 1, 0, 3, 3])
+    expected = torch.stack([tables[n] @ one for n, one in zip(which, vectors, strict=True)])
+    torch.testing.assert_close(own_products(vectors, which, tables), expected)

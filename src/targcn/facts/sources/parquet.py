@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from targcn.facts.columns import find_columns
+from targcn.facts.columns import FactTable
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_file import TableFile
 
@@ -20,11 +20,12 @@ class Parquet(TableFile):
     title = "a Parquet file (.parquet)"
     endings = (".parquet",)
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.DataFrame:
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+        return pl.scan_parquet(path)
+
+    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
         with _silence_panics():
-            chosen = find_columns(list(pl.read_parquet_schema(path)), path.name, options)
-            columns = {role: pl.col(name) for role, name in chosen.items()}
-            return pl.scan_parquet(path).select(**columns).collect()
+            return super().read_columns(source, options)
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from targcn.facts.read_options import ReadOptions
 class Source(ABC):
     """One kind of source of dated facts.
 
-    A source that holds one table hands it to `encode_table`, one that comes with splits hands
-    them to `encode_splits`. An optional library is imported inside `read`; if it is missing,
-    `open_dataset` tells the user to install it.
+    One that holds one table is a `TableSource` (table_source.py); one that comes with splits hands
+    them to `encode_splits`.
     """
 
     # What messages call this kind of source, such as "a prepared folder".

@@ -20,7 +20,8 @@ from targcn.facts.encode import encode_splits
 from targcn.facts.open import recognize
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
+from targcn.facts.vocabulary import tidy_name
 
 # What the file of each split may be called, before its ending.
 STEMS: Final[dict[Split, tuple[str, ...]]] = {
@@ -51,15 +52,15 @@ class SplitFolder(Source):
         return encode_splits(name, tables, options, entities, relations)
 
 
-def _find_files(folder: Path) -> dict[Split, tuple[TableFile, Path]]:
+def _find_files(folder: Path) -> dict[Split, tuple[TableSource, Path]]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError as error:
         raise InputError(f"cannot read {folder}: {error.strerror}") from None
-    files: dict[Split, tuple[TableFile, Path]] = {}
+    files: dict[Split, tuple[TableSource, Path]] = {}
     for split, stems in STEMS.items():
         named = (path for path in paths if path.name.split(".")[0].lower() in stems)
-        found = [(file, path) for path in named if isinstance(file := recognize(path), TableFile)]
+        found = [(file, path) for path in named if isinstance(file := recognize(path), TableSource)]
         if len(found) != 1:
             problem = f"{len(found)} files" if found else "no file"
             raise InputError(
@@ -87,7 +88,7 @@ def _read_listing(path: Path) -> list[str] | None:
         name, tab, written = line.rpartition("\t")
         if not tab or not re.fullmatch("[0-9]{1,9}", written.strip()):
             raise InputError(f"{path.name}, line {number}: expected a name, a tab and an id")
-        if by_id.setdefault(int(written), name.strip()) != name.strip():
+        if by_id.setdefault(int(written), tidy_name(name)) != tidy_name(name):
             raise InputError(f"{path.name}, line {number}: id {int(written)} is already taken")
     if not by_id:
         raise InputError(f"{path.name} lists no names; fill it or remove it")

@@ -27,6 +27,27 @@ def cross_entropy(scores: Tensor, answers: Tensor, others: Tensor | None = None)
     return loss
 
 
+def cross_entropy_among(
+    scores: Tensor, answers: Tensor, negatives: Tensor, others: Tensor | None
+) -> Tensor:
+    """Cross-entropy of the answers against some entities of each row, on average.
+
+    Among these, true answers do not count; `others` are as for `cross_entropy`.
+
+    >>> scores, answers = torch.zeros(1, 4), torch.tensor([2])
+    >>> cross_entropy_among(scores, answers, torch.tensor([[0, 2, 3]]), None).exp().round().item()
+    3.0
+    >>> others = torch.tensor([[3]])
+    >>> cross_entropy_among(scores, answers, torch.tensor([[0, 2, 3]]), others).exp().round().item()
+    2.0
+    """
+    own = scores.gather(1, answers[:, None])
+    if others is not None:
+        scores = scores.scatter(1, others, -torch.inf)
+    rivals = scores.gather(1, negatives).masked_fill(negatives == answers[:, None], -torch.inf)
+    return functional.cross_entropy(torch.cat([own, rivals], dim=1), torch.zeros_like(answers))
+
+
 class _FilteredCrossEntropy(Function):
     """One node of autograd: three would copy all scores three times more in the backward pass."""
 

@@ -39,6 +39,36 @@ def weight_matrix(num_rows: int, index: Tensor, weights: Tensor) -> Tensor:
     return weights.new_zeros(len(index), num_rows).scatter_add_(1, index.long(), weights)
 
 
+def own_products(vectors: Tensor, which: Tensor, tables: Tensor) -> Tensor:
+    """Each vector times every row of its own table, with one product per table."""
+    counts = torch.bincount(which, minlength=len(tables))
+    order = which.argsort()
+    numbers = torch.arange(len(which), device=which.device)
+    place = torch.empty_like(order)
+    place[order] = numbers - (counts.cumsum(0) - counts)[which[order]]
+    most = int(counts.max())
+    places = which * most + place
+    gathered = vectors.new_zeros(len(tables) * most, vectors.shape[1])
+    gathered = gathered.index_copy(0, places, vectors).view(len(tables), most, -1)
+    # Unlike indexing with brackets, index_select needs no sorting in its backward pass.
+    products = torch.bmm(gathered, tables.transpose(1, 2)).flatten(0, 1)
+    return products.index_select(0, places)
+
+
+def segment_softmax(logits: Tensor, segments: Tensor, number: int) -> Tensor:
+    """The softmax of each column within each segment, which the rows name; none is empty.
+
+    >>> segment_softmax(torch.zeros(3, 1), torch.tensor([0, 1, 1]), 2).tolist()
+    [[1.0], [0.5], [0.5]]
+    """
+    rows = segments[:, None].expand_as(logits)
+    highest = logits.new_zeros(number, logits.shape[1])
+    highest = highest.scatter_reduce(0, rows, logits.detach(), "amax", include_self=False)
+    powers = (logits - highest.index_select(0, segments)).exp()
+    totals = torch.zeros_like(highest).index_add(0, segments, powers)
+    return powers / totals.index_select(0, segments)
+
+
 def sums_and_table(
     table: Tensor, index: Tensor, weights: Tensor, rows: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:

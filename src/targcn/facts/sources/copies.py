@@ -1,0 +1,90 @@
+"""Copy what is no plain UTF-8 file (packed, downloaded, piped) into a temporary one."""
+
+import bz2
+import codecs
+import gzip
+import lzma
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Final
+
+from targcn.errors import InputError
+
+BLOCK_BYTES: Final = 1 << 20
+# How a file is opened whose name ends like this; zip archives and zstandard are other matters.
+OPENERS: Final[dict[str, Callable[[Path], BufferedIOBase]]] = {
+    ".gz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+# What a damaged archive raises.
+DAMAGES: Final = (EOFError, OSError, lzma.LZMAError, zlib.error)
+
+
+def read_blocks(read: Callable[[int], bytes], label: str) -> Iterator[bytes]:
+    """The blocks that a stream gives; a damaged archive is an InputError."""
+    try:
+        while block := read(BLOCK_BYTES):
+            yield block
+    except DAMAGES as error:
+        raise InputError(f"{label} is damaged ({error}); write or fetch it again") from None
+
+
+def copy_blocks(blocks: Iterable[bytes], path: Path, label: str, size: int | None = None) -> Path:
+    """Write blocks to a file of a temporary folder; refuse what would fill the disk.
+
+    If their `size` is known, that is refused before anything is written.
+    """
+    room = shutil.disk_usage(path.parent).free * 9 // 10
+    written = 0
+    with path.open("wb") as copy:
+        for block in blocks:
+            written += len(block)
+            if max(written, size or 0) > room:
+                raise InputError(
+                    f"{label} needs more than the {room / 1e9:,.1f} GB that the folder for "
+                    "temporary files has left; set TMPDIR to one with more"
+                )
+            copy.write(block)
+    return path
+
+
+def copy_as_utf8(path: Path, folder: Path, encoding: str) -> Path:
+    """A text file in another encoding, perhaps compressed, as plain UTF-8."""
+    packing = path.suffix.lower()
+    if packing == ".zst":
+        raise InputError(f"{path.name}: --encoding needs plain text or .gz; unpack it first")
+    try:
+        opened = OPENERS[packing](path) if packing in OPENERS else path.open("rb")
+    except OSError as error:
+        raise InputError(f"cannot read {path.name}: {error.strerror or error}") from None
+    name = path.name[: -len(packing)] if packing in OPENERS else path.name
+    with opened as stream:
+        blocks = _encode_text(read_blocks(stream.read, path.name), path.name, encoding)
+        return copy_blocks(blocks, folder / name, path.name)
+
+
+def _encode_text(blocks: Iterable[bytes], label: str, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise InputError(
+            f"{label} is not {encoding} text ({error}); give another --encoding"
+        ) from None
+
+
+def safe_name(name: str) -> str:
+    """The last part of a foreign path or address, fit to be a file name here.
+
+    >>> safe_name("../../etc/facts: 2014.csv"), safe_name("a/..")
+    ('facts_ 2014.csv', 'table')
+    """
+    last = re.split(r"[/\\]", name)[-1][-100:]
+    return re.sub(r"[^\w .-]", "_", last).strip(" .") or "table"

@@ -1,0 +1,44 @@
+"""Messages and attention against single edges; what is not there, and very large numbers."""
+
+import torch
+
+from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges
+
+
+def layer_of(dim: int) -> EdgeAttention:
+    torch.manual_seed(0)
+    layer = EdgeAttention(dim).double()
+    torch.nn.init.normal_(layer.attention)
+    return layer
+
+
+def edges_of(*rows: tuple[int, int, int, int, bool]) -> Edges:
+    *columns, there = zip(*rows, strict=True)
+    return Edges(*map(torch.tensor, columns), torch.tensor(there))
+
+
+RELATIONS, TABLE = torch.randn(3, 4).double(), torch.randn(5, 4).double()
+
+
+def test_a_node_with_one_edge_gets_its_message_and_one_without_gets_nothing() -> None:
+    layer, nodes = layer_of(4), torch.randn(3, 4).double()
+    distances = Distances(TABLE, -9, 9)
+    terms = layer.terms(RELATIONS, distances)
+    for delta, sign in ((-2, 0), (0, 1), (3, 2), (9, 2)):
+        edges = edges_of((0, 1, 2, delta, True), (1, 2, 0, 0, False))
+        found = layer(nodes, terms, edges)
+        sent = nodes[0] + RELATIONS[2] + TABLE[min(abs(delta), 4)]
+        torch.testing.assert_close(found[1], sent @ layer.maps[sign])
+        assert not found[[0, 2]].any()
+
+
+def test_large_scores_are_no_trouble() -> None:
+    layer, nodes = layer_of(4), 1e4 * torch.ones(2, 4).double()
+    edges = edges_of((0, 1, 0, 0, True), (1, 1, 1, 0, True))
+    terms = layer.terms(RELATIONS, Distances(TABLE, 0, 0))
+    nodes.requires_grad_()
+    found = layer(nodes, terms, edges)
+    found.sum().backward()
+    assert found.isfinite().all()
+    assert nodes.grad is not None
+    assert nodes.grad.isfinite().all()
