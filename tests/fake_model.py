@@ -34,6 +34,9 @@ class FakeModel:
         self.rows += scores.tolist()
         return scores
 
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        return None
+
     def to(self, device: object) -> "FakeModel":
         return self
 

@@ -56,6 +56,14 @@ class ProcessGroup:
         joined = self.gather_shards(torch.tensor([value], dtype=torch.float64), self.size)
         return float(joined.mean())
 
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum of tensors of one shape over all processes."""
+        if self.size == 1:
+            return values
+        joined = values.clone()
+        distributed.all_reduce(joined)
+        return joined
+
     def any_process(self, *flags: bool) -> list[bool]:
         """Which of these flags are set in any process."""
         if self.size == 1:

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from command_line import call, complaint_of
+from command_line import CSV, call, complaint_of
 
 
 def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
@@ -77,3 +78,34 @@ def test_newer_facts_join_the_context(run: Path, tmp_path: Path) -> None:
     assert answer.stdout.startswith("decayed-copy on congress with 1 added fact: 8,318 queries")
     assert "facts of more.csv: 1 added to the context" in answer.stdout
     assert "are scored by their facts alone: Jane Doe" in answer.stdout
+
+
+def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "times.csv"
+    shown = call("evaluate", run, "--ask", "time", "--queries", 20, "--out", out)
+    assert shown.stdout.startswith("decayed-copy on congress: 20 queries, test split")
+    assert "error, years" in shown.stdout
+    assert pl.read_csv(out)["filter"].to_list() == ["raw", "time-aware"]
+    report = json.loads(
+        call("evaluate", run, "--ask", "relation", "--queries", 20, "--json").stdout
+    )
+    assert list(report["metrics"]) == ["raw", "static", "time-aware"]
+    assert list(report["metrics"]["raw"]) == ["relation"]
+
+
+def test_a_reliability_plot(run: Path, tmp_path: Path) -> None:
+    data = tmp_path / "facts.csv"
+    data.write_text(CSV)
+    trained = tmp_path / "run"
+    small = ("--model", "distmult", "--dim", 4, "--epochs", 1, "--device", "cpu")
+    assert "expected calibration error" in call("train", data, *small, "--out", trained).stdout
+    assert "Probabilities: expected calibration error" in (trained / "README.md").read_text()
+    shown = call("evaluate", trained, "--plot", tmp_path / "x.svg")
+    assert "expected calibration error" in shown.stdout
+    assert (tmp_path / "x.svg").exists()
+    content = json.loads(call("evaluate", trained, "--json").stdout)["calibration"]
+    assert content["temperature"] == json.loads((trained / "run.json").read_text())["temperature"]
+    refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg"))
+    assert "the scores of decayed-copy do not stand for probabilities" in refused
+    refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg", "--ask", "time"))
+    assert "--plot shows the probabilities of entities; leave out --ask" in refused

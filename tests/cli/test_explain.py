@@ -32,7 +32,7 @@ def test_the_program_shows_reasons_and_plots_them(run: Path, tmp_path: Path) -> 
     assert (answer.returncode, answer.stderr) == (0, "")
     first, hidden, *reasons = answer.stdout.splitlines()
     assert first.startswith("e0 — r0 — e1, 1970-01-04: probability 0.")
-    assert first.endswith("from 5 facts of the context train+valid")
+    assert first.endswith("from 5 facts of the context all")
     assert hidden == "The fact itself is in the context and was hidden."
     assert [reason[0] in "+-" for reason in reasons] == [True, True]
     assert plot.is_file()
@@ -41,7 +41,7 @@ def test_the_program_shows_reasons_and_plots_them(run: Path, tmp_path: Path) -> 
 def test_an_explanation_as_json(run: Path) -> None:
     content = json.loads(call("explain", run, *FACT, "--top", 2, "--json").stdout)
     assert (content["context"], content["filter"], content["ties"]) == (
-        "train+valid",
+        "all",
         "time-aware",
         "mean",
     )

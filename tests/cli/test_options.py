@@ -33,6 +33,7 @@ def test_a_stopped_run_is_named_with_what_is_missing(
         ("valid", "train", True, False),
         ("valid", "train+valid", True, True),
         ("valid", "train+valid", False, False),
+        ("test", "all", True, True),
         ("train", None, False, True),
     ],
 )

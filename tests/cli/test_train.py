@@ -133,3 +133,20 @@ def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
             [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
         )
         assert (tmp_path / "runs" / expected / "run.json").is_file()
+
+
+def test_a_final_model_is_trained_on_every_fact(tmp_path: Path) -> None:
+    data, out = tmp_path / "facts.csv", tmp_path / "run"
+    data.write_text(CSV)
+    small = ("--model", "distmult", "--dim", 4, "--epochs", 3, "--device", "cpu")
+    shown = call("train", data, "--split", "none", *small, "--out", out)
+    assert shown.returncode == 0, shown.stderr
+    said, kept = shown.stdout.splitlines()
+    assert said.startswith("no valid split: the weights after all 3 epochs are kept")
+    assert kept.endswith(f"ask it with: targcn predict {out} SUBJECT RELATION '?' TIME")
+    record = json.loads((out / "metrics.json").read_text())
+    assert (record["trained"]["best_epoch"], record["reports"]) == (3, [])
+    assert "no facts in its test split" in complaint_of(call("evaluate", out))
+    asked = call("predict", out, "person 1", "meets", "?", "2020-01-03", "--top", 1)
+    assert asked.stdout.startswith("person 1 — meets — ?, 2020-01-03 (context all)")
+    assert "not split: all" in call("data", "info", data, "--split", "none").stdout

@@ -18,11 +18,13 @@ from small_tables import (
     as_frame,
     columns,
     complaint,
+    named,
     write_file,
     write_splits,
 )
 from targcn.facts import sources
 from targcn.facts.open import SOURCES, load_sources, open_dataset, recognize
+from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
 SHARED = {"__init__", "copies", "cursors", "source", "spooled", "table_file", "table_source"}
@@ -185,3 +187,18 @@ def test_something_that_is_no_source(source):
     sentence = complaint(source)
     assert sentence.startswith(f"an object of type {type(source).__name__} cannot be read; give ")
     assert all(kind.title in sentence for kind in load_sources())
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_without_splits_every_fact_is_in_train_once(tmp_path, split):
+    parts = (PARTS[0], [*PARTS[1], PARTS[0][0]], PARTS[2])
+    source = write_splits(tmp_path / "set", parts) if split else as_frame([*FACTS, FACTS[0]])
+    dataset = open_dataset(source, ReadOptions(split="none"))
+    assert sorted(named(dataset)["train"]) == sorted(FACTS)
+    assert [len(dataset.splits[one]) for one in ("valid", "test")] == [0, 0]
+    assert dataset.notes[-1] == (
+        "not split: all 40 facts are in train, none are left to evaluate on"
+    )
+    assert not any("random" in note or "leaks" in note for note in dataset.notes)
+    dataset.save(tmp_path / "kept")
+    assert columns(open_dataset(tmp_path / "kept")) == columns(dataset)

@@ -63,7 +63,7 @@ def test_length_and_equality():
         ("Angela Merkl", "; did you mean 'Angela Merkel'?"),
         ("angola", "; did you mean 'Angola'?"),
         ("Merkel", "; did you mean 'Angela Merkel'?"),
-        ("Zoe", ""),
+        ("Zoe", "; did you mean 'Zoë'?"),
         ("", ""),
         ("x" * 200_000, ""),
     ],
@@ -94,3 +94,28 @@ def test_a_suggestion_among_many_names():
         for _ in range(100_000)
     )
     assert suggest("angela merkl", [*many, "Angela Merkel"])[0] == "Angela Merkel"
+
+
+@pytest.mark.parametrize("name", ["Zoë", "zoe", " ZOË", "zoe\u0308"])
+def test_a_name_is_found_whatever_its_case_and_accents(name):
+    assert ENTITIES.find(name) == 3
+
+
+def test_a_name_that_could_be_several_is_refused():
+    cities = Vocabulary("entity", ["Koln", "Köln", "kiel"])
+    assert cities.find("Köln") == 1
+    with pytest.raises(InputError, match="entity 'KOLN' could be 'Koln' or 'Köln'; write it as"):
+        cities.find("KOLN")
+    with pytest.raises(InputError, match="'Kielce' is not in this graph; did you mean 'kiel'"):
+        cities.find("Kielce")
+
+
+def test_what_was_read_must_be_written_as_listed():
+    with pytest.raises(InputError, match="did you mean 'Zoë'"):
+        ENTITIES.id_of("zoe")
+
+
+def test_a_last_name_suggests_whole_names():
+    known = ["Peter", "Jester", "Jetera", "Meter", "Derek Jeter", "Derek Jeters"]
+    assert suggest("jeter", known)[0] == "Derek Jeter"
+    assert suggest("Koln", ["Kolin", "Köln"])[0] == "Köln"

@@ -28,7 +28,7 @@ from targcn.runs.store import save_run
 from targcn.training.fit import fit
 
 TRAIN = [(0, 0, 1, 0), (0, 0, 2, 4), (3, 0, 1, 4)]
-# Entity 4 has no fact in any context.
+# Entity 4 has no fact but in test.
 WORLD = World(5, 2, [*TRAIN, (0, 0, 3, 4), (0, 0, 4, 9)], cuts=(3, 4))
 QUESTION = ("e0", "r0", None, "1970-01-05")
 
@@ -71,25 +71,26 @@ def scores(query: oracle.Query, facts: list[oracle.Fact]) -> dict[str, float]:
 
 def answers(run: Run, *query: Any, **options: Any) -> dict[str, float]:
     frame = predict(run, *query, **options)
-    assert frame.columns == ["rank", "tied", "answer", "score", "probability", "known"]
+    assert frame.columns == ["asked", "rank", "tied", "answer", "score", "probability", "known"]
     assert frame["score"].is_sorted(descending=True)
     return dict(zip(frame["answer"], frame["score"], strict=True))
 
 
 def test_an_open_object(run: Run) -> None:
     found = answers(run, "e0", "r0", None, "1970-01-05")
-    assert found == pytest.approx(scores((0, 0, 4), WORLD.facts[:4]))
+    assert found == pytest.approx(scores((0, 0, 4), WORLD.facts))
 
 
 def test_an_open_subject_asks_the_reciprocal_relation(run: Run) -> None:
     found = answers(run, None, "r0", "e1", "1970-01-05")
-    assert found == pytest.approx(scores((1, 2, 4), WORLD.facts[:4]))
+    assert found == pytest.approx(scores((1, 2, 4), WORLD.facts))
     assert next(iter(found)) == "e3"
 
 
-def test_the_context_is_what_was_asked_for(run: Run) -> None:
-    found = answers(run, "e0", "r0", None, "1970-01-05", context="train")
-    assert found == pytest.approx(scores((0, 0, 4), TRAIN))
+@pytest.mark.parametrize(("context", "number"), [("train", 3), ("train+valid", 4), ("all", 5)])
+def test_the_context_is_what_was_asked_for(run: Run, context: Any, number: int) -> None:
+    found = answers(run, "e0", "r0", None, "1970-01-05", context=context)
+    assert found == pytest.approx(scores((0, 0, 4), WORLD.facts[:number]))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_the_context_is_what_was_asked_for(run: Run) -> None:
 )
 def test_times_never_seen(run: Run, time: str | date, tick: int) -> None:
     found = answers(run, "e0", "r0", None, time)
-    assert found == pytest.approx(scores((0, 0, tick), WORLD.facts[:4]))
+    assert found == pytest.approx(scores((0, 0, tick), WORLD.facts))
 
 
 def test_what_is_known_of_each_answer(run: Run) -> None:
@@ -124,10 +125,11 @@ def test_top_bounds_the_answers(run: Run) -> None:
 
 
 @pytest.mark.parametrize("top", [1, 2, 5])
-def test_the_probability_is_the_softmax_over_all_entities(learned: Run, top: int) -> None:
-    context = TemporalGraph.of_context(WORLD.dataset, "train+valid")
+def test_the_probability_is_the_softmax_at_the_temperature(learned: Run, top: int) -> None:
+    context = TemporalGraph.of_context(WORLD.dataset, "all")
     with torch.inference_mode():
-        row = learned.model(oracle.queries_of([(0, 0, 4)]), context)[0].tolist()
+        row = learned.model(oracle.queries_of([(0, 0, 4)]), context)[0]
+    row = (row / learned.temperature).tolist()
     total = sum(math.exp(score) for score in row)
     best = sorted((math.exp(score) / total for score in row), reverse=True)[:top]
     found = predict(learned, *QUESTION, top=top)["probability"].to_list()
@@ -152,7 +154,7 @@ def test_only_scores_trained_with_cross_entropy_have_a_probability(
 
 
 def test_answers_that_rest_on_nothing_are_tied(run: Run) -> None:
-    frame = predict(run, "e4", "r0", None, "1970-01-05", top=3)
+    frame = predict(run, "e4", "r0", None, "1970-01-05", top=3, context="train+valid")
     assert frame["rank"].to_list() == [1, 1, 1]
     assert frame["tied"].to_list() == [5, 5, 5]
 
@@ -194,7 +196,7 @@ def test_how_many_are_asked_at_once_does_not_matter(
 ) -> None:
     questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
     together = predict_many(run, questions)
-    assert together["question"].to_list() == [number for number in range(3) for _ in range(5)]
+    assert together["question"].to_list() == [number for number in (1, 2, 3) for _ in range(5)]
     monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
     done = []
     alone = predict_many(run, questions, progress=lambda *counts: done.append(counts))
@@ -318,7 +320,7 @@ def test_added_facts_are_seen_and_known(run: Run) -> None:
     before = predictor.predict(*question)
     predictor.add(MORE)
     frame = predictor.predict(*question)
-    facts = [*WORLD.facts[:4], (5, 0, 1, 31)]
+    facts = [*WORLD.facts, (5, 0, 1, 31)]
     expected = oracle.decayed_copy(facts, 6, 2, (1, 2, 31), scale=2)
     found = dict(zip(frame["answer"], frame["score"], strict=True))
     assert found == pytest.approx({f"e{one}": score for one, score in enumerate(expected)})
@@ -349,13 +351,16 @@ def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> Non
     questions = [Question(*QUESTION), Question(None, "r0", "e1", "1970-01-05")]
     left = World(5, 2, [(0, 0, 1, 0), (3, 0, 1, 4), (0, 0, 3, 4), (4, 1, 1, 3)], cuts=(4, 4))
     other = replace(run, dataset=left.dataset)
-    frame = Predictor(run).what_if(
+    frame = Predictor(run, "train+valid").what_if(
         questions,
         without=[("e0", "r0", "e2", "1970-01-05")],
         given=[("e4", "r1", "e1", date(1970, 1, 4))],
         top=top,
     )
-    sides = {"before": predict_many(run, questions), "after": predict_many(other, questions)}
+    sides = {
+        side: predict_many(one, questions, context="train+valid")
+        for side, one in (("before", run), ("after", other))
+    }
     rows = {
         side: {(row["question"], row["answer"]): row for row in every.to_dicts()}
         for side, every in sides.items()
@@ -371,7 +376,7 @@ def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> Non
         assert row["known"] == rows["before"][key]["known"]
         was, remains = key in best[0], key in best[1]
         assert row["change"] == {(0, 1): "came in", (1, 0): "dropped out"}.get((was, remains), "")
-    for number in (0, 1):
+    for number in (1, 2):
         shown = frame.filter(pl.col("question") == number)
         assert top <= shown.height <= min(2 * top, 5)
         assert shown["rank_after"].is_sorted()
@@ -400,3 +405,101 @@ def test_what_if_needs_a_model_that_reads_its_context(learned: Run) -> None:
         Predictor(learned).what_if(
             [Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")]
         )
+
+
+def test_a_complete_fact_is_judged_from_both_ends_without_itself(run: Run) -> None:
+    """Each end has the rank and the score it would have if the context did not hold the fact."""
+    frame = predict(run, "e0", "r0", "e2", "1970-01-05")
+    others = [fact for fact in WORLD.facts if fact != (0, 0, 2, 4)]
+    assert frame["asked"].to_list() == ["object", "subject"]
+    assert frame["answer"].to_list() == ["e2", "e0"]
+    assert frame["known"].to_list() == ["then", "then"]
+    for row, query in zip(frame.to_dicts(), [(0, 0, 4), (2, 2, 4)], strict=True):
+        found = scores(query, others)
+        own = found[row["answer"]]
+        assert row["score"] == pytest.approx(own)
+        assert row["rank"] == 1 + sum(score > own for score in found.values())
+        assert row["tied"] == sum(score == pytest.approx(own) for score in found.values())
+
+
+def test_a_fact_that_is_not_known_has_nothing_to_hide(run: Run) -> None:
+    frame = predict(run, "e0", "r0", "e1", "1970-01-05")
+    assert frame["score"].to_list() == pytest.approx(
+        [scores((0, 0, 4), WORLD.facts)["e1"], scores((1, 2, 4), WORLD.facts)["e0"]]
+    )
+
+
+def test_known_answers_are_hidden_and_do_not_count_in_ranks(run: Run) -> None:
+    shown = scripted(run, 5.0, 4.0, 9.0, 8.0, 4.0)
+    # 2 and 3 are known at that time.
+    frame = predict(shown, *QUESTION, hide_known=True)
+    assert frame["answer"].to_list() == ["e0", "e1", "e4"]
+    assert (frame["rank"].to_list(), frame["tied"].to_list()) == ([1, 2, 2], [1, 2, 2])
+    assert predict(shown, *QUESTION, top=1, hide_known=True)["answer"].to_list() == ["e0"]
+    fact = predict(shown, "e0", "r0", "e3", "1970-01-05", hide_known=True)
+    assert fact["rank"][0] == 1
+
+
+def test_relations_are_judged_by_bayes(learned: Run) -> None:
+    """p(r | s, o, t) ∝ p(o | s, r, t) p(r | s), with 10 facts of anybody in the prior."""
+    frame = predict(learned, "e0", None, "e3", "1970-01-05")
+    context = TemporalGraph.of_context(WORLD.dataset, "all")
+    with torch.inference_mode():
+        rows = learned.model(oracle.queries_of([(0, 0, 4), (0, 1, 4)]), context)
+    likelihoods = (rows.double() / learned.temperature).log_softmax(1)[:, 3].exp().tolist()
+    # Five facts are of r0 and none of r1; four of the subject's are of r0.
+    priors = [(4 + 10 * 6 / 7) / 14, 10 * 1 / 7 / 14]
+    products = [one * other for one, other in zip(likelihoods, priors, strict=True)]
+    found = dict(zip(frame["answer"], frame["probability"], strict=True))
+    expected = {f"r{number}": value / sum(products) for number, value in enumerate(products)}
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert dict(zip(frame["answer"], frame["known"], strict=True)) == {"r0": "then", "r1": "no"}
+
+
+def test_times_are_ranked_by_the_score_of_the_object(run: Run) -> None:
+    frame = predict(run, "e0", "r0", "e2", None)
+    expected = {
+        f"1970-01-{tick + 1:02}": scores((0, 0, tick), WORLD.facts)["e2"] for tick in (0, 4, 9)
+    }
+    assert dict(zip(frame["answer"], frame["score"], strict=True)) == pytest.approx(expected)
+    assert frame["answer"][0] == "1970-01-05"
+    assert frame["known"].to_list() == ["then", "no", "no"]
+    assert frame["probability"].null_count() == 3
+
+
+def test_probabilities_of_times_add_up(learned: Run) -> None:
+    assert predict(learned, "e0", "r0", "e2", "?")["probability"].sum() == pytest.approx(1)
+
+
+def test_questions_of_all_kinds_keep_their_numbers(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [
+        Question("e0", "r0", "e2", None),
+        Question("e9", "r0", None, "1970-01-05"),
+        Question(*QUESTION),
+        Question("e0", "r0", "e2", "1970-01-05"),
+        Question("e0", None, "e2", "1970-01-05"),
+        Question("e1", "r0", "e2", None),
+    ]
+    together = predict_many(run, questions, top=2, on_error="skip")
+    for number, question in enumerate(questions, 1):
+        own = together.filter(pl.col("question") == number)
+        if number == 2:
+            assert own["error"][0].startswith("entity 'e9' is not in this graph")
+            assert own["answer"].to_list() == [None]
+        else:
+            words = (question.subject, question.relation, question.object, question.time)
+            assert own.drop("question", "error").equals(predict(run, *words, top=2))
+    assert together["question"].is_sorted()
+    with pytest.raises(InputError, match="question 2: entity 'e9' is not in this graph"):
+        predict_many(run, questions)
+    with pytest.raises(InputError, match="no question can be asked; question 1: entity 'e9'"):
+        predict_many(run, [questions[1]], on_error="skip")
+    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
+    done = []
+    alone = predict_many(
+        run, questions, top=2, on_error="skip", progress=lambda *counts: done.append(counts)
+    )
+    assert alone.equals(together)
+    assert done == [(number, 6) for number in range(2, 7)]

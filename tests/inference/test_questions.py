@@ -4,35 +4,53 @@ import pytest
 
 from oracle import World
 from targcn.errors import InputError
-from targcn.inference.questions import Question, encode
+from targcn.inference.questions import OPEN_ID, Question, as_written, encode
 
 DATASET = World(3, 2, [(0, 0, 1, 0), (2, 1, 1, 4)]).dataset
+FACT = ("e2", "r1", "e1", "1970-01-05")
+IDS = (2, 1, 1, 4)
 
 
 @pytest.mark.parametrize("missing", [None, "", "?"])
-def test_a_missing_subject_is_asked_for_under_the_reciprocal_relation(missing: str | None) -> None:
-    questions = [
-        Question("e2", "r1", missing, "1970-01-05"),
-        Question(missing, "r1", "e1", "1970-01-05"),
-    ]
-    queries = encode(questions, DATASET)
-    assert [column.tolist() for column in queries.tensors()] == [[2, 1], [1, 3], [4, 4]]
-
-
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("e0", "r0", "e1", "1970-01-05"), "leave exactly one of subject and object open"),
-        ((None, "r0", None, "1970-01-05"), "leave exactly one of subject and object open"),
-        (("E0", "r0", None, "1970-01-05"), "entity 'E0' is not in this graph; did you mean 'e0'?"),
-        ((None, "r0", "E1", "1970-01-05"), "entity 'E1' is not in this graph; did you mean 'e1'?"),
-        (("e0", "R1", None, "1970-01-05"), "relation 'R1' is not in this graph; did you mean 'r1'"),
-        (("e0", "r0", None, "soon"), "'soon' is not a date"),
-    ],
+    ("place", "asked"), list(enumerate(["subject", "relation", "object", "time", "fact"]))
 )
+def test_what_is_open_is_asked_for(missing: str | None, place: int, asked: Any) -> None:
+    words = [missing if number == place else word for number, word in enumerate(FACT)]
+    question = Question(*words)  # type: ignore[arg-type]
+    assert question.asked == asked
+    found = encode([Question("e0", "r0", None, 1970), question], DATASET)
+    row = found.facts[asked][-1:]
+    expected = [OPEN_ID if number == place else one for number, one in enumerate(IDS)]
+    assert [column.item() for column in row.tensors()] == expected
+    assert found.numbers[asked][-1] == 2
+    written = as_written(question, DATASET)
+    named = [written.subject, written.relation, written.object, written.time]
+    assert named == ["?" if number == place else word for number, word in enumerate(FACT)]
+
+
+WRONG = [
+    ((None, "r0", None, "1970-01-05"), "leave one place open, as \\?, not subject and object"),
+    (("e0", "r0", "?", "?"), "leave one place open, as \\?, not object and time"),
+    (("x0", "r0", None, "1970-01-05"), "entity 'x0' is not in this graph"),
+    ((None, "r0", "x1", "1970-01-05"), "entity 'x1' is not in this graph"),
+    (("e0", "x1", None, "1970-01-05"), "relation 'x1' is not in this graph"),
+    (("e0", "r0", None, "soon"), "'soon' is not a date"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
 def test_a_question_that_makes_no_sense_is_refused(words: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=f"^{message}"):
         encode([Question(*words)], DATASET)
     fine = Question("e0", "r0", None, "1970-01-05")
     with pytest.raises(InputError, match=f"^question 2: {message}"):
         encode([fine, Question(*words)], DATASET)
+
+
+def test_questions_that_make_no_sense_are_skipped_with_the_reason() -> None:
+    questions = [Question(*words) for words, _ in WRONG] + [Question(*FACT)]
+    found = encode(questions, DATASET, "skip")
+    assert list(found.errors) == [1, 2, 3, 4, 5, 6]
+    assert found.errors[6].startswith("'soon' is not a date")
+    assert {asked: numbers.tolist() for asked, numbers in found.numbers.items()} == {"fact": [7]}

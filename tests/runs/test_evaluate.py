@@ -28,6 +28,7 @@ from targcn.training.fit import fit, initialize
     [
         ("train", WORLD.train),
         ("train+valid", WORLD.train + WORLD.valid),
+        ("all", WORLD.facts),
         ("past", WORLD.facts),
     ],
 )
@@ -66,7 +67,10 @@ def test_progress_ends_at_the_number_of_queries(monkeypatch: pytest.MonkeyPatch)
         ({"split": "train"}, "world has no facts in its train split; nothing to"),
         ({"split": "tset"}, "split 'tset' is unknown; choose one of train, valid, test"),
         ({"ties": "random"}, "ties 'random' is unknown; choose one of optimistic, mean, pessi"),
-        ({"context": "test"}, "context 'test' is unknown; choose train, train\\+valid or past"),
+        (
+            {"context": "test"},
+            "context 'test' is unknown; choose train, train\\+valid, all or past",
+        ),
         ({"device": "tpu9"}, "device 'tpu9' is not to be had here"),
     ],
 )

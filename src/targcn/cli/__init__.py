@@ -21,7 +21,9 @@ from targcn.cli.data import data
 from targcn.cli.evaluate import evaluate_run
 from targcn.cli.explain import explain_answer
 from targcn.cli.fuse import fuse_runs
+from targcn.cli.missing import find_missing_facts
 from targcn.cli.models import list_models
+from targcn.cli.names import list_names
 from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
@@ -40,12 +42,14 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.command(data)
+app.command(list_names, name="names")
 app.command(list_models, name="models")
 app.command(train, name="train")
 app.command(fuse_runs, name="fuse")
 app.command(evaluate_run, name="evaluate")
 app.command(compare_runs, name="compare")
 app.command(predict_answers, name="predict")
+app.command(find_missing_facts, name="missing")
 app.command(explain_answer, name="explain")
 app.command(list_rules, name="rules")
 app.command(bench)

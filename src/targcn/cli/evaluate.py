@@ -1,5 +1,8 @@
 """`targcn evaluate`: the figures of a run."""
 
+from pathlib import Path
+from typing import Literal
+
 from targcn.cli.options import (
     AsJson,
     Context,
@@ -10,8 +13,12 @@ from targcn.cli.options import (
     Split,
     Ties,
     load_folder,
+    require_new_picture,
     warn_if_in_context,
 )
+from targcn.errors import InputError
+from targcn.files import require_absent
+from targcn.output.tables import require_table_file, write_table
 from targcn.output.terminal import count_progress, show, show_json
 
 
@@ -21,19 +28,41 @@ def evaluate_run(
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
+    ask: Literal["entity", "relation", "time"] = "entity",
+    queries: int | None = None,
+    seed: int = 0,
     facts: NewerFacts = None,
     by_relation: Flag = False,
+    plot: Path | None = None,
     device: Device = "auto",
+    out: Path | None = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
 
     Facts of --facts that are asked about are left out; the filters know the others.
 
+    --ask relation and --ask time rank the relation or the time of each fact among
+    all of them; other true ones are filtered. That is one query per relation or
+    time of the data: --queries takes a sample of the facts.
+
     Args:
+        ask: What to ask of each fact: both entities, its relation, or its time.
+        queries: Ask for relations or times of so many facts only.
+        seed: Which facts these are.
         by_relation: Show the figures of every relation too.
+        plot: Plot how often answers of each probability are right, into this new file: .png, .svg
+            or .pdf (needs matplotlib).
+        out: Write the table to this new file too: .csv, .json or .md.
     """
+    require_new_picture(plot)
+    if plot is not None and ask != "entity":
+        raise InputError("--plot shows the probabilities of entities; leave out --ask")
+    if out is not None:
+        require_table_file(out)
+        require_absent(out)
     from targcn.distributed import join_process_group
+    from targcn.evaluation.calibration import plot_reliability
     from targcn.evaluation.report import relation_table, report_table
     from targcn.runs.evaluate import evaluate
 
@@ -49,6 +78,9 @@ def evaluate_run(
             split=split,
             context=context,
             ties=ties,
+            ask=ask,
+            queries=queries,
+            seed=seed,
             facts=facts,
             device=place,
             progress=progress,
@@ -56,6 +88,12 @@ def evaluate_run(
         )
     if not processes.is_main:
         return
+    if plot is not None:
+        if report.calibration is None:
+            raise InputError(f"the scores of {report.model} do not stand for probabilities")
+        plot_reliability(report.calibration, plot, f"{report.model} on {report.dataset}")
+    if out is not None:
+        write_table(report_table(report), out)
     if json:
         show_json(report.to_json(by_relation))
         return

@@ -33,6 +33,7 @@ def explain_answer(
     A run of targcn: the effect is the answer's probability with all facts, minus
     its probability without this one. A fused run: an effect is that of leaving
     out a fact or piece of evidence on a member's probability, times its weight.
+    Effects on or parts of a probability are those before the run's temperature.
 
     If the context holds the explained fact itself, it is hidden.
 

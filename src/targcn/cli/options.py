@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 HowToRead = Annotated[ReadOptions, Parameter(name="*")]
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
 Context = Annotated[
-    Literal["train", "train+valid", "past"] | None,
+    Literal["train", "train+valid", "all", "past"] | None,
     Parameter(
-        help="The facts that the model may see; past: those of any split before the query's time. "
-        "Default: train+valid (train if valid or train is asked about); past if trained so."
+        help="The facts that the model may see; all: every known fact; past: those before the "
+        "query's time. Default: past if trained so; else all for a question, and to evaluate "
+        "train+valid (train if valid or train is asked about)."
     ),
 ]
 Device = Annotated[str, Parameter(help="auto, cpu or cuda.")]
@@ -45,6 +46,7 @@ Ties = Annotated[
     Literal["optimistic", "mean", "pessimistic"],
     Parameter(help="The rank of an answer among equal scores."),
 ]
+SPLITS = ("train", "valid", "test")
 Flag = Annotated[bool, Parameter(negative="")]
 
 
@@ -77,7 +79,8 @@ def require_new_picture(path: Path | None) -> None:
 
 def warn_if_in_context(split: str, context: str | None, reads_context: bool = True) -> None:
     """Say so if the model may see, or was trained on, the very facts it is asked about."""
-    if split == "train" or (reads_context and split in (context or "").split("+")):
+    seen = SPLITS if context == "all" else (context or "").split("+")
+    if split == "train" or (reads_context and split in seen):
         say(
             f"the model has seen the {split} facts that it is asked about: these figures show what "
             "it remembers, not what it can predict"

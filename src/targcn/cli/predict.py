@@ -1,11 +1,10 @@
 """`targcn predict`: the best answers to a question, or to a table of questions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -16,10 +15,10 @@ from targcn.cli.options import (
     NewerFacts,
     RunFolder,
     load_folder,
+    require_new_picture,
 )
 from targcn.errors import InputError
 from targcn.files import require_absent
-from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress, say, show, show_json
 
 if TYPE_CHECKING:
@@ -43,22 +42,30 @@ def predict_answers(
     /,
     *,
     top: int = 10,
+    hide_known: Flag = False,
     context: Context = None,
     facts: NewerFacts = None,
     without: FactsInWords = (),
     given: Annotated[FactsInWords, Parameter(name="--with")] = (),
     explain: Flag = False,
-    queries: Path | None = None,
+    plot: Path | None = None,
+    queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    on_error: Literal["skip", "stop"] = "skip",
     out: Path | None = None,
     json: AsJson = False,
 ) -> None:
-    """Answer a question: a fact whose subject or object is '?', in quotes.
+    """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.
 
-    The rank of an answer is marked with = if other entities have the same score.
-    The probability is the softmax of the scores over all entities, for models
-    trained with cross-entropy; it is not calibrated. For other models the score
-    itself is shown. An answer is known "then" if the data holds it at this time,
-    "at another time" if only at others, else "no".
+    Who or whom: a '?' for the subject or the object. How are they related: for the
+    relation. When: for the time, with a curve over all times of the data. Is it so:
+    a complete fact, hidden from the context, as an answer to each of its entities.
+
+    The rank of an answer is marked with = if others have the same score. The
+    probability is the softmax over all entities, at the run's own temperature; of
+    a relation or a time it is the share among all of them (docs/questions.md).
+    Models that are not trained with cross-entropy have scores instead. An answer
+    is known "then" if the data holds it at this time, "at another time" if only at
+    others, else "no".
 
     What if: --without and --with show the answers before and after facts were
     taken from the context or put into it. A fact is written as
@@ -66,33 +73,36 @@ def predict_answers(
 
     Args:
         subject: The subject, or ? to ask for it.
-        relation: The relation.
+        relation: The relation, or ? to ask for it.
         object: The object, or ? to ask for it.
-        time: Any date, also one that the data does not have.
+        time: Any date, also one that the data does not have; or ? to ask for it.
         top: How many answers to show.
+        hide_known: Leave out answers that are known at that time already.
         without: Answer as if this fact of the context were not there; can be given several times.
         given: Answer as if this fact were in the context; can be given several times.
         explain: Show the facts behind the best answer too.
-        queries: A table of questions: subject, relation, object, time; what is asked is ? or empty.
-        out: A new file to write the answers to: .csv, .jsonl or .parquet; required with --queries.
+        plot: Plot the curve of a time question into this new file: .png, .svg or .pdf.
+        queries: A table of questions: subject, relation, object, time; what is asked is ? or empty;
+            - for standard input.
+        on_error: Whether a question of a table that cannot be asked is skipped, with the reason in
+            its row, or stops the command.
+        out: A new file to write the answers to: .csv, .jsonl or .parquet.
     """
     if out is not None:
         from targcn.facts.question_tables import require_ending
 
         require_ending(out)
         require_absent(out)
+    require_new_picture(plot)
     if queries is not None:
-        others = {"a question in words": subject is not None, "--explain": explain, "--json": json}
-        unwanted = [option for option, is_given in others.items() if is_given]
-        if unwanted:
+        given_too = {"a question in words": subject, "--explain": explain, "--plot": plot}
+        if unwanted := [option for option, value in given_too.items() if value]:
             raise InputError(f"--queries answers a table; leave out {' and '.join(unwanted)}")
-        if out is None:
-            raise InputError("answers to a table need --out, a .csv, .jsonl or .parquet to write")
     elif relation is None or time is None:
-        raise InputError("a question has four parts: SUBJECT RELATION OBJECT TIME, one of them ?")
-    is_changed = bool(without or given)
-    if is_changed and explain:
-        raise InputError("--explain is about the context as it is; leave out --with and --without")
+        raise InputError("a question has four parts: SUBJECT RELATION OBJECT TIME; one may be ?")
+    if (without or given) and (explain or hide_known):
+        option = "--explain" if explain else "--hide-known"
+        raise InputError(f"{option} is about the context as it is; leave out --with and --without")
     from targcn.inference.predictor import Predictor
     from targcn.inference.questions import Question
 
@@ -101,34 +111,15 @@ def predict_answers(
         predictor.add(facts)
         for sentence in predictor.dataset.additions:
             say(sentence)
-    answer = _what_if(predictor, without, given) if is_changed else predictor.predict_many
-    if queries is not None and out is not None:
-        _answer_table(predictor, answer, queries, out, top)
-        return
-    question = Question(subject, str(relation), object, str(time))
-    answers = answer([question], top=top)
-    explanation = _explain_best(predictor, question, answers) if explain else None
-    if out is not None:
-        import polars as pl
-
-        _write(pl.DataFrame([question]), answers, out)
-    if json:
-        content = {
-            "context": predictor.context + predictor.dataset.addition,
-            "num_entities": len(predictor.dataset.entities),
-            "answers": answers.drop("question").to_dicts(),
-        }
-        if is_changed:
-            content |= {"without": list(without), "with": list(given)}
-        if facts is not None:
-            content["new_entities"] = _new_among(predictor, question, answers)
-        show_json(content | ({"explanation": asdict(explanation)} if explanation else {}))
-        return
-    show(_table_of(predictor, question, answers, is_changed))
-    if explanation is not None:
-        from targcn.inference.explanation import in_words
-
-        show("\n" + "\n".join(in_words(explanation)))
+    answer: Answerer = partial(predictor.predict_many, hide_known=hide_known)
+    if without or given:
+        answer = _what_if(predictor, without, given)
+    if queries is not None:
+        _answer_table(predictor, partial(answer, on_error=on_error), queries, out, top, json)
+    else:
+        question = Question(subject, relation, object, time)
+        changes = {"without": list(without), "with": list(given)} if without or given else {}
+        _answer_one(predictor, answer, question, changes, out, plot, top, explain, json)
 
 
 def _what_if(predictor: "Predictor", without: Sequence[str], given: Sequence[str]) -> "Answerer":
@@ -138,85 +129,116 @@ def _what_if(predictor: "Predictor", without: Sequence[str], given: Sequence[str
     return partial(predictor.what_if, without=absent, given=supposed)
 
 
-def _explain_best(
-    predictor: "Predictor", question: "Question", answers: "pl.DataFrame"
-) -> "Explanation":
-    relation, time, best = question.relation, question.time, answers["answer"][0]
-    if question.asks_subject:
-        return predictor.explain(best, relation, str(question.object), time, asked="subject")
-    return predictor.explain(str(question.subject), relation, best, time)
-
-
-def _table_of(
-    predictor: "Predictor", question: "Question", answers: "pl.DataFrame", is_changed: bool
-) -> Table:
-    """The answers for people: of a what-if every rank and value twice, before and after."""
-    from targcn.runs.run import describe_new
-
-    dataset = predictor.dataset
-    sides = {"_before": " before", "_after": " after"} if is_changed else {"": ""}
-    rows = answers.to_dicts()
-    for row, side in product(rows, sides):
-        tie = " =" if row[f"tied{side}"] > 1 else ""
-        row[f"rank{side}"] = f"{row[f'rank{side}']}{tie}"
-    key, form = "probability", ".4f"
-    if answers[f"probability{next(iter(sides))}"].null_count():
-        key, form = "score", ".4g"
-    columns = [
-        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
-        Column("answer", "answer"),
-        *(Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()),
-        *([Column("change", "change")] if is_changed else []),
-        Column("known", "known"),
-    ]
-    when = dataset.timeline.label(dataset.timeline.tick(question.time))
-    notes = []
-    for side, label in sides.items():
-        if answers[f"tied{side}"][0] == len(dataset.entities) > 1:
-            notes.append(
-                f"Every entity has the same score{label}: nothing in the context speaks for any "
-                "answer."
-            )
-    if new := _new_among(predictor, question, answers):
-        notes.append(describe_new(new, predictor.model))
-    title = (
-        f"{question.subject} — {question.relation} — {question.object}, {when} "
-        f"(context {predictor.context}{dataset.addition})"
+def _answer_one(
+    predictor: "Predictor",
+    answer: "Answerer",
+    question: "Question",
+    changes: dict[str, list[str]],
+    out: Path | None,
+    plot: Path | None,
+    top: int,
+    explain: bool,
+    json: bool,
+) -> None:
+    from targcn.inference.answer_table import (
+        answer_table,
+        curve_over_time,
+        new_among,
+        plot_times,
     )
-    return Table(tuple(columns), tuple(rows), title, tuple(notes))
+    from targcn.inference.explanation import in_words
+    from targcn.inference.questions import as_written
+
+    asks_time = question.asked == "time"
+    if plot is not None and not asks_time:
+        raise InputError("--plot draws the times of a fact; ask for its time with ?")
+    every = answer([question], top=len(predictor.dataset.timeline.ticks) if asks_time else top)
+    answers = every.head(top) if asks_time else every
+    explanation = _explain(predictor, question, answers, explain)
+    table = answer_table(predictor, question, answers)
+    if out is not None:
+        import polars as pl
+
+        _write(pl.DataFrame([as_written(question, predictor.dataset)]), answers, out)
+    if plot is not None:
+        plot_times(predictor, question, every, plot)
+    if json:
+        content = {
+            "question": asdict(as_written(question, predictor.dataset)),
+            "context": predictor.context + predictor.dataset.addition,
+            "num_entities": len(predictor.dataset.entities),
+            "notes": list(table.notes),
+            "answers": answers.drop("question").to_dicts(),
+            **changes,
+        }
+        if predictor.dataset.additions:
+            content["new_entities"] = new_among(predictor, question, answers)
+        show_json(content | ({"explanation": asdict(explanation)} if explanation else {}))
+        return
+    show(table)
+    if asks_time:
+        show("\n" + curve_over_time(predictor, every))
+    if explanation is not None:
+        show("\n" + "\n".join(in_words(explanation)))
 
 
-def _new_among(predictor: "Predictor", question: "Question", answers: "pl.DataFrame") -> list[str]:
-    """The entities in a question and its answers that the model was not trained on."""
-    new = set(predictor.dataset.new_entities)
-    shown = (question.subject, question.object, *answers["answer"])
-    return [str(name) for name in dict.fromkeys(shown) if name in new]
+def _explain(
+    predictor: "Predictor", question: "Question", answers: "pl.DataFrame", wanted: bool
+) -> "Explanation | None":
+    """The reasons for the best answer, if wanted; for a complete fact, if the model gives any."""
+    asked = question.asked
+    if asked == "fact":
+        wanted = predictor.gives_reasons
+    elif wanted and answers.height:
+        question = replace(question, **{asked: answers["answer"][0]})
+    if not wanted or question.asked != "fact":
+        return None
+    words = (str(question.subject), str(question.relation), str(question.object))
+    return predictor.explain(
+        *words, str(question.time), asked="subject" if asked == "subject" else "object"
+    )
 
 
 def _answer_table(
     predictor: "Predictor",
     answer: "Answerer",
-    queries: Path,
-    out: Path,
+    queries: str,
+    out: Path | None,
     top: int,
+    json: bool,
 ) -> None:
     from targcn.facts.question_tables import read_questions
+    from targcn.inference.answer_table import answers_table, beside_questions, describe_forecast
     from targcn.inference.questions import Question
 
     asked = read_questions(queries)
     questions = [Question(*row) for row in asked.iter_rows()]
     with count_progress("answering", "questions") as progress:
         answers = answer(questions, top=top, progress=progress)
-    _write(asked, answers, out)
-    show(
-        f"{out}: {answers.height:,} answers to {len(questions):,} questions, context "
-        f"{predictor.context}{predictor.dataset.addition}"
-    )
+    if forecast := describe_forecast(predictor, questions):
+        say(forecast)
+    if "error" in answers.columns:
+        if skipped := answers["error"].count():
+            of_all = f"{skipped:,} of {len(questions):,} questions"
+            say(f"{of_all} were skipped; the column error says why")
+        else:
+            answers = answers.drop("error")
+    if out is not None:
+        _write(asked, answers, out)
+    if json:
+        show_json(beside_questions(asked, answers).to_dicts())
+    elif out is None:
+        show(answers_table(asked, answers))
+    else:
+        show(
+            f"{out}: {answers['answer'].count():,} answers to {len(questions):,} questions, "
+            f"context {predictor.context}{predictor.dataset.addition}"
+        )
 
 
 def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:
     """Write every answer with its question."""
     from targcn.facts.question_tables import write_frame
+    from targcn.inference.answer_table import beside_questions
 
-    numbered = asked.with_row_index("question").cast({"question": answers["question"].dtype})
-    write_frame(numbered.join(answers, on="question"), out)
+    write_frame(beside_questions(asked, answers), out)

@@ -108,7 +108,15 @@ def _show_trained(run: "Run", out: Path, device: str) -> None:
         write_result(run, out, [report])
     if report is not None:
         show(report_table(report))
-    show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
+    elif run.trained is not None:
+        show(
+            f"no valid split: the weights after all {run.trained.epochs} epochs are kept, and the "
+            "probabilities have no temperature"
+        )
+    if len(run.dataset.test):
+        show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
+    else:
+        show(f"kept in {out}; ask it with: targcn predict {out} SUBJECT RELATION '?' TIME")
 
 
 def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:

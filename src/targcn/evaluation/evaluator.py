@@ -1,20 +1,38 @@
 """The one evaluator of every model: it takes a data set and a setting once, then any models."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
+from targcn.evaluation.candidates import (
+    Candidates,
+    Kind,
+    LogProbabilities,
+    known_candidates,
+    score_candidates,
+)
 from targcn.evaluation.filters import FILTERS, Filter, known_answers
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
-from targcn.evaluation.ranking import TIES, Progress, rank_targets
+from targcn.evaluation.ranking import (
+    TIES,
+    Progress,
+    in_batches,
+    rank_targets,
+    ranks_of,
+    rows_at_once,
+)
 from targcn.evaluation.report import Report, Setting, Side
-from targcn.facts.dataset import SPLITS, Dataset
-from targcn.graph.queries import queries_of
+from targcn.facts.dataset import SPLITS, Dataset, Facts
+from targcn.graph.queries import FactColumns, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
+
+# Each is asked with every candidate; more at once would only make progress jump.
+MOST_FACTS_AT_ONCE: Final = 64
 
 
 class Evaluator:
@@ -27,16 +45,9 @@ class Evaluator:
         device: torch.device,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        for what, choices in (("split", SPLITS), ("ties", TIES)):
-            if (value := getattr(setting, what)) not in choices:
-                raise InputError(f"{what} {value!r} is unknown; choose one of {', '.join(choices)}")
         self.dataset, self.setting, self.device = dataset, setting, device
         self.processes = processes
-        self.facts = dataset.splits[setting.split]
-        if len(self.facts) == 0:
-            raise InputError(
-                f"{dataset.name} has no facts in its {setting.split} split; nothing to evaluate"
-            )
+        self.facts = facts_to_ask(dataset, setting)
         self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
         self.known = known_answers(dataset, device)
         queries, targets = queries_of(self.facts, len(dataset.relations))
@@ -93,3 +104,100 @@ class Evaluator:
                 if count
             },
         )
+
+
+def facts_to_ask(dataset: Dataset, setting: Setting) -> Facts:
+    """The facts of the split that is asked about, of which there must be some."""
+    for what, choices in (("split", SPLITS), ("ties", TIES)):
+        if (value := getattr(setting, what)) not in choices:
+            raise InputError(f"{what} {value!r} is unknown; choose one of {', '.join(choices)}")
+    facts = dataset.splits[setting.split]
+    if len(facts) == 0:
+        raise InputError(
+            f"{dataset.name} has no facts in its {setting.split} split; nothing to evaluate"
+        )
+    return facts
+
+
+class CandidateEvaluator:
+    """Asks a model for the relation or the time of each fact of a split, or of some of them."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        setting: Setting,
+        kind: Kind,
+        device: torch.device,
+        most: int | None = None,
+        seed: int = 0,
+        processes: ProcessGroup = SINGLE_PROCESS,
+    ) -> None:
+        self.dataset, self.setting, self.kind = dataset, setting, kind
+        self.device, self.processes = device, processes
+        facts = FactColumns.of(facts_to_ask(dataset, setting))
+        if most is not None and most < len(facts):
+            chosen = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))
+            facts = facts[chosen[:most].sort().values]
+        self.num_queries = len(facts)
+        self.facts = facts[processes.shard(torch.arange(len(facts)))].to(device)
+        self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
+        candidates = Candidates.of(dataset, kind)
+        self.known = known_candidates(dataset, candidates, device)
+        self.candidates = candidates.to(device)
+
+    def evaluate(
+        self,
+        model: Model,
+        log_probabilities: LogProbabilities,
+        name: str,
+        progress: Progress | None = None,
+    ) -> Report:
+        """The report of a model, which is named in it."""
+        model = model.to(self.device).eval()
+        size = min(rows_at_once(len(self.candidates), self.device), MOST_FACTS_AT_ONCE)
+
+        def measure(rows: slice) -> Tensor:
+            """The rank under every filter, and the error of the best candidate."""
+            facts = self.facts[rows]
+            targets = self.candidates.positions(facts)
+            scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
+            ranks = ranks_of(scores, targets, facts, self.known, self.setting.ties)
+            errors = [
+                self._errors(scores, targets, known.look_up(facts)) for known in self.known.values()
+            ]
+            return torch.stack([*ranks.values(), *errors]).cpu()
+
+        with self.processes.barrier():
+            batches = list(in_batches(measure, len(self.facts), size, progress))
+            mine = torch.cat(batches, dim=1) if batches else torch.empty(2 * len(self.known), 0)
+        rows = [self.processes.gather_shards(row, self.num_queries) for row in mine.double()]
+        ranks, errors = rows[: len(self.known)], rows[len(self.known) :]
+        metrics: dict[Filter, dict[Side, dict[str, float]]] = {}
+        for which, of_filter, off in zip(self.known, ranks, errors, strict=True):
+            found = compute_metrics(of_filter)
+            if self.kind == "time":
+                found["mean_absolute_error"] = float(off.mean())
+            metrics[which] = {self.kind: found}
+        return Report(
+            dataset=self.dataset.name + self.dataset.addition,
+            model=name,
+            setting=self.setting,
+            num_queries=self.num_queries,
+            notes=self.dataset.additions,
+            metrics=metrics,
+            mrr_interval={
+                which: {self.kind: mrr_interval(of_filter[None])}
+                for which, of_filter in zip(self.known, ranks, strict=True)
+            },
+            by_relation={},
+            unit=self.dataset.timeline.unit if self.kind == "time" else None,
+        )
+
+    def _errors(self, scores: Tensor, targets: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
+        """How far the best candidate is from the target, without the others that are known."""
+        rows, columns = known
+        others = columns != targets[rows]
+        hidden = (rows[others], columns[others])
+        left = scores.index_put(hidden, scores.new_tensor(-torch.inf))
+        ids = self.candidates.ids
+        return (ids[left.argmax(1)] - ids[targets]).abs().double()

@@ -38,12 +38,7 @@ class KnownAnswers(Columns):
         """Index the true answers among these facts."""
         end_of_time = graph.span if which == "time-aware" else 0
         num_entities, num_relations = graph.num_entities, graph.num_relations
-        largest = num_entities * 2 * num_relations * end_of_time
-        if largest >= 2**63:
-            raise InputError(
-                f"the last time is {graph.span - 1:,} ticks after the first, too far for so many "
-                "entities and relations; leave such times out"
-            )
+        require_keys(num_entities * 2 * num_relations, end_of_time)
         known = cls(graph.offsets[:0], graph.subjects[:0], num_relations, end_of_time)
         if which == "raw":
             return known
@@ -91,6 +86,15 @@ class KnownAnswers(Columns):
         following = self.answers[(starts + columns + 1).clamp(max=last)].long()
         others = torch.where(found < own, found, following)
         return torch.where(columns < counts - 1, others, own)
+
+
+def require_keys(num_owners: int, span: int) -> None:
+    """Refuse times so far apart that keys, owner · span + time, would not fit into 64 bits."""
+    if num_owners * span >= 2**63:
+        raise InputError(
+            f"the last time is {span - 1:,} ticks after the first, too far for so many entities "
+            "and relations; leave such times out"
+        )
 
 
 def known_answers(dataset: Dataset, device: torch.device | str) -> dict[Filter, KnownAnswers]:

@@ -5,7 +5,7 @@ target in the middle.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ TIES: Final = tuple(SHARE_OF_TIES)
 # A larger batch of scores is hardly faster and needs more memory; a CPU's should fit its cache.
 MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 
+Asked = TypeVar("Asked", contravariant=True)
 # Done so far, and in all.
 Progress = Callable[[int, int], None]
 
@@ -82,14 +83,21 @@ def in_batches(
             progress(start, num_rows)
 
 
+class Known(Protocol[Asked]):
+    """What is known to be true, found by what is asked."""
+
+    def look_up(self, asked: Asked, /) -> tuple[Tensor, Tensor]:
+        """The row of the question that each known answer belongs to, and its column."""
+
+
 def ranks_of(
     scores: Tensor,
     targets: Tensor,
-    queries: Queries,
-    known: Mapping[Filter, KnownAnswers],
+    asked: Asked,
+    known: Mapping[Filter, Known[Asked]],
     ties: Ties,
 ) -> dict[Filter, Tensor]:
-    """Ranks from counts: for each row, the entities above its target and level with it.
+    """Ranks from counts: for each row, the candidates above its target and level with it.
 
     Subtracting the counts of known answers is the same as removing them, and needs no mask.
     """
@@ -98,9 +106,9 @@ def ranks_of(
     above, level = count_rivals(scores, own)
     ranks = {}
     for which, answers in known.items():
-        rows, entities = answers.look_up(queries)
-        theirs, mine = scores[rows, entities], own[rows, 0]
-        rival = entities != targets[rows]
+        rows, columns = answers.look_up(asked)
+        theirs, mine = scores[rows, columns], own[rows, 0]
+        rival = columns != targets[rows]
         above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)
         level_left = level.index_add(0, rows, ((theirs == mine) & rival).long(), alpha=-1)
         ranks[which] = 1.0 + above_left.double() + SHARE_OF_TIES[ties] * level_left.double()

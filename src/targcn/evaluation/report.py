@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
@@ -10,7 +10,10 @@ from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Context, Split
 from targcn.output.tables import Column, Table, Value
 
-Side = Literal["both", "object", "subject"]
+if TYPE_CHECKING:
+    from targcn.evaluation.calibration import Calibration
+
+Side = Literal["both", "object", "subject", "relation", "time"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,10 @@ class Report:
     by_relation: Mapping[str, Mapping[Filter, Mapping[str, float]]]
     # Which facts were added to the context, in words.
     notes: tuple[str, ...] = ()
+    # How well probabilities fit, where there are any and it was measured.
+    calibration: "Calibration | None" = None
+    # What a mean absolute error counts, where times are asked for.
+    unit: str | None = None
 
     def to_json(self, by_relation: bool = False) -> dict[str, Any]:
         """The report as plain data for json.dumps."""
@@ -54,6 +61,8 @@ class Report:
             "mrr_interval_95": self.mrr_interval,
         }
         content |= {"notes": list(self.notes)} if self.notes else {}
+        content |= {"calibration": asdict(self.calibration)} if self.calibration else {}
+        content |= {"unit": self.unit} if self.unit else {}
         return content | ({"by_relation": self.by_relation} if by_relation else {})
 
 
@@ -61,15 +70,18 @@ def report_table(report: Report) -> Table:
     """The metrics under every filter, of both directions together and of each."""
     mrr, *others = (Column(metric.key, metric.label, metric.format) for metric in METRICS)
     interval = Column("interval", "±95%", ".3f")
+    if report.unit:
+        others.append(Column("mean_absolute_error", f"error, {report.unit}s", ",.1f"))
     columns = (Column("filter", "filter"), Column("side", "side"), mrr, interval, *others)
     rows: list[dict[str, Value]] = []
     for which, sides in report.metrics.items():
         for side, metrics in sides.items():
             low, high = report.mrr_interval[which][side]
-            name = which if side == "both" else ""
+            name = "" if side in ("object", "subject") else which
             rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
     title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
-    return Table(columns, tuple(rows), title, report.notes)
+    notes = report.notes + ((f"{report.calibration}",) if report.calibration else ())
+    return Table(columns, tuple(rows), title, notes)
 
 
 def relation_table(report: Report) -> Table:

@@ -14,7 +14,7 @@ from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
 
 Split = Literal["train", "valid", "test"]
-Context = Literal["train", "train+valid", "past"]
+Context = Literal["train", "train+valid", "all", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
 
 
@@ -110,9 +110,9 @@ class Dataset:
             return join_facts(self.train, self.added)
         if context == "train+valid":
             return join_facts(self.train, self.valid, self.added)
-        if context == "past":
+        if context in ("all", "past"):
             return self.facts
-        raise InputError(f"context {context!r} is unknown; choose train, train+valid or past")
+        raise InputError(f"context {context!r} is unknown; choose train, train+valid, all or past")
 
     @property
     def new_entities(self) -> Sequence[str]:

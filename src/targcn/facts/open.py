@@ -8,13 +8,14 @@ of questions or of newer facts.
 
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 from targcn.errors import InputError
 from targcn.facts.catalog import CATALOG, EMBEDDED
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import NO_FACTS, Dataset, Facts, Split
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_file, is_folder
 from targcn.facts.vocabulary import suggest
@@ -52,14 +53,31 @@ def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) 
     Traceback (most recent call last):
     targcn.errors.InputError: no data set, folder or file 'icews41'; did you mean 'icews14'?
     """
+    options = options or ReadOptions()
+    whole = options.split == "none"
     try:
-        return find_source(source).read(source, options or ReadOptions())
+        how = replace(options, split=ReadOptions.split) if whole else options
+        dataset = find_source(source).read(source, how)
+        return join_splits(dataset) if whole else dataset
     except ModuleNotFoundError as error:
         what = str(source) if isinstance(source, str | Path) else f"a {type(source).__name__}"
         raise InputError(
             f"reading {what} needs {error.name}, which is not installed; run "
             f"'pip install {error.name}'"
         ) from error
+
+
+def join_splits(dataset: Dataset) -> Dataset:
+    """The same facts, each once, all of them in train."""
+    from targcn.facts.splits import distinct_facts
+
+    facts = distinct_facts(dataset.facts)
+    splits: dict[Split, Facts] = {"train": facts, "valid": NO_FACTS, "test": NO_FACTS}
+    # What was said about the splits that came with the data, or were made, is no longer so.
+    about_splits = ("split at random", "split by time", "kept as published")
+    notes = [note for note in dataset.notes if not any(words in note for words in about_splits)]
+    notes.append(f"not split: all {len(facts):,} facts are in train, none are left to evaluate on")
+    return replace(dataset, splits=splits, notes=tuple(notes))
 
 
 def load_sources() -> Iterator[Source]:

@@ -21,16 +21,12 @@ WRITERS: Final[dict[str, Callable[..., object]]] = {
 
 
 def read_questions(source: object) -> pl.DataFrame:
-    """Read a table of facts in which one entity of each row is empty or a question mark."""
+    """Read a table of questions: facts, in which what is asked for is empty or a question mark."""
     kind = find_source(source)
     if not isinstance(kind, TableSource):
         raise InputError(f"{source} is {kind.title}; one table of questions was expected")
     table = kind.read_columns(source, ReadOptions())
     frame = table.frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
-    for role in ("relation", "time"):
-        rows = frame[role].is_null().arg_true()
-        if len(rows):
-            raise InputError(f"{table.where}: the {role} is empty in row {rows[0] + 1}; fill it in")
     require_rows(frame, table.where)
     return frame
 

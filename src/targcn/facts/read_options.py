@@ -65,8 +65,9 @@ class ReadOptions:
     missing: Literal["refuse", "drop", "keep"] = "refuse"
     """Rows with a cell like NA, null or -: refuse them, drop them, or keep the cell as a name."""
 
-    split: Literal["random", "time"] = "random"
-    """How to split one table 80/10/10 into train, valid and test: at random, or by time."""
+    split: Literal["random", "time", "none"] = "random"
+    """How to split one table 80/10/10 into train, valid and test: at random, or by time; none: all
+    facts, of any source, are in train, for a final model."""
 
     split_seed: int = 0
     """Seed of the random split, and of the sample."""

@@ -67,23 +67,58 @@ class Vocabulary:
         hint = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
         raise InputError(f"{self.kind} {name!r} is not in this graph{hint}")
 
+    @cached_property
+    def _folded_ids(self) -> dict[str, list[int]]:
+        ids: dict[str, list[int]] = {}
+        for position, name in enumerate(self.names):
+            ids.setdefault(fold(name), []).append(position)
+        return ids
+
+    def find(self, name: str) -> int:
+        """The id of a name as people write it: its case and accents may differ if one name is left.
+
+        >>> Vocabulary("entity", ["Köln", "Kiel"]).find("koln")
+        0
+        """
+        if name in self._ids:
+            return self._ids[name]
+        alike = self._folded_ids.get(fold(name), [])
+        if len(alike) > 1:
+            names = " or ".join(repr(self.names[one]) for one in alike[:5])
+            raise InputError(f"{self.kind} {name!r} could be {names}; write it as one of them")
+        return alike[0] if alike else self.id_of(name)
+
+
+def fold(name: str) -> str:
+    """A name without what people leave out: capital letters, accents, repeated blanks.
+
+    >>> fold("Besançon  Étoile"), fold("Straße")
+    ('besancon etoile', 'strasse')
+    """
+    if not name.isascii():
+        parts = unicodedata.normalize("NFKD", name)
+        name = "".join(letter for letter in parts if not unicodedata.combining(letter))
+    return " ".join(name.casefold().split())
+
 
 def suggest(name: str, known: Sequence[str], limit: int = 3) -> list[str]:
-    """The known names most similar to a mistyped one, best first.
+    """The known names most similar to a mistyped one, best first; where it is a word of one, that.
 
     >>> suggest("angela merkl", ["Angela Merkel", "Angola", "China"])
     ['Angela Merkel']
+    >>> suggest("Jeter", ["Peter", "Derek Jeter"])
+    ['Derek Jeter', 'Peter']
     """
-    folded = name.casefold()
+    folded = fold(name)
+    by_folded = {fold(candidate): candidate for candidate in reversed(known)}
+    holding = [one for one in by_folded if folded in one] if len(folded) >= 3 else []
+    as_word = [one for one in holding if f" {folded} " in f" {one} "]
     # difflib takes about 20 µs per name. If there are very many, only those that contain the
     # beginning of a word of the wanted name are compared.
-    candidates = known
-    if len(known) > 20_000:
+    compared = list(by_folded)
+    if len(compared) > 20_000:
         starts = [word[:3] for word in folded.split() if len(word) >= 3] or [folded]
-        candidates = [one for one in known if any(start in one.casefold() for start in starts)]
-        candidates = candidates[:20_000]
-    by_folded = {candidate.casefold(): candidate for candidate in reversed(candidates)}
-    nearest = difflib.get_close_matches(folded, by_folded, n=limit, cutoff=0.7)
-    containing = [one for one in by_folded if len(folded) >= 3 and folded in one]
-    best = dict.fromkeys(nearest + sorted(containing, key=len))
+        compared = [one for one in compared if any(start in one for start in starts)][:20_000]
+    nearest = difflib.get_close_matches(folded, compared, n=limit, cutoff=0.7)
+    best = dict.fromkeys([*sorted(as_word, key=len), *nearest, *sorted(holding, key=len)])
     return [by_folded[one] for one in list(best)[:limit]]

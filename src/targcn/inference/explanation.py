@@ -151,15 +151,23 @@ def in_words(explanation: Explanation) -> list[str]:
             "evidence its share of all evidence, and what it adds to a sum that is 1 without any:"
         )
     elif measure == "part of probability" and number:
-        lines.append("Its probability is the sum of these parts; beside each path its share:")
+        lines.append(
+            "Its probability, before the run's temperature, is the sum of these parts; beside each "
+            "path its share:"
+        )
     for reason in explanation.reasons:
-        facts = ", then ".join(_in_words(fact, reason, explanation.unit) for fact in reason.facts)
+        facts = describe_reason(reason, explanation.unit)
         if measure == "change of probability":
             lines.append(f"{reason.effect:+.4f}  {facts}")
         else:
             lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
     lines += [_figures(part) + part.name for part in explanation.others]
     return lines
+
+
+def describe_reason(reason: Reason, unit: str) -> str:
+    """The facts of a reason in words."""
+    return ", then ".join(_in_words(fact, reason, unit) for fact in reason.facts)
 
 
 def plot(explanation: Explanation, path: Path | str) -> None:

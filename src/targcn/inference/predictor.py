@@ -11,7 +11,14 @@ from torch import Tensor
 
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.filters import known_answers
+from targcn.evaluation.candidates import (
+    Candidates,
+    Kind,
+    KnownCandidates,
+    known_candidates,
+    score_candidates,
+)
+from targcn.evaluation.filters import Filter, known_answers
 from targcn.evaluation.ranking import (
     Progress,
     count_rivals,
@@ -19,9 +26,10 @@ from targcn.evaluation.ranking import (
     require_numbers,
     rows_at_once,
 )
-from targcn.facts.dataset import Context
-from targcn.graph.queries import Queries
+from targcn.facts.dataset import NO_FACTS, Context, Facts
+from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
+from targcn.inference.answers import Scores, answer_frame, best_answers, given_answers, when_known
 from targcn.inference.explanation import (
     ASKED,
     FILTER,
@@ -31,8 +39,10 @@ from targcn.inference.explanation import (
     name_others,
     name_reasons,
 )
-from targcn.inference.questions import Question, Time, encode
+from targcn.inference.missing import find_missing, what_to_ask
+from targcn.inference.questions import Ask, Encoded, OnError, Question, Time, encode, ids_of
 from targcn.inference.what_if import Fact, change_context
+from targcn.models.base import Model
 from targcn.runs.run import Run, require_reader
 from targcn.runs.store import load_run
 
@@ -64,7 +74,7 @@ class Predictor:
     ) -> None:
         self.device = choose_device(device)
         loaded = run if isinstance(run, Run) else load_run(run)
-        self.context: Context = context or loaded.default_context("test")
+        self.context: Context = context or loaded.default_context(None)
         self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
 
     def _take(self, run: Run) -> None:
@@ -73,7 +83,8 @@ class Predictor:
         self.model_name = run.recipe.model
         self.dataset = run.dataset
         self.graph = TemporalGraph.of_context(self.dataset, self.context).to(self.device)
-        self.known = known_answers(self.dataset, "cpu")
+        self.known = known_answers(self.dataset, self.device)
+        self._candidates: dict[Kind, tuple[Candidates, dict[Filter, KnownCandidates]]] = {}
 
     def add(self, facts: object) -> None:
         """Let newer facts, of a file or a frame, join the context; they are known from now on.
@@ -84,22 +95,44 @@ class Predictor:
         self._take(self.run.with_facts(facts, self.context))
 
     def predict(
-        self, subject: str | None, relation: str, object: str | None, time: Time, *, top: int = 10
+        self,
+        subject: str | None,
+        relation: str | None,
+        object: str | None,
+        time: Time | None,
+        *,
+        top: int = 10,
+        hide_known: bool = False,
     ) -> "pl.DataFrame":
         """The best answers to one question; see `targcn.predict`."""
         question = Question(subject, relation, object, time)
-        return self.predict_many([question], top=top).drop("question")
+        return self.predict_many([question], top=top, hide_known=hide_known).drop("question")
 
     def predict_many(
-        self, questions: Sequence[Question], *, top: int = 10, progress: Progress | None = None
+        self,
+        questions: Sequence[Question],
+        *,
+        top: int = 10,
+        hide_known: bool = False,
+        on_error: OnError = "stop",
+        progress: Progress | None = None,
     ) -> "pl.DataFrame":
         """The best answers to each question; see `targcn.predict_many`."""
         import polars as pl
 
-        queries = self._encode(questions, top)
-        most = rows_at_once(self.graph.num_entities, self.device)
-        batches = _in_batches(queries, most, progress)
-        return pl.concat([self._answer(part, start, top) for start, part in batches])
+        asked = self._encode(questions, top, on_error)
+        frames, done = [_errors(asked)], len(asked.errors)
+        for place, facts in asked.facts.items():
+            # A fact that is asked about would be a reason for itself.
+            graph = self._without(facts) if place == "fact" else self.graph
+            for rows in _batches(len(facts), self._at_once(place)):
+                part, numbers = facts[rows].to(self.device), asked.numbers[place][rows]
+                frames += self._answer(place, part, numbers, graph, top, hide_known)
+                done += len(part)
+                if progress is not None:
+                    progress(done, len(questions))
+        answers = pl.concat(frames, how="diagonal").sort("question", maintain_order=True)
+        return _errors_last(answers, on_error)
 
     def what_if(
         self,
@@ -108,6 +141,7 @@ class Predictor:
         without: Sequence[Fact] = (),
         given: Sequence[Fact] = (),
         top: int = 10,
+        on_error: OnError = "stop",
         progress: Progress | None = None,
     ) -> "pl.DataFrame":
         """The answers before and after facts are taken from the context and others put into it.
@@ -118,20 +152,27 @@ class Predictor:
         import polars as pl
 
         require_reader(self.model, self.model_name, "facts left out or put in")
-        queries = self._encode(questions, top)
+        encoded = self._encode(questions, top, on_error)
+        if others := [place for place in encoded.facts if place not in ASKED]:
+            raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
         changed = change_context(self.graph, self.dataset, without, given)
         # A model of its own, since one that indexes its context keeps the index of one only.
         model = deepcopy(self.model)
-        # A row of scores is laid out for each of the best answers, before and after.
-        most = max(rows_at_once(self.graph.num_entities, self.device) // (2 * top), 1)
-        frames = []
-        for start, part in _in_batches(queries, most, progress):
-            with torch.inference_mode():
-                asked = part.to(self.device)
-                before, after = self.model(asked, self.graph), model(asked, changed)
-                frames.append(self._compare(before, after, part, start, top))
+        frames, done = [_errors(encoded)], len(encoded.errors)
+        for place, facts in encoded.facts.items():
+            # A row of scores is laid out for each of the best answers, before and after.
+            for rows in _batches(len(facts), max(self._at_once(place) // (2 * top), 1)):
+                with torch.inference_mode():
+                    queries = self._queries(place, facts[rows].to(self.device))
+                    before, after = self.model(queries, self.graph), model(queries, changed)
+                    numbers = encoded.numbers[place][rows]
+                    frames.append(self._compare(before, after, queries, numbers, top))
+                done += len(numbers)
+                if progress is not None:
+                    progress(done, len(questions))
         order = ["question", "rank_after", "rank_before"]
-        return pl.concat(frames).sort(order, maintain_order=True)
+        answers = pl.concat(frames, how="diagonal").sort(order, maintain_order=True)
+        return _errors_last(answers, on_error)
 
     def explain(
         self,
@@ -147,29 +188,27 @@ class Predictor:
         if asked not in ASKED:
             raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ASKED)}")
         _require_some(top, "fact")
-        if asked == "subject":
-            question, answer = Question(None, relation, object, time), subject
-        else:
-            question, answer = Question(subject, relation, None, time), object
-        query = encode([question], self.dataset)
-        target = self.dataset.entities.id_of(answer)
+        ids = ids_of(Question(subject, relation, object, time), self.dataset)
+        fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
+        query, target = self._queries(asked, fact), ids[0 if asked == "subject" else 2]
         with torch.inference_mode():
-            reasons = self.model.reasons(query.to(self.device), target, self.graph)
+            reasons = self.model.reasons(query, target, self.graph)
             if reasons is None:
                 raise InputError(
                     f"{self.model_name} does not say what single facts do to an answer; explain a "
                     "run of evidence, t-gap or targcn"
                 )
+            scores = reasons.scores.to(self.device).view(1, -1)
+            answer = torch.tensor([target], device=self.device)
+            ranks = ranks_of(scores, answer, query, self.known, TIES)
+            logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
-            scores = reasons.scores.view(1, -1)
-            ranks = ranks_of(scores, torch.tensor([target]), query, self.known, TIES)
-            logs = self.model.log_probabilities(scores)
         probability = None if logs is None else float(logs[0, target].exp())
-        tick = int(query.times[0])
+        entities, tick = self.dataset.entities.names, ids[3]
         return Explanation(
-            subject=subject,
-            relation=relation,
-            object=object,
+            subject=entities[ids[0]],
+            relation=self.dataset.relations.names[ids[1]],
+            object=entities[ids[2]],
             time=self.dataset.timeline.label(tick),
             asked=asked,
             context=self.context + self.dataset.addition,
@@ -177,7 +216,7 @@ class Predictor:
             score=float(scores[0, target]),
             probability=probability,
             rank=float(ranks[FILTER]),
-            fact_was_hidden=self._holds(query, target),
+            fact_was_hidden=self._holds(*ids),
             num_pieces=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top),
             measure=reasons.measure,
@@ -185,43 +224,133 @@ class Predictor:
             parts=reasons.parts,
         )
 
-    def _encode(self, questions: Sequence[Question], top: int) -> Queries:
+    def missing(
+        self,
+        *,
+        time: Time | None = None,
+        relation: str | None = None,
+        entity: str | None = None,
+        top: int = 100,
+        progress: Progress | None = None,
+    ) -> "pl.DataFrame":
+        """The most probable facts that are not known, each with its best reason.
+
+        Asked is every pair of an entity and a relation that the context holds together, at every
+        time of the data; or at one time, of one relation, of one entity. The probability is the
+        smaller of two: that of the object as the answer to the rest, and that of the subject. Facts
+        that are at least as probable as 1 in 10 are all found. A model without probabilities gives
+        scores.
+        """
+        _require_some(top, "fact")
+        asking = what_to_ask(self, time, relation, entity)
+        return find_missing(self, asking, top, progress)
+
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        """The logarithms of the probabilities that scores stand for, if they stand for any."""
+        return self.run.log_probabilities(scores)
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.log_probabilities(torch.zeros(1, 2)) is not None
+
+    @property
+    def gives_reasons(self) -> bool:
+        """Whether the model says which facts are behind an answer."""
+        return type(self.model).reasons is not Model.reasons
+
+    def _encode(
+        self, questions: Sequence[Question], top: int, on_error: OnError = "stop"
+    ) -> Encoded:
         _require_some(top, "answer")
         if not questions:
             raise InputError("there are no questions to answer")
-        return encode(questions, self.dataset)
+        encoded = encode(questions, self.dataset, on_error)
+        if not encoded.facts:
+            number, error = next(iter(encoded.errors.items()))
+            raise InputError(f"no question can be asked; question {number}: {error}")
+        return encoded
 
-    def _answer(self, queries: Queries, start: int, top: int) -> "pl.DataFrame":
-        """The best answers to a batch of questions, the first of which has the number `start`."""
+    def _answer(
+        self,
+        place: Ask,
+        facts: FactColumns,
+        numbers: Tensor,
+        graph: TemporalGraph,
+        top: int,
+        hide_known: bool,
+    ) -> list["pl.DataFrame"]:
+        """The best answers to a batch of questions; of complete facts, both entities as answers."""
         import polars as pl
 
         with torch.inference_mode():
-            scores = self.model(queries.to(self.device), self.graph)
-            require_numbers(scores)
-            best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
-            logs = self.model.log_probabilities(scores)
-            probabilities = None
-            if logs is not None:
-                probabilities = logs.gather(1, best.indices).exp().flatten().double().cpu().numpy()
-            num_above, num_level = _count_ties(best.values, scores)
-        num_questions, num_answers = best.indices.shape
-        rows = torch.arange(num_questions).repeat_interleave(num_answers)
-        answers = best.indices.flatten().cpu()
-        return pl.DataFrame(
-            {
-                "question": (start + rows).numpy(),
-                "rank": (num_above + 1).flatten().cpu().numpy(),
-                "tied": num_level.flatten().cpu().numpy(),
-                "answer": self._names(answers),
-                "score": best.values.flatten().double().cpu().numpy(),
-                "probability": probabilities,
-                "known": self._when_known(rows, answers, queries),
-            },
-            schema_overrides={"probability": pl.Float64},
-        )
+            if place == "fact":
+                frames = []
+                both: dict[Ask, Tensor] = {"object": facts.objects, "subject": facts.subjects}
+                for asked, targets in both.items():
+                    columns = given_answers(self._scores(asked, facts, graph), targets, hide_known)
+                    frames.append(answer_frame(columns, numbers, asked, self._names(asked)))
+                return frames
+            columns = best_answers(self._scores(place, facts, graph), top, hide_known)
+        frame = answer_frame(columns, numbers, place, self._names(place))
+        return [frame.filter(pl.col("known") != "then") if hide_known else frame]
+
+    def _scores(self, place: Ask, facts: FactColumns, graph: TemporalGraph) -> Scores:
+        """The scores of all candidates for a place of each fact, and which of them are known."""
+        if place == "relation" or place == "time":
+            candidates, known = self._candidates_for(place)
+            values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
+            logs = values.log_softmax(dim=1) if self.has_probabilities else None
+            then = known["time-aware"].look_up(facts)
+            ever = known["static"].look_up(facts) if "static" in known else then
+            return Scores(values, logs, then, ever)
+        queries = self._queries(place, facts)
+        values = self.model(queries, graph)
+        logs = self.log_probabilities(values)
+        then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
+        return Scores(values, logs, then, ever)
+
+    def _queries(self, place: Ask, facts: FactColumns) -> Queries:
+        if place == "subject":
+            return facts.ask_subjects(len(self.dataset.relations))
+        return facts.ask_objects()
+
+    def _candidates_for(self, kind: Kind) -> tuple[Candidates, dict[Filter, KnownCandidates]]:
+        if kind not in self._candidates:
+            candidates = Candidates.of(self.dataset, kind)
+            known = known_candidates(self.dataset, candidates, self.device)
+            self._candidates[kind] = candidates.to(self.device), known
+        return self._candidates[kind]
+
+    def _names(self, place: Ask) -> Sequence[str]:
+        """The names of all candidates for a place."""
+        if place == "relation":
+            return self.dataset.relations.names
+        if place == "time":
+            return [self.dataset.timeline.label(tick) for tick in self.dataset.timeline.ticks]
+        return self.dataset.entities.names
+
+    def _at_once(self, place: Ask) -> int:
+        """How many questions are answered at once."""
+        width = self.graph.num_entities
+        if place == "relation" or place == "time":
+            width = len(self._candidates_for(place)[0])
+        return min(rows_at_once(width, self.device), MOST_QUESTIONS_AT_ONCE)
+
+    def _without(self, facts: FactColumns) -> TemporalGraph:
+        """The context without these facts."""
+        rows = torch.stack(facts.tensors(), dim=1).tolist()
+        held = [fact for fact in rows if self._holds(*fact)]
+        if not held or not self.model.reads_context:
+            return self.graph
+        return self.graph.changed(Facts.of(*zip(*held, strict=True)), NO_FACTS)
+
+    def _holds(self, subject: int, relation: int, object: int, time: int) -> bool:
+        """Whether a query for one entity of a fact would see the fact itself."""
+        held = len(self.graph.positions_of(subject, relation, object, time)) > 0
+        return held and not self.graph.past_only
 
     def _compare(
-        self, before: Tensor, after: Tensor, queries: Queries, start: int, top: int
+        self, before: Tensor, after: Tensor, queries: Queries, numbers: Tensor, top: int
     ) -> "pl.DataFrame":
         """The best answers of two rows of scores per question, beside each other."""
         import polars as pl
@@ -236,14 +365,16 @@ class Predictor:
         for side, scores in (("before", before), ("after", after)):
             own = scores[rows, answers]
             above, level = count_rivals(scores[rows], own[:, None])
-            logs = self.model.log_probabilities(scores)
+            logs = self.log_probabilities(scores)
             columns |= {
                 f"rank_{side}": above + 1,
                 f"tied_{side}": level + 1,
                 f"score_{side}": own.double(),
                 f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
             }
-        rows, answers = rows.cpu(), answers.cpu()
+        then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
+        known = when_known(Scores(before, None, then, ever), rows, answers)
+        rows, names = rows.cpu(), self.dataset.entities.names
         figures = {
             name: None if column is None else column.cpu().numpy()
             for name, column in columns.items()
@@ -253,72 +384,56 @@ class Predictor:
         change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
         return pl.DataFrame(
             {
-                "question": (start + rows).numpy(),
-                "answer": self._names(answers),
+                "question": numbers[rows].numpy(),
+                "answer": [names[answer] for answer in answers.tolist()],
                 **figures,
-                "known": self._when_known(rows, answers, queries),
+                "known": known,
             },
             schema_overrides={"probability_before": pl.Float64, "probability_after": pl.Float64},
         ).with_columns(change=change)
-
-    def _names(self, answers: Tensor) -> list[str]:
-        names = self.dataset.entities.names
-        return [names[answer] for answer in answers.tolist()]
-
-    def _holds(self, query: Queries, answer: int) -> bool:
-        """Whether the context holds the fact that an answer makes of a query."""
-        subject, relation, time = (int(column) for column in query.tensors())
-        held = len(self.graph.positions_of(subject, relation, answer, time)) > 0
-        return held and not self.graph.past_only
-
-    def _when_known(self, rows: Tensor, answers: Tensor, queries: Queries) -> list[str]:
-        """Whether each answer is known to be true: then, at another time, or not at all."""
-        num_entities = self.graph.num_entities
-        cells = rows * num_entities + answers
-        is_known = {}
-        for which in ("time-aware", "static"):
-            rows, entities = self.known[which].look_up(queries)
-            is_known[which] = torch.isin(cells, rows * num_entities + entities).tolist()
-        pairs = zip(is_known["time-aware"], is_known["static"], strict=True)
-        return ["then" if then else "at another time" if ever else "no" for then, ever in pairs]
 
 
 def predict(
     run: Run | Predictor | Path | str,
     subject: str | None,
-    relation: str,
+    relation: str | None,
     object: str | None,
-    time: Time,
+    time: Time | None,
     *,
     top: int = 10,
+    hide_known: bool = False,
     context: Context | None = None,
 ) -> "pl.DataFrame":
-    """The entities that best fill the open place of a question, best first.
+    """What best fills the open place of a question, best first; or how good a complete fact is.
 
-    Any date will do. The context is train+valid, or the past of each question if the run was
-    trained with `past_only`, unless another is given. To ask a run more than once, make a Predictor
-    of it; it can also use a GPU.
+    The open place may be the subject, the object, the relation or the time. A complete fact gives
+    two rows: its object as the answer to its subject, and its subject as the answer to its object;
+    the fact itself is hidden from the context. Any date will do. The context is every known fact,
+    or the past of each question if the run was trained with `past_only`, unless another is given.
+    To ask a run more than once, make a Predictor of it; it can also use a GPU.
 
-    `rank` is 1 plus the number of entities with a higher score, `tied` the number of those with
-    this very score, shown or not, in an order that means nothing. `probability` is the softmax of
-    the scores, not calibrated; models that are not trained with cross-entropy have none. `known` is
-    "then" if some split holds the answer at this time, "at another time" if only at others.
+    `rank` is 1 plus the number of candidates with a higher score, `tied` the number of those with
+    this very score, shown or not, in an order that means nothing. `probability` is described in
+    docs/questions.md; models that are not trained with cross-entropy have none. `known` is "then"
+    if some split holds the answer at this time, "at another time" if only at others; `hide_known`
+    leaves out those of the first kind, from ranks and probabilities too.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)
     >>> seat = "Illinois Senate seat, class 3"
-    >>> targcn.predict(run, None, "holds Senate seat", seat, 2005, top=2)
-    shape: (2, 6)
-    ┌──────┬──────┬───────────────┬──────────┬─────────────┬─────────────────┐
-    │ rank ┆ tied ┆ answer        ┆ score    ┆ probability ┆ known           │
-    │ ---  ┆ ---  ┆ ---           ┆ ---      ┆ ---         ┆ ---             │
-    │ i64  ┆ i64  ┆ str           ┆ f64      ┆ f64         ┆ str             │
-    ╞══════╪══════╪═══════════════╪══════════╪═════════════╪═════════════════╡
-    │ 1    ┆ 1    ┆ Roland Burris ┆ 1.363353 ┆ null        ┆ at another time │
-    │ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ at another time │
-    └──────┴──────┴───────────────┴──────────┴─────────────┴─────────────────┘
+    >>> targcn.predict(run, None, "holds Senate seat", seat, 2005, top=2, context="train+valid")
+    shape: (2, 7)
+    ┌─────────┬──────┬──────┬───────────────┬──────────┬─────────────┬─────────────────┐
+    │ asked   ┆ rank ┆ tied ┆ answer        ┆ score    ┆ probability ┆ known           │
+    │ ---     ┆ ---  ┆ ---  ┆ ---           ┆ ---      ┆ ---         ┆ ---             │
+    │ str     ┆ i64  ┆ i64  ┆ str           ┆ f64      ┆ f64         ┆ str             │
+    ╞═════════╪══════╪══════╪═══════════════╪══════════╪═════════════╪═════════════════╡
+    │ subject ┆ 1    ┆ 1    ┆ Roland Burris ┆ 1.363353 ┆ null        ┆ at another time │
+    │ subject ┆ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ at another time │
+    └─────────┴──────┴──────┴───────────────┴──────────┴─────────────┴─────────────────┘
     """
-    return _predictor_of(run, context).predict(subject, relation, object, time, top=top)
+    predictor = _predictor_of(run, context)
+    return predictor.predict(subject, relation, object, time, top=top, hide_known=hide_known)
 
 
 def predict_many(
@@ -326,11 +441,19 @@ def predict_many(
     questions: Sequence[Question],
     *,
     top: int = 10,
+    hide_known: bool = False,
+    on_error: OnError = "stop",
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> "pl.DataFrame":
-    """The answers to many questions, as `predict` gives them; `question` counts them from 0."""
-    return _predictor_of(run, context).predict_many(questions, top=top, progress=progress)
+    """The answers to many questions, as `predict` gives them; `question` counts them from 1.
+
+    A question that cannot be asked is an InputError; or it is skipped, and has one row with nothing
+    but the reason, in the column `error`. Complete facts are hidden from the context together.
+    """
+    return _predictor_of(run, context).predict_many(
+        questions, top=top, hide_known=hide_known, on_error=on_error, progress=progress
+    )
 
 
 def explain(
@@ -366,27 +489,24 @@ def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) ->
     return run
 
 
-def _in_batches(
-    queries: Queries, most: int, progress: Progress | None
-) -> Iterator[tuple[int, Queries]]:
-    """At most so many queries at once, with the number of the first; progress is told of each."""
-    size = min(most, MOST_QUESTIONS_AT_ONCE)
-    for start in range(0, len(queries), size):
-        yield start, queries[slice(start, start + size)]
-        if progress is not None:
-            progress(min(start + size, len(queries)), len(queries))
+def _errors(encoded: Encoded) -> "pl.DataFrame":
+    """A row for each question that was skipped."""
+    import polars as pl
+
+    columns = {"question": list(encoded.errors), "error": list(encoded.errors.values())}
+    return pl.DataFrame(columns, schema={"question": pl.Int64, "error": pl.String})
+
+
+def _errors_last(answers: "pl.DataFrame", on_error: OnError) -> "pl.DataFrame":
+    """The answers, with a column of errors only if questions may be skipped."""
+    columns = [name for name in answers.columns if name != "error"]
+    return answers.select(*columns, *(["error"] if on_error == "skip" else []))
+
+
+def _batches(num_rows: int, size: int) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, num_rows, size))
 
 
 def _require_some(top: int, what: str) -> None:
     if top < 1:
         raise InputError(f"top is {top}; ask for at least 1 {what}")
-
-
-def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """For the best scores of each row, descending: how many are above each, how many equal it."""
-    ascending = -best
-    above = torch.searchsorted(ascending, ascending)
-    level = torch.searchsorted(ascending, ascending, right=True) - above
-    # Only the last of the best can be level with scores that are not among them.
-    last = best[:, -1:]
-    return above, torch.where(best == last, (scores == last).sum(1, keepdim=True), level)

@@ -1,49 +1,101 @@
-"""Questions in words, and the queries they stand for."""
+"""Questions in words, and the ids they stand for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import Final, Literal
 
 import torch
+from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.graph.queries import Queries
+from targcn.graph.queries import FactColumns
 
 Time = str | int | date
-# What may stand for the entity that is asked for.
+# What a question asks for: one place of a fact, or whether a complete fact is so.
+Ask = Literal["subject", "relation", "object", "time", "fact"]
+PLACES: Final[tuple[Ask, ...]] = ("subject", "relation", "object", "time")
+# What may stand in the place that is asked for, and its id.
 OPEN: Final = (None, "", "?")
+OPEN_ID: Final = -1
+OnError = Literal["skip", "stop"]
 
 
 @dataclass(frozen=True)
 class Question:
-    """A fact with one entity left open, which is None, empty or a question mark."""
+    """A fact with one place left open, which is None, empty or a question mark; or with none."""
 
     subject: str | None
-    relation: str
+    relation: str | None
     object: str | None
-    time: Time
+    time: Time | None
 
     @property
-    def asks_subject(self) -> bool:
-        return self.subject in OPEN
+    def asked(self) -> Ask:
+        """What is asked for."""
+        places = [place for place in PLACES if getattr(self, place) in OPEN]
+        if len(places) > 1:
+            raise InputError(f"leave one place open, as ?, not {' and '.join(places)}")
+        return places[0] if places else "fact"
 
 
-def encode(questions: Sequence[Question], dataset: Dataset) -> Queries:
-    """Turn words into ids; a question for a subject is asked under the reciprocal relation."""
-    subjects, relations, times = [], [], []
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Questions as ids, by what they ask for, each with its number; and what is wrong with others.
+
+    Numbers count from 1. The id of what is asked for is OPEN_ID.
+    """
+
+    numbers: dict[Ask, Tensor]
+    facts: dict[Ask, FactColumns]
+    errors: dict[int, str]
+
+
+def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop") -> Encoded:
+    """Turn words into ids; a question that cannot be asked is an InputError, or is skipped."""
+    rows: dict[Ask, list[tuple[int, ...]]] = {}
+    errors = {}
     for number, question in enumerate(questions, 1):
-        where = f"question {number}: " if len(questions) > 1 else ""
-        asks_subject = question.asks_subject
-        if asks_subject == (question.object in OPEN):
-            raise InputError(f"{where}leave exactly one of subject and object open, as ?")
         try:
-            given = question.object if asks_subject else question.subject
-            subjects.append(dataset.entities.id_of(str(given)))
-            relation = dataset.relations.id_of(question.relation)
-            relations.append(relation + len(dataset.relations) * asks_subject)
-            times.append(dataset.timeline.tick(question.time))
+            row = (number, *ids_of(question, dataset))
         except InputError as error:
-            raise InputError(f"{where}{error}") from None
-    return Queries(torch.tensor(subjects), torch.tensor(relations), torch.tensor(times))
+            if on_error == "stop":
+                where = f"question {number}: " if len(questions) > 1 else ""
+                raise InputError(f"{where}{error}") from None
+            errors[number] = str(error)
+        else:
+            rows.setdefault(question.asked, []).append(row)
+    columns = {asked: torch.tensor(of_asked).T.contiguous() for asked, of_asked in rows.items()}
+    return Encoded(
+        {asked: found[0] for asked, found in columns.items()},
+        {asked: FactColumns(*found[1:]) for asked, found in columns.items()},
+        errors,
+    )
+
+
+def ids_of(question: Question, dataset: Dataset) -> tuple[int, int, int, int]:
+    """Subject, relation, object and tick."""
+    asked = question.asked
+    subject, relation, object_, time = OPEN_ID, OPEN_ID, OPEN_ID, OPEN_ID
+    if asked != "subject":
+        subject = dataset.entities.find(str(question.subject))
+    if asked != "relation":
+        relation = dataset.relations.find(str(question.relation))
+    if asked != "object":
+        object_ = dataset.entities.find(str(question.object))
+    if asked != "time" and question.time is not None:
+        time = dataset.timeline.tick(question.time)
+    return subject, relation, object_, time
+
+
+def as_written(question: Question, dataset: Dataset) -> Question:
+    """The question with names and time as the data write them, and ? for what is asked."""
+    asked = question.asked
+    subject, relation, object_, time = ids_of(question, dataset)
+    return Question(
+        "?" if asked == "subject" else dataset.entities.names[subject],
+        "?" if asked == "relation" else dataset.relations.names[relation],
+        "?" if asked == "object" else dataset.entities.names[object_],
+        "?" if asked == "time" else dataset.timeline.label(time),
+    )

@@ -87,7 +87,7 @@ def rules(
     dataset, model = loaded.dataset, deepcopy(loaded.model).to("cpu").eval()
     queries, answers = queries_of(dataset.train, len(dataset.relations))
     if relation is not None:
-        wanted = queries.relations % len(dataset.relations) == dataset.relations.id_of(relation)
+        wanted = queries.relations % len(dataset.relations) == dataset.relations.find(relation)
         queries, answers = queries[wanted], answers[wanted]
     context = TemporalGraph.of_context(dataset, "train", loaded.recipe.training.past_only)
     found = model.rules(queries, answers, context, top, progress)

@@ -56,9 +56,9 @@ def change_context(
 def _encode(fact: Fact, dataset: Dataset) -> tuple[int, int, int, int]:
     subject, relation, object_, time = fact
     return (
-        dataset.entities.id_of(subject),
-        dataset.relations.id_of(relation),
-        dataset.entities.id_of(object_),
+        dataset.entities.find(subject),
+        dataset.relations.find(relation),
+        dataset.entities.find(object_),
         dataset.timeline.tick(time),
     )
 

@@ -37,6 +37,8 @@ def write_card(run: Run, reports: Sequence[Report]) -> str:
         title = f"Figures: {report.setting}, {report.num_queries:,} queries, both directions"
         table = Table((Column("filter", "filter"), *metrics), tuple(rows), title)
         lines += [to_markdown(table), ""]
+        if report.calibration is not None:
+            lines += [f"Probabilities: {report.calibration}.", ""]
     lines += [
         "Load it with `targcn.load_run(FOLDER)`, evaluate it with `targcn evaluate FOLDER`.",
         "The folder `data/` holds the facts themselves: mind their terms before you publish it.",

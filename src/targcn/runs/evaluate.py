@@ -1,17 +1,25 @@
 """Evaluate a run, or the run in a folder."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 
 from targcn.devices import choose_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
-from targcn.evaluation.evaluator import Evaluator
+from targcn.errors import InputError
+from targcn.evaluation.calibration import calibrate
+from targcn.evaluation.candidates import KINDS, Kind
+from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Context, Split
 from targcn.runs.run import Run
 from targcn.runs.store import load_run
+
+# What is asked of each fact: both entities, or another place.
+Ask = Literal["entity"] | Kind
 
 
 def evaluate(
@@ -20,6 +28,9 @@ def evaluate(
     split: Split = "test",
     context: Context | None = None,
     ties: Ties = "mean",
+    ask: Ask = "entity",
+    queries: int | None = None,
+    seed: int = 0,
     facts: object = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
@@ -31,6 +42,9 @@ def evaluate(
     past, if it was trained with `past_only`. `facts`, a file or a frame, join the context, those of
     the split itself excepted; the filters know them too.
 
+    Asked are the entities of each fact; or with `ask` its relation or its time, among all relations
+    or times. That takes a query per candidate: `queries` facts, chosen by the seed, may be enough.
+
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
     >>> report = targcn.evaluate(run, context="train")
@@ -41,5 +55,16 @@ def evaluate(
     setting = Setting(split, context or run.default_context(split), ties)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
-    evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
-    return evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)
+    place, model, name = choose_device(device), run.model_to_evaluate(), run.recipe.model
+    if ask == "entity":
+        if queries is not None:
+            raise InputError("only relations or times are asked of some facts; leave queries out")
+        evaluator = Evaluator(run.dataset, setting, place, processes)
+        report = evaluator.evaluate(model, name, progress)
+        return replace(report, calibration=calibrate(model, run.temperature, evaluator, progress))
+    if ask not in KINDS:
+        raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
+    if queries is not None and queries < 1:
+        raise InputError(f"queries is {queries}; ask about at least 1 fact")
+    asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
+    return asker.evaluate(model, run.log_probabilities, name, progress)

@@ -13,6 +13,7 @@ import torch
 from targcn.config import require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
+from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
@@ -87,13 +88,17 @@ def fuse(
     evaluator = Evaluator(dataset, setting, choose_device(device))
     for name, run in members.items():
         report = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)
-        members[name] = replace(run, validation=report)
+        fits = calibrate(run.model, run.temperature, evaluator)
+        members[name] = replace(run, validation=replace(report, calibration=fits))
     models = [run.model for run in members.values()]
     weights = choose_weights(models, evaluator, queries, seed, progress)
     settings = FusedSettings(dict(zip(members, weights, strict=True)))
     fused = fused_run(dataset, members, settings, seed)
     report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, progress)
-    fused = replace(fused, validation=report)
+    temperature = fit_temperature(fused.model, evaluator)
+    fits = calibrate(fused.model, temperature, evaluator)
+    report = replace(report, calibration=fits)
+    fused = replace(fused, validation=report, temperature=temperature)
     if out is not None:
         save_run(fused, out, [report], links if link else None)
     return fused

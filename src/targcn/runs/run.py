@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
+from torch import Tensor
+
 from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Context, Dataset, Split
@@ -36,14 +38,25 @@ class Run:
     trained: TrainingRecord | None = None
     # The valid split in its default context, with the weights that were kept.
     validation: Report | None = None
+    # What scores are divided by before they become probabilities (evaluation/calibration.py).
+    temperature: float = 1.0
     # Of a fused run: the runs that it is made of, by name.
     members: Mapping[str, "Run"] = field(default_factory=dict)
 
-    def default_context(self, split: Split) -> Context:
-        """The context to ask about a split in: the splits before it or, if so trained, the past."""
+    def default_context(self, split: Split | None) -> Context:
+        """The context to ask about a split in: the splits before it or, if so trained, the past.
+
+        What is in no split is asked about with all facts.
+        """
         if self.recipe.training.past_only:
             return "past"
+        if split is None:
+            return "all"
         return "train+valid" if split == "test" else "train"
+
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        """The logarithms of the probabilities that scores stand for, if they stand for any."""
+        return self.model.log_probabilities(scores / self.temperature)
 
     def with_facts(self, source: object, context: Context, asked: Split | None = None) -> "Run":
         """This run with newer facts, of a file or frame, in its context; itself it stays as it is.

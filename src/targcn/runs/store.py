@@ -1,6 +1,6 @@
 """Run folders: a run on disk, and back.
 
-    run.json             recipe, seed, versions
+    run.json             recipe, seed, versions, temperature of probabilities
     data/                the data set, prepared: a run can be moved and still answers
     weights.safetensors  the best weights so far, where the model has any
     state.safetensors    where its training stands: weights, optimiser, position
@@ -13,10 +13,11 @@ The folder appears whole, and every file in it is replaced whole. No pickle is e
 """
 
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +65,7 @@ def save_run(
         "settings": asdict(run.recipe.settings),
         "training": asdict(run.recipe.training),
         "seed": run.seed,
+        "temperature": run.temperature,
         "python": platform.python_version(),
     }
     with atomic_folder(folder) as draft:
@@ -89,6 +91,14 @@ def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
         draft.write_text(write_card(run, reports), encoding="utf-8")
 
 
+def write_temperature(folder: Path, temperature: float) -> None:
+    """Put the temperature of a run into its folder."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    manifest["temperature"] = temperature
+    with atomic_file(folder / MANIFEST) as draft:
+        draft.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
 def load_run(folder: Path | str) -> Run:
     """Read a run folder."""
     folder = Path(folder)
@@ -99,6 +109,10 @@ def load_run(folder: Path | str) -> Run:
         stored_format, name = manifest["format"], str(manifest["model"])
         if stored_format == FORMAT:
             settings, seed = dict(manifest["settings"]), int(manifest["seed"])
+            # Runs that were trained before there was one have none.
+            temperature = float(manifest.get("temperature", 1.0))
+            if not 0 < temperature < math.inf:
+                raise ValueError(f"the temperature is {temperature}")
             recipe_name, training = str(manifest["recipe"]), dict(manifest["training"])
             members = {
                 str(member): (folder / str(kept["folder"]), str(kept["digest"]))
@@ -114,7 +128,8 @@ def load_run(folder: Path | str) -> Run:
     dataset = Dataset.load(folder / "data")
     if name == FUSED:
         runs = {member: _load_member(folder, *kept) for member, kept in members.items()}
-        return fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
+        fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
+        return replace(fused, temperature=temperature)
     recipe = make_recipe(name, recipe_name, settings, training)
     # The initial weights are replaced at once; torch's generator is left as it was.
     with fork_rng(devices=[]):
@@ -123,7 +138,8 @@ def load_run(folder: Path | str) -> Run:
         weights, _ = _read_tensors(folder / WEIGHTS)
         _require_fit(folder / WEIGHTS, weights, wanted)
         model.load_state_dict(weights)
-    return Run(recipe, seed, dataset, model, trained=read_record(folder))
+    record = read_record(folder)
+    return Run(recipe, seed, dataset, model, trained=record, temperature=temperature)
 
 
 def _write_members(

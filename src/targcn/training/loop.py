@@ -15,11 +15,12 @@ from torch import Tensor
 
 from targcn.devices import describe_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Report, Setting
 from targcn.models.base import Learner
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.store import TRACE, write_result, write_state
+from targcn.runs.store import TRACE, write_result, write_state, write_temperature
 from targcn.training.batches import Batches
 from targcn.training.gradient_step import GradientStep
 from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
@@ -182,8 +183,18 @@ class Trainer:
         if self.evaluator is not None and self.best_validation is None:
             model = self.run.model_to_evaluate()
             self.best_validation = self.evaluator.evaluate(model, self.run.recipe.model)
+        temperature = 1.0
+        if self.evaluator is not None:
+            temperature = fit_temperature(self.model, self.evaluator)
+            assert self.best_validation is not None
+            fits = calibrate(self.model, temperature, self.evaluator)
+            self.best_validation = replace(self.best_validation, calibration=fits)
+        with self.processes.barrier():
+            if self.folder is not None:
+                write_temperature(self.folder, temperature)
         self._write_result(record)
-        return replace(self.run, trained=record, validation=self.best_validation)
+        finished = replace(self.run, trained=record, validation=self.best_validation)
+        return replace(finished, temperature=temperature)
 
     def _write_result(self, record: TrainingRecord) -> None:
         reports = [self.best_validation] if self.best_validation else []

@@ -1,0 +1,173 @@
+"""Questions for a relation or a time: each candidate is put in, and the object is scored with it.
+
+- A **time** t scores as the object does at t: score(s, r, o, t).
+- A **relation** r is judged by Bayes' rule: log p(o | s, r, t) + log p(r | s), where the prior
+  p(r | s) counts the facts of the context. Without probabilities it is the object's score alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import torch
+from torch import Tensor
+
+from targcn.evaluation.filters import FILTERS, Filter, require_keys
+from targcn.evaluation.ranking import in_batches, rows_at_once
+from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
+from targcn.graph.queries import FactColumns, Queries
+from targcn.graph.ragged import look_up
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.base import Model
+
+# What stands in the open place of a question that is no entity.
+Kind = Literal["relation", "time"]
+KINDS: Final[tuple[Kind, ...]] = ("relation", "time")
+# So many facts of anybody count as much as the subject's own in the prior of relations.
+SMOOTHING: Final = 10.0
+
+LogProbabilities = Callable[[Tensor], Tensor | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates(Columns):
+    """All relations, or all times of the data, sorted."""
+
+    kind: Kind
+    ids: Tensor
+
+    @classmethod
+    def of(cls, dataset: Dataset, kind: Kind) -> "Candidates":
+        if kind == "relation":
+            return cls(kind, torch.arange(len(dataset.relations)))
+        return cls(kind, torch.tensor(dataset.timeline.ticks))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def positions(self, facts: FactColumns) -> Tensor:
+        """Which candidate stands in each of these facts; one of them must."""
+        given = facts.relations if self.kind == "relation" else facts.times
+        return torch.searchsorted(self.ids, given)
+
+    def queries(self, facts: FactColumns, candidates: Tensor) -> Queries:
+        """Queries for the objects of facts, each with a candidate in its place."""
+        given = self.ids[candidates]
+        if self.kind == "relation":
+            return Queries(facts.subjects, given, facts.times)
+        return Queries(facts.subjects, facts.relations, given)
+
+
+def score_candidates(
+    model: Model,
+    log_probabilities: LogProbabilities,
+    facts: FactColumns,
+    candidates: Candidates,
+    context: TemporalGraph,
+) -> Tensor:
+    """The score of every candidate, one row per fact; only a batch of them is computed at once."""
+    num = len(candidates)
+    has_probabilities = log_probabilities(torch.zeros(1, 2)) is not None
+    by_bayes = candidates.kind == "relation" and has_probabilities
+
+    def score(rows: slice) -> Tensor:
+        cells = torch.arange(rows.start, rows.stop, device=context.device)
+        asked, candidate = facts[cells // num], cells % num
+        scores: Tensor = model(candidates.queries(asked, candidate), context)
+        logs = log_probabilities(scores) if by_bayes else None
+        values = scores if logs is None else logs
+        return values.gather(1, asked.objects[:, None])[:, 0].double()
+
+    size = rows_at_once(context.num_entities, context.device)
+    scores = torch.cat(list(in_batches(score, len(facts) * num, size))).view(-1, num)
+    return scores + relation_prior(facts, context) if by_bayes else scores
+
+
+def relation_prior(facts: FactColumns, context: TemporalGraph) -> Tensor:
+    """log p(r | s): the share of each relation in the subject's facts of the context, smoothed.
+
+    Where the context is the past, the facts before each fact's time are counted.
+    """
+    num, span = context.num_relations, context.span
+    require_keys(context.num_entities * num, span)
+    ends = facts.times.clamp(0, span) if context.past_only else torch.full_like(facts.times, span)
+    relations = torch.arange(num, device=context.device)
+    of_anybody = _count(context.by_relation.keys, relations[None], ends[:, None], span)
+    owners = context.subjects.long() * num + context.relations
+    # Facts that are read from object to subject are not counted.
+    forward = context.relations < num
+    keys = torch.sort(owners[forward] * span + context.times[forward]).values
+    own = _count(keys, facts.subjects[:, None] * num + relations, ends[:, None], span)
+    shares = (of_anybody + 1) / (of_anybody + 1).sum(1, keepdim=True)
+    return ((own + SMOOTHING * shares) / (own.sum(1, keepdim=True) + SMOOTHING)).log()
+
+
+def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
+    """How many sorted keys, owner · span + time, each owner has before a time."""
+    starts = owners * span
+    found = torch.searchsorted(keys, starts + ends) - torch.searchsorted(keys, starts)
+    return found.double()
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCandidates(Columns):
+    """The candidates that are known to be true, sorted by the question that they answer."""
+
+    pairs: Tensor
+    keys: Tensor
+    answers: Tensor
+    kind: Kind
+    num_entities: int
+    # How many values the third part of a key has: relations, or times; 1 if there is none.
+    num_thirds: int
+
+    @classmethod
+    def of(
+        cls, facts: FactColumns, candidates: Candidates, which: Filter, dataset: Dataset
+    ) -> "KnownCandidates":
+        num_entities = len(dataset.entities)
+        pairs = torch.unique(facts.subjects * num_entities + facts.objects)
+        num_thirds = len(dataset.relations)
+        if candidates.kind == "relation":
+            num_thirds = int(dataset.timeline.ticks[-1]) + 1 if which == "time-aware" else 1
+        empty = torch.empty(0, dtype=torch.int64)
+        known = cls(pairs, empty, empty, candidates.kind, num_entities, num_thirds)
+        if which == "raw":
+            return known
+        rows = torch.stack([known._keys(facts), candidates.positions(facts)])
+        keys, answers = torch.unique(rows, dim=1).contiguous()
+        return cls(pairs, keys, answers, candidates.kind, num_entities, num_thirds)
+
+    def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
+        """The known candidates: the row of the fact each belongs to, and the candidate."""
+        rows, positions = look_up(self.keys, self._keys(facts))
+        return rows, self.answers[positions]
+
+    def _keys(self, facts: FactColumns) -> Tensor:
+        wanted = facts.subjects * self.num_entities + facts.objects
+        pairs = torch.searchsorted(self.pairs, wanted)
+        exists = self.pairs[pairs.clamp(max=len(self.pairs) - 1)] == wanted
+        thirds = torch.zeros_like(wanted)
+        if self.kind == "time":
+            thirds = facts.relations
+        elif self.num_thirds > 1:
+            thirds = facts.times
+        exists &= (thirds >= 0) & (thirds < self.num_thirds)
+        return torch.where(exists, pairs * self.num_thirds + thirds, -1)
+
+
+def filters_of(kind: Kind) -> tuple[Filter, ...]:
+    """Of times there is no static filter: what is true at any time is all that is asked for."""
+    return FILTERS if kind == "relation" else ("raw", "time-aware")
+
+
+def known_candidates(
+    dataset: Dataset, candidates: Candidates, device: torch.device | str
+) -> dict[Filter, KnownCandidates]:
+    """The true candidates of all splits, indexed for every filter."""
+    facts = FactColumns.of(dataset.facts)
+    return {
+        which: KnownCandidates.of(facts, candidates, which, dataset).to(device)
+        for which in filters_of(candidates.kind)
+    }

@@ -1,0 +1,161 @@
+"""Answers for people: a table of them, a curve over time, and what to know about them."""
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from targcn.errors import InputError
+from targcn.inference.predictor import Predictor
+from targcn.inference.questions import Question, as_written, ids_of
+from targcn.output.curves import draw_curve
+from targcn.output.plots import Curve, plot_lines
+from targcn.output.tables import Column, Table, Value
+from targcn.runs.run import describe_new
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def answer_table(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> Table:
+    """The answers to one question; of a what-if every rank and value twice, before and after."""
+    is_changed = "change" in answers.columns
+    sides = {"_before": " before", "_after": " after"} if is_changed else {"": ""}
+    asked = as_written(question, predictor.dataset)
+    title = (
+        f"{asked.subject} — {asked.relation} — {asked.object}, {asked.time} "
+        f"(context {predictor.context}{predictor.dataset.addition})"
+    )
+    columns = [
+        *([Column("asked", "asked")] if question.asked == "fact" else []),
+        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
+        Column("answer", "answer"),
+        *_value_columns(answers, sides),
+        *([Column("change", "change")] if is_changed else []),
+        Column("known", "known"),
+    ]
+    notes = notes_on(predictor, question, answers, sides)
+    return Table(tuple(columns), _with_ties(answers, sides), title, tuple(notes))
+
+
+def answers_table(asked: "pl.DataFrame", answers: "pl.DataFrame") -> Table:
+    """The answers to a table of questions, each with its question."""
+    is_changed = "change" in answers.columns
+    sides = {"_before": " before", "_after": " after"} if is_changed else {"": ""}
+    rows = _with_ties(beside_questions(asked, answers), sides)
+    columns = [
+        *(Column(name, name) for name in ("question", *asked.columns)),
+        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
+        Column("answer", "answer"),
+        *_value_columns(answers, sides),
+        *([Column("change", "change")] if is_changed else []),
+        Column("known", "known"),
+        *([Column("error", "error")] if "error" in answers.columns else []),
+    ]
+    return Table(tuple(columns), rows)
+
+
+def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.DataFrame":
+    """Every answer with its question; both are numbered from 1."""
+    numbered = asked.with_row_index("question", offset=1)
+    numbered = numbered.cast({"question": answers["question"].dtype})
+    return numbered.join(answers, on="question", maintain_order="right")
+
+
+def notes_on(
+    predictor: Predictor,
+    question: Question,
+    answers: "pl.DataFrame",
+    sides: dict[str, str],
+) -> list[str]:
+    """What to know about these answers."""
+    notes = [forecast] if (forecast := describe_forecast(predictor, [question])) else []
+    num_entities = len(predictor.dataset.entities)
+    if question.asked in ("subject", "object") and answers.height:
+        notes += [
+            f"Every entity has the same score{label}: nothing in the context speaks for any answer."
+            for side, label in sides.items()
+            if answers[f"tied{side}"][0] == num_entities > 1
+        ]
+    if new := new_among(predictor, question, answers):
+        notes.append(describe_new(new, predictor.model))
+    return notes
+
+
+def describe_forecast(predictor: Predictor, questions: Sequence[Question]) -> str:
+    """Say which questions are about times after the last known fact; nothing if none is."""
+    timeline = predictor.dataset.timeline
+    last = int(timeline.ticks[-1])
+    later = []
+    for question in questions:
+        try:
+            if question.asked != "time" and (tick := ids_of(question, predictor.dataset)[3]) > last:
+                later.append(tick)
+        except InputError:
+            continue
+    if not later:
+        return ""
+    after = f"the last known fact ({timeline.last})"
+    if len(questions) == 1:
+        ahead = later[0] - last
+        unit = f"{timeline.unit}{'' if ahead == 1 else 's'}"
+        return f"A forecast: {timeline.label(later[0])} is {ahead:,} {unit} after {after}."
+    return f"{len(later):,} questions are about times after {after}: forecasts."
+
+
+def new_among(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> list[str]:
+    """The entities in a question and its answers that the model was not trained on."""
+    new = set(predictor.dataset.new_entities)
+    shown = (question.subject, question.object, *answers["answer"])
+    return [str(name) for name in dict.fromkeys(shown) if name in new]
+
+
+def curve_over_time(predictor: Predictor, answers: "pl.DataFrame") -> str:
+    """The values of all times as a curve in text."""
+    timeline = predictor.dataset.timeline
+    return draw_curve(_points(predictor, answers), timeline.first, timeline.last)
+
+
+def plot_times(
+    predictor: Predictor, question: Question, answers: "pl.DataFrame", path: Path
+) -> None:
+    """Plot the values of all times."""
+    asked, timeline = as_written(question, predictor.dataset), predictor.dataset.timeline
+    key = _value_key(answers)
+    plot_lines(
+        [Curve(key, _points(predictor, answers), 0, dashed=False)],
+        path,
+        title=f"{asked.subject} — {asked.relation} — {asked.object}",
+        across=f"{timeline.unit}s after {timeline.first}",
+        up=key,
+        logarithmic=False,
+    )
+
+
+def _points(predictor: Predictor, answers: "pl.DataFrame") -> list[tuple[float, float]]:
+    """The tick and the value of each time, in order."""
+    tick = predictor.dataset.timeline.tick
+    pairs = zip(answers["answer"], answers[_value_key(answers)], strict=True)
+    return sorted((tick(when), value) for when, value in pairs)
+
+
+def _value_key(answers: "pl.DataFrame", side: str = "") -> str:
+    """What is shown: the probability, or the score if there is none."""
+    given = answers.drop_nulls("answer")[f"probability{side}"]
+    return "score" if given.null_count() else "probability"
+
+
+def _value_columns(answers: "pl.DataFrame", sides: dict[str, str]) -> list[Column]:
+    key = _value_key(answers, next(iter(sides)))
+    form = ".4f" if key == "probability" else ".4g"
+    return [Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()]
+
+
+def _with_ties(answers: "pl.DataFrame", sides: dict[str, str]) -> tuple[dict[str, Value], ...]:
+    """Rows, with a mark at every rank that others share."""
+    rows = answers.to_dicts()
+    for row, side in product(rows, sides):
+        if row[f"rank{side}"] is not None:
+            tie = " =" if row[f"tied{side}"] > 1 else ""
+            row[f"rank{side}"] = f"{row[f'rank{side}']}{tie}"
+    return tuple(rows)

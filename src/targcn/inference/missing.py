@@ -1,0 +1,231 @@
+"""The most probable facts that are not known, over the whole graph.
+
+A fact is judged from both ends: p(o | s, r, t), if s has such a fact then, and p(s | r, o, t), if o
+has. What counts is the smaller of the two. A senator of 1950, asked for his state in 2006, names it
+with certainty; his state, asked for its senator, names another.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import torch
+from torch import Tensor
+
+from targcn.errors import InputError
+from targcn.evaluation.ranking import Progress, in_batches, require_numbers, rows_at_once
+from targcn.graph.queries import Queries
+from targcn.graph.temporal_graph import reciprocal_of
+from targcn.inference.explanation import Asked, describe_reason
+from targcn.inference.questions import Time
+from targcn.output.tables import Column, Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from targcn.inference.predictor import Predictor
+
+# Answers to a query that are looked at from their other end. All that are as probable as one in so
+# many are among them.
+ANSWERS: Final = 10
+# From each of which a fact may be found.
+ENDS_OF_A_FACT: Final = 2
+# What is less probable from either end is not looked at.
+LEAST_PROBABILITY: Final = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """What is asked first: for the object of each pair of a subject and a relation, at each time.
+
+    A relation may be a reciprocal one, which asks for subjects.
+    """
+
+    subjects: Tensor
+    relations: Tensor
+    times: Tensor
+
+    @property
+    def num_queries(self) -> int:
+        return len(self.subjects) * len(self.times)
+
+    def __str__(self) -> str:
+        plural = "" if len(self.times) == 1 else "s"
+        return (
+            f"{self.num_queries:,} queries and what their answers say: {len(self.subjects):,} "
+            "pairs of an entity and a relation that the context holds together, at "
+            f"{len(self.times):,} time{plural}"
+        )
+
+    def queries(self, rows: slice) -> Queries:
+        """Some of the queries, which are in the order of time, relation and subject."""
+        numbers = torch.arange(rows.start, rows.stop, device=self.times.device)
+        pairs = numbers % len(self.subjects)
+        times = self.times[torch.div(numbers, len(self.subjects), rounding_mode="floor")]
+        return Queries(self.subjects[pairs], self.relations[pairs], times)
+
+
+def what_to_ask(
+    predictor: "Predictor", time: Time | None, relation: str | None, entity: str | None
+) -> Asking:
+    """The pairs of a subject and a relation that the context holds together, and the times.
+
+    The time is one, or all of the data; the relation may be given, and an entity, which is asked
+    for subjects too.
+    """
+    graph, dataset = predictor.graph, predictor.dataset
+    keys = torch.unique(graph.relations.long() * graph.num_entities + graph.subjects)
+    relations = torch.div(keys, graph.num_entities, rounding_mode="floor")
+    subjects = keys % graph.num_entities
+    if entity is None:
+        # Whatever can be asked from the other end is the same fact.
+        wanted = relations < graph.num_relations
+    else:
+        wanted = subjects == dataset.entities.find(entity)
+    if relation is not None:
+        wanted &= relations % graph.num_relations == dataset.relations.find(relation)
+    if not wanted.any():
+        raise InputError("the context holds no such pair of an entity and a relation; ask wider")
+    ticks = dataset.timeline.ticks.tolist() if time is None else [dataset.timeline.tick(time)]
+    times = torch.tensor(ticks, device=graph.device)
+    return Asking(subjects[wanted], relations[wanted], times)
+
+
+def find_missing(
+    predictor: "Predictor", asking: Asking, top: int, progress: Progress | None = None
+) -> "pl.DataFrame":
+    """The most probable facts that no split holds, best first, each with its best reason."""
+    import polars as pl
+
+    dataset = predictor.dataset
+    # A fact of an entity with itself may be found from both ends.
+    best = _search(predictor, asking, ENDS_OF_A_FACT * top, progress)
+    found = pl.DataFrame(best.columns(predictor.has_probabilities))
+    names = ("subject", "relation", "object", "time")
+    found = found.unique(names, keep="first", maintain_order=True).head(top)
+    rows = []
+    for row in found.to_dicts():
+        subject, relation = dataset.entities.names[row["subject"]], row["relation"]
+        words = subject, dataset.relations.names[relation], dataset.entities.names[row["object"]]
+        when = dataset.timeline.label(row["time"])
+        of_object, of_subject = row["of_object"], row["of_subject"]
+        # The reason is that of the less probable end.
+        asked: Asked = "object" if of_object <= of_subject else "subject"
+        reason = None
+        if predictor.gives_reasons:
+            why = predictor.explain(*words, when, asked=asked, top=1)
+            reason = describe_reason(why.reasons[0], why.unit) if why.reasons else None
+        rows.append((*words, when, min(of_object, of_subject), of_object, of_subject, reason))
+    kind = "probability" if predictor.has_probabilities else "score"
+    figures = (kind, f"object_{kind}", f"subject_{kind}")
+    schema = dict.fromkeys(names, pl.String) | dict.fromkeys(figures, pl.Float64)
+    frame = pl.DataFrame(rows, schema | {"reason": pl.String}, orient="row")
+    return frame.with_row_index("rank", offset=1)
+
+
+def missing_table(frame: "pl.DataFrame", title: str) -> Table:
+    """The facts for people."""
+    kind = "probability" if "probability" in frame.columns else "score"
+    form = ".4f" if kind == "probability" else ".4g"
+    columns = (
+        Column("rank", "rank"),
+        *(Column(name, name) for name in ("subject", "relation", "object", "time")),
+        Column(kind, kind, form),
+        Column(f"object_{kind}", f"{kind} of the object", form, shown=False),
+        Column(f"subject_{kind}", f"{kind} of the subject", form, shown=False),
+        Column("reason", "best reason"),
+    )
+    return Table(columns, tuple(frame.to_dicts()), title)
+
+
+class Best:
+    """The best facts so far; nothing else is kept of a batch."""
+
+    def __init__(self, count: int, num_relations: int, device: torch.device) -> None:
+        self.count, self.num_relations = count, num_relations
+        # Subject, relation, object and time of what was asked.
+        self.facts = torch.empty(4, 0, dtype=torch.int64, device=device)
+        # What the answer has, and what the given entity has as the answer from the other end.
+        self.values = torch.empty(2, 0, dtype=torch.float64, device=device)
+
+    @property
+    def floor(self) -> float:
+        """What a fact must have from both ends to be among the best."""
+        full = self.values.shape[1] == self.count
+        return float(self.values.amin(0).min()) if full else -math.inf
+
+    def add(self, facts: Tensor, values: Tensor) -> None:
+        facts, values = torch.cat([self.facts, facts], 1), torch.cat([self.values, values], 1)
+        kept = torch.topk(values.amin(0), min(self.count, values.shape[1])).indices
+        self.facts, self.values = facts[:, kept], values[:, kept]
+
+    def columns(self, as_probabilities: bool) -> dict[str, object]:
+        """The facts in the direction of their relations, and the value of each end, best first."""
+        subjects, relations, objects, times = self.facts
+        backward = relations >= self.num_relations
+        values = self.values.exp() if as_probabilities else self.values
+        found = {
+            "subject": torch.where(backward, objects, subjects),
+            "relation": relations % self.num_relations,
+            "object": torch.where(backward, subjects, objects),
+            "time": times,
+            "of_object": torch.where(backward, values[1], values[0]),
+            "of_subject": torch.where(backward, values[0], values[1]),
+        }
+        return {name: column.cpu().numpy() for name, column in found.items()}
+
+
+def _search(predictor: "Predictor", asking: Asking, count: int, progress: Progress | None) -> Best:
+    """Ask in batches, look at the best answers from their other end, and keep the best facts."""
+    graph = predictor.graph
+    size = rows_at_once(graph.num_entities, graph.device)
+    best = Best(count, graph.num_relations, graph.device)
+    least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
+
+    def search(rows: slice) -> Tensor:
+        queries = asking.queries(rows)
+        values = _score(predictor, queries)
+        values[predictor.known["time-aware"].look_up(queries)] = -torch.inf
+        found = torch.topk(values, min(ANSWERS, values.shape[1]), dim=1)
+        worth = (found.values > max(best.floor, least)) & (found.values > -torch.inf)
+        row = worth.nonzero()[:, 0]
+        subjects, relations, times = (column[row] for column in queries.tensors())
+        objects = found.indices[worth]
+        back = _from_the_other_end(predictor, subjects, relations, objects, times, size)
+        facts = torch.stack([subjects, relations, objects, times])
+        both = torch.stack([found.values[worth].double(), back])
+        kept = both[1] > least if least > -math.inf else torch.ones_like(row, dtype=torch.bool)
+        best.add(facts[:, kept], both[:, kept])
+        return row[:0]
+
+    for _ in in_batches(search, asking.num_queries, size, progress):
+        pass
+    return best
+
+
+def _from_the_other_end(
+    predictor: "Predictor",
+    subjects: Tensor,
+    relations: Tensor,
+    objects: Tensor,
+    times: Tensor,
+    size: int,
+) -> Tensor:
+    """What each subject has as the answer to its object; equal queries are asked once."""
+    back = reciprocal_of(relations, predictor.graph.num_relations)
+    rows = torch.stack([objects, back, times])
+    distinct, places = torch.unique(rows, dim=1, return_inverse=True)
+    values = torch.empty_like(subjects, dtype=torch.float64)
+    for start in range(0, distinct.shape[1], size):
+        scores = _score(predictor, Queries(*distinct[:, start : start + size].contiguous()))
+        mine = ((places >= start) & (places < start + size)).nonzero().flatten()
+        values[mine] = scores[places[mine] - start, subjects[mine]].double()
+    return values
+
+
+def _score(predictor: "Predictor", queries: Queries) -> Tensor:
+    """The log-probabilities of all entities, or their scores if there are none."""
+    scores: Tensor = predictor.model(queries, predictor.graph)
+    require_numbers(scores)
+    logs = predictor.log_probabilities(scores)
+    return scores if logs is None else logs

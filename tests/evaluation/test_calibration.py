@@ -1,0 +1,153 @@
+"""Temperatures and calibration errors, against their definitions."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import oracle
+from fake_model import FakeModel, fake_run, few_values
+from oracle import World
+from targcn.evaluation import calibration as module
+from targcn.evaluation.calibration import calibrate, fit_temperature, plot_reliability
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.report import Setting, report_table
+from targcn.graph.queries import Queries
+from targcn.runs.evaluate import evaluate
+
+NUM_ENTITIES = 12
+FACTS = [(n % 12, n % 3, n * n * 7 % 12, n % 40) for n in range(600)]
+WORLD = World(NUM_ENTITIES, 3, FACTS, cuts=(1, 2))
+
+
+class Softmax(FakeModel):
+    def log_probabilities(self, scores: Tensor) -> Tensor | None:
+        return scores.log_softmax(1)
+
+
+def evaluator_of(world: World) -> Evaluator:
+    return Evaluator(world.dataset, Setting("test", "train"), torch.device("cpu"))
+
+
+def rows_of(world: World) -> list[tuple[list[float], int]]:
+    """The scores of each query, without the other true answers, and its answer."""
+    known = oracle.known_answers(world.facts, world.num_relations, "time-aware")
+    asked = [((s, r, t), o) for s, r, o, t in world.test]
+    asked += [((o, r + world.num_relations, t), s) for s, r, o, t in world.test]
+    found = []
+    for query, answer in asked:
+        row = few_values(oracle.queries_of([query]), NUM_ENTITIES)[0].tolist()
+        others = known[query] - {answer}
+        found.append(([-math.inf if n in others else x for n, x in enumerate(row)], answer))
+    return found
+
+
+def softmax(row: list[float], temperature: float) -> list[float]:
+    powers = [math.exp(score / temperature) for score in row]
+    return [power / sum(powers) for power in powers]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.4])
+def test_the_error_is_that_of_its_definition(temperature: float) -> None:
+    model: Any = Softmax(few_values)
+    found = calibrate(model, temperature, evaluator_of(WORLD))
+    assert found is not None
+    bins: dict[int, list[tuple[float, bool]]] = {}
+    for row, answer in rows_of(WORLD):
+        probabilities = softmax(row, temperature)
+        best = probabilities.index(max(probabilities))
+        number = min(int(probabilities[best] * 10), 9)
+        bins.setdefault(number, []).append((probabilities[best], best == answer))
+    total = sum(len(one) for one in bins.values())
+    error = 0.0
+    for one in bins.values():
+        probability = sum(p for p, _ in one) / len(one)
+        right = sum(hit for _, hit in one) / len(one)
+        error += len(one) / total * abs(probability - right)
+    assert found.error_after == pytest.approx(error)
+    assert [one.num_queries for one in found.bins_after] == [len(bins[n]) for n in sorted(bins)]
+    assert found.num_queries == total == 2 * len(WORLD.test)
+    if temperature == 1:
+        assert (found.bins_before, found.error_before) == (found.bins_after, found.error_after)
+
+
+def test_the_temperature_is_the_likeliest() -> None:
+    model: Any = Softmax(few_values)
+    found = fit_temperature(model, evaluator_of(WORLD))
+
+    def loss(temperature: float) -> float:
+        return -sum(math.log(softmax(row, temperature)[o]) for row, o in rows_of(WORLD))
+
+    tried = [2 ** (step / 20) for step in range(-80, 81)]
+    # Between the quarters of a doubling that are tried, a parabola is close enough.
+    assert loss(found) <= min(loss(one) for one in tried) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.0, 3.7])
+def test_scores_that_are_too_large_or_small_are_put_right(factor: float) -> None:
+    """Answers are drawn with the probabilities of scores, which are then multiplied."""
+    generator = torch.Generator().manual_seed(0)
+    scores = 2 * torch.randn(40, 40, generator=generator)
+    drawn = torch.multinomial(scores.softmax(1), 100, replacement=True, generator=generator)
+    facts = [(s, 0, int(o), 100 * s + n) for s, row in enumerate(drawn) for n, o in enumerate(row)]
+    world = World(40, 1, facts, cuts=(0, 0))
+    evaluator = evaluator_of(world)
+    half = len(world.test)
+    evaluator.queries = evaluator.queries[slice(0, half)]
+    evaluator.targets, evaluator.num_queries = evaluator.targets[:half], half
+    model: Any = Softmax(lambda queries, _: factor * scores[queries.subjects])
+    temperature = fit_temperature(model, evaluator)
+    assert temperature == pytest.approx(factor, rel=0.05)
+    found = calibrate(model, temperature, evaluator)
+    assert found is not None
+    assert found.error_after < 0.03
+    assert factor == 1 or found.error_before > 3 * found.error_after
+
+
+def test_few_queries_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_QUERIES", 100)
+    model: Any = Softmax(few_values)
+    found = calibrate(model, 1.0, evaluator_of(WORLD))
+    assert found is not None
+    assert found.num_queries == 100
+
+
+def test_a_model_without_probabilities_has_no_temperature() -> None:
+    model: Any = FakeModel(few_values)
+    assert fit_temperature(model, evaluator_of(WORLD)) == 1
+    assert calibrate(model, 1.0, evaluator_of(WORLD)) is None
+    assert evaluate(fake_run(WORLD.dataset, model), device="cpu").calibration is None
+
+
+def test_an_impossible_answer_does_not_decide_alone() -> None:
+    def score(queries: Queries, num_entities: int) -> Tensor:
+        scores = few_values(queries, num_entities)
+        scores[:, 3] = -math.inf
+        scores[queries.subjects == 1] = -math.inf
+        scores[queries.subjects == 1, 2] = 1.0
+        return scores
+
+    model: Any = Softmax(score)
+    assert 0 < fit_temperature(model, evaluator_of(WORLD)) < math.inf
+    found = calibrate(model, 1.0, evaluator_of(WORLD))
+    assert found is not None
+    assert 0 <= found.error_after <= 1
+
+
+def test_a_report_says_how_well_probabilities_fit(tmp_path: Path) -> None:
+    run = replace(fake_run(WORLD.dataset, Softmax(few_values)), temperature=2.0)
+    report = evaluate(run, device="cpu")
+    assert report.calibration is not None
+    assert report.calibration.temperature == 2
+    sentence = (
+        f"expected calibration error {report.calibration.error_after:.3f} at the temperature 2"
+    )
+    assert report_table(report).notes[-1].startswith(sentence)
+    content = report.to_json()["calibration"]
+    assert content["error_before"] == report.calibration.error_before
+    plot_reliability(report.calibration, tmp_path / "x.svg", "a title")
+    assert "as they should be" in (tmp_path / "x.svg").read_text()
