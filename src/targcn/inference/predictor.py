@@ -31,10 +31,11 @@ from targcn.inference.explanation import (
     name_others,
     name_reasons,
 )
-from targcn.inference.questions import Question, Time, encode
+from targcn.inference.questions import Question, Time, encode, list_questions
 from targcn.inference.what_if import Fact, change_context
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, require_reader
-from targcn.runs.store import load_run
+from targcn.runs.store import open_run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +64,7 @@ class Predictor:
         device: str | torch.device = "auto",
     ) -> None:
         self.device = choose_device(device)
-        loaded = run if isinstance(run, Run) else load_run(run)
+        loaded = open_run(run)
         self.context: Context = context or loaded.default_context("test")
         self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
 
@@ -91,11 +92,12 @@ class Predictor:
         return self.predict_many([question], top=top).drop("question")
 
     def predict_many(
-        self, questions: Sequence[Question], *, top: int = 10, progress: Progress | None = None
+        self, questions: object, *, top: int = 10, progress: Progress | None = None
     ) -> "pl.DataFrame":
         """The best answers to each question; see `targcn.predict_many`."""
         import polars as pl
 
+        questions = list_questions(questions)
         queries = self._encode(questions, top)
         most = rows_at_once(self.graph.num_entities, self.device)
         batches = _in_batches(queries, most, progress)
@@ -103,7 +105,7 @@ class Predictor:
 
     def what_if(
         self,
-        questions: Sequence[Question],
+        questions: object,
         *,
         without: Sequence[Fact] = (),
         given: Sequence[Fact] = (),
@@ -118,6 +120,7 @@ class Predictor:
         import polars as pl
 
         require_reader(self.model, self.model_name, "facts left out or put in")
+        questions = list_questions(questions)
         queries = self._encode(questions, top)
         changed = change_context(self.graph, self.dataset, without, given)
         # A model of its own, since one that indexes its context keeps the index of one only.
@@ -323,14 +326,20 @@ def predict(
 
 def predict_many(
     run: Run | Predictor | Path | str,
-    questions: Sequence[Question],
+    questions: object,
     *,
     top: int = 10,
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> "pl.DataFrame":
-    """The answers to many questions, as `predict` gives them; `question` counts them from 0."""
-    return _predictor_of(run, context).predict_many(questions, top=top, progress=progress)
+    """The answers to many questions, as `predict` gives them; `question` counts them from 0.
+
+    Questions are a list of tuples (subject, relation, object, time) with None for what is asked, or
+    of `Question`, or a frame or file with these columns.
+    """
+    predictor = _predictor_of(run, context)
+    with count_progress("answering", "questions", progress) as told:
+        return predictor.predict_many(questions, top=top, progress=told)
 
 
 def explain(

@@ -30,6 +30,27 @@ class Question:
         return self.subject in OPEN
 
 
+def list_questions(questions: object) -> Sequence[Question]:
+    """Questions that are given as such, as tuples of four, or as a frame or file of them.
+
+    >>> list_questions([("Obama", "succeeded", None, 2005)])
+    [Question(subject='Obama', relation='succeeded', object=None, time=2005)]
+    """
+    if not isinstance(questions, list | tuple):
+        from targcn.facts.question_tables import read_questions
+
+        return [Question(*row) for row in read_questions(questions).iter_rows()]
+    listed = []
+    for number, one in enumerate(questions, 1):
+        if not isinstance(one, Question) and not (isinstance(one, list | tuple) and len(one) == 4):
+            raise InputError(
+                f"question {number} is {one!r}; give (subject, relation, object, time), with None "
+                "for what is asked"
+            )
+        listed.append(one if isinstance(one, Question) else Question(*one))
+    return listed
+
+
 def encode(questions: Sequence[Question], dataset: Dataset) -> Queries:
     """Turn words into ids; a question for a subject is asked under the reciprocal relation."""
     subjects, relations, times = [], [], []

@@ -10,8 +10,9 @@ from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Context, Split
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
-from targcn.runs.store import load_run
+from targcn.runs.store import open_run
 
 
 def evaluate(
@@ -37,9 +38,10 @@ def evaluate(
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    run = run if isinstance(run, Run) else load_run(run)
+    run = open_run(run)
     setting = Setting(split, context or run.default_context(split), ties)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
     evaluator = Evaluator(run.dataset, setting, choose_device(device), processes)
-    return evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)
+    with count_progress(f"evaluating {split}", "queries", progress) as told:
+        return evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, told)
