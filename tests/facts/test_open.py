@@ -21,8 +21,10 @@ from small_tables import (
     write_file,
     write_splits,
 )
+from targcn.errors import InputError
 from targcn.facts import sources
 from targcn.facts.open import SOURCES, load_sources, open_dataset, recognize
+from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
 SHARED = {"__init__", "copies", "cursors", "source", "spooled", "table_file", "table_source"}
@@ -185,3 +187,26 @@ def test_something_that_is_no_source(source):
     sentence = complaint(source)
     assert sentence.startswith(f"an object of type {type(source).__name__} cannot be read; give ")
     assert all(kind.title in sentence for kind in load_sources())
+
+
+def test_options_are_keywords_too():
+    frame = FRAME.rename({"subject": "who"})
+    options = ReadOptions(subject="who")
+    opened = open_dataset(frame, options, split="time")
+    assert opened.train.times.max() <= opened.valid.times.min()
+    assert columns(opened) == columns(open_dataset(frame, subject="who", split="time"))
+    assert columns(opened) != columns(open_dataset(frame, options))
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        ({"splti": "time"}, "open_dataset.splti is unknown; did you mean 'split'?"),
+        ({"split": "tmie"}, "open_dataset.split is 'tmie'; choose one of random, time"),
+        ({"sample": 0}, "sample is 0; at least 1 was expected"),
+    ],
+)
+def test_keywords_that_are_no_options(read, message):
+    with pytest.raises(InputError) as caught:
+        open_dataset(FRAME, **read)
+    assert str(caught.value) == message

@@ -89,3 +89,18 @@ def test_a_suggestion_among_many_names():
         for _ in range(100_000)
     )
     assert suggest("angela merkl", [*many, "Angela Merkel"])[0] == "Angela Merkel"
+
+
+def test_names_are_a_sequence():
+    names = list(ENTITIES.names)
+    assert (ENTITIES[0], ENTITIES[-1], ENTITIES[:2]) == (names[0], names[-1], names[:2])
+    assert list(ENTITIES) == names
+    assert names[0] in ENTITIES
+    assert "nobody" not in ENTITIES
+
+
+def test_many_names_are_shown_in_one_line():
+    many = Vocabulary("entity", [f"name {number}" for number in range(5000)])
+    assert repr(many) == (
+        "5,000 names of kind entity: 'name 0', 'name 1', 'name 2', 'name 3', 'name 4', …"
+    )

@@ -1,10 +1,11 @@
 from typing import Any
 
+import polars as pl
 import pytest
 
 from oracle import World
 from targcn.errors import InputError
-from targcn.inference.questions import Question, encode
+from targcn.inference.questions import Question, encode, list_questions
 
 DATASET = World(3, 2, [(0, 0, 1, 0), (2, 1, 1, 4)]).dataset
 
@@ -36,3 +37,25 @@ def test_a_question_that_makes_no_sense_is_refused(words: tuple[Any, ...], messa
     fine = Question("e0", "r0", None, "1970-01-05")
     with pytest.raises(InputError, match=f"^question 2: {message}"):
         encode([fine, Question(*words)], DATASET)
+
+
+def test_questions_come_as_they_are_in_lists_or_in_tables() -> None:
+    words = [("e0", "r0", None, "1970-01-05"), (None, "r1", "e1", "1970-01-05")]
+    expected = [Question(*one) for one in words]
+    frame = pl.DataFrame(words, ["subject", "relation", "object", "time"], orient="row")
+    for given in (expected, words, tuple(words), [list(one) for one in words], frame):
+        assert list_questions(given) == expected
+    assert list_questions(frame.to_pandas()) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("e0", "r0", None, "1970-01-05"), "question 1 is 'e0'; give \\(subject, relation, object"),
+        ([("e0", "r0", None)], "question 1 is \\('e0', 'r0', None\\); give \\(subject"),
+        (7, "an object of type int cannot be read; give"),
+    ],
+)
+def test_what_is_no_list_of_questions(given: object, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}"):
+        list_questions(given)

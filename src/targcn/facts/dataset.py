@@ -143,9 +143,10 @@ class Dataset(Shown):
     def as_table(self) -> Table:
         """The summary, some facts of train, and the notes."""
         num_facts = len(self.train)
-        chosen = [num_facts * part // NUM_SHOWN for part in range(min(NUM_SHOWN, num_facts))]
+        num_shown = min(NUM_SHOWN, num_facts)
+        positions = [num_facts * part // num_shown for part in range(num_shown)]
         labels = ("subject", "relation", "object", "time")
-        rows = [self.named("train", position) for position in chosen]
+        rows = [self.named("train", position) for position in positions]
         title = f"{self.name}{self.addition}: {self.summary}"
         return Table.of_text(labels, rows, title, *(f"note: {note}" for note in self.notes))
 
