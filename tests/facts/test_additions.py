@@ -1,6 +1,7 @@
 """Newer facts: which of them join the context, under which ids, and which are refused."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -10,6 +11,7 @@ from small_tables import as_frame
 from targcn.errors import InputError
 from targcn.facts.additions import add_facts
 from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.time_forms import TimeStyle
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
@@ -112,6 +114,23 @@ def test_times_are_read_in_the_unit_of_the_timeline(unit, start, time, tick):
     assert add(("Bob", "meets", "Bob", time), to=dataset).added.times.tolist() == [tick]
 
 
+@pytest.mark.parametrize(
+    "time",
+    [1388966400, 1388966400000, "06.01.2014", "Jan 6, 2014", "2014-01-05T23:30Z", "20140106"],
+)
+def test_times_are_read_in_the_style_of_the_timeline(time):
+    style = TimeStyle("Europe/Berlin", "dmy")
+    timeline = Timeline.of("day", 16071, True, [0], style=style)
+    added = add(("Bob", "meets", "Bob", time), to=replace(DATASET, timeline=timeline)).added
+    assert added.times.tolist() == [5]
+
+
+def test_numbers_are_counted_in_the_steps_of_the_timeline():
+    timeline = Timeline.of("day", 2, False, [0, 1], step=24)
+    grown = add(("Bob", "meets", "Bob", 240), to=replace(DATASET, timeline=timeline))
+    assert (grown.added.times.tolist(), grown.timeline.last) == ([8], "240")
+
+
 def test_a_file_is_read_like_a_frame(tmp_path: Path):
     as_frame([NEW]).write_csv(tmp_path / "more.csv")
     grown = add_facts(DATASET, tmp_path / "more.csv", "train")
@@ -143,7 +162,7 @@ STEPS = Dataset(
         ([("Bob", "visit", "Zoë", "2015")], "relation 'visit' is new (did you mean 'visits'?)"),
         ([("Bob", "meets", "Zoë", "2013-12-31")], "2013-12-31 is before 2014-01-01, where"),
         ([("Bob", "meets", "Zoë", 7)], "are dates by day; write them like 2014-01-06"),
-        ([("Bob", "meets", "", "2014-01-01")], "the object is empty in row 1"),
+        ([("Bob", "meets", "", "2014-01-01")], "the object is missing in row 1"),
     ],
 )
 def test_what_cannot_be_added_is_refused(rows, sentence):

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from small_tables import CSV, FRAME, HEADER, ROWS, as_bytes, complaint, read_table, write_file
+from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 
 
@@ -107,13 +108,76 @@ def test_an_empty_cell(tmp_path, role, hole):
     cells = dict(zip(HEADER, ROWS[0], strict=True)) | {role: hole}
     path = write_file(tmp_path, "bad.csv", CSV + ",".join(cells.values()) + "\n")
     assert complaint(path) == (
-        f"bad.csv: the {role} is empty in row 4; fill it in or remove the rows"
+        f"bad.csv: the {role} is missing in row 4; fill it in, or give --missing drop to drop the "
+        "rows"
     )
 
 
 def test_only_the_first_empty_cells_are_listed():
     frame = pl.concat([FRAME, FRAME.with_columns(object=None), FRAME.with_columns(object=None)])
-    assert "the object is empty in row 4, row 5, row 6 and 3 more" in complaint(frame)
+    assert "the object is missing in row 4, row 5, row 6 and 3 more" in complaint(frame)
+
+
+WORDS = ["NA", "NaN", "nan", "null", "NULL", "None", "-", "N/A", " NA "]
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("role", HEADER)
+def test_na_and_the_like_as_whole_cells_are_missing_and_no_entities(role, word):
+    frame = pl.concat([FRAME, FRAME[:1].with_columns(pl.lit(word).alias(role))])
+    sentence = complaint(frame)
+    assert f"the {role} is missing in row 4 ({word.strip()!r}); fill it in" in sentence
+    assert ("--missing keep" in sentence) == (role != "time")
+    assert read_table(frame, ReadOptions(missing="drop")).rows() == ROWS
+    if role != "time":
+        kept = read_table(frame, ReadOptions(missing="keep"))
+        assert kept[role].to_list()[-1] == word.strip()
+
+
+def test_a_name_that_begins_like_a_missing_one_is_a_name():
+    assert read_table(FRAME.with_columns(object=pl.lit("NA (city)"))).height == 3
+
+
+def test_rows_with_missing_cells_are_dropped_and_counted():
+    rows = [("NA", "visits", "Bob", "-"), ("Ann", "visits", "null", "2014-01-01"), ("", "", "", "")]
+    frame = pl.concat([FRAME, pl.DataFrame(rows, schema=HEADER, orient="row")])
+    dataset = open_dataset(frame, ReadOptions(missing="drop"))
+    assert (
+        "2 rows were dropped since a cell is missing: subject 1, object 1, time 1" in dataset.notes
+    )
+    assert sorted(dataset.entities.names) == ["Ann", "Bob", "Chad, the state", "Zoë"]
+
+
+def test_all_problems_of_a_file_are_reported_together(tmp_path):
+    lines = (
+        "NA,visits,Bob,2014-01-01\nAnn,,Bob,soon\n\nAnn,visits,-,NaN\nAnn,visits,Bob,2014-02-30\n"
+    )
+    assert complaint(write_file(tmp_path, "bad.csv", CSV + lines + "Ann,visits,Bob,soon\n")) == (
+        "bad.csv: the subject is missing in row 4 ('NA'); the relation is missing in row 5; the "
+        "object is missing in row 7 ('-'); the time is missing in row 7 ('NaN'); fill it in, or "
+        "give --missing drop to drop the rows, or --missing keep if these are names; times that "
+        "are neither dates nor whole numbers: row 9 ('soon'); write them like 2014-10-15, "
+        "2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17, or give --date-format; times that "
+        "are not in the calendar: row 8 ('2014-02-30'); correct them"
+    )
+
+
+def test_names_in_two_unicode_forms_or_with_blanks_are_one_entity():
+    names = ["Zoë", "Zoe\u0308", " Zoë\u00a0", "Bob", "Bob ", "Ann"]
+    frame = pl.DataFrame(
+        {"s": names, "r": ["meets", "meets "] * 3, "o": "Ann", "t": range(2001, 2007)}
+    )
+    dataset = open_dataset(frame)
+    assert dataset.entities.names == ["Ann", "Bob", "Zoë"]
+    assert dataset.relations.names == ["meets"]
+    assert dataset.notes[0] == (
+        "4 names that differed in outer blanks or Unicode form alone were merged with others"
+    )
+
+
+def test_blanks_that_merge_nothing_are_not_noted(tmp_path):
+    path = write_file(tmp_path, "x.csv", CSV.replace("Ann", "  Ann "))
+    assert not any("merged" in note for note in open_dataset(path).notes)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,18 @@ def complaint(times, **choices) -> str:
         (["0", "17", "-3", "+4"], "step", ["0", "17", "-3", "4"]),
         ([0.0, 17.0], "step", ["0", "17"]),
         ([999, 2014], "step", ["999", "2014"]),
+        (["2012.0", "2013.0"], "year", ["2012", "2013"]),
+        (["2014-1-5", "2014-12-1"], "day", ["2014-01-05", "2014-12-01"]),
+        (["2014/1/1", "2014.1.2"], "day", ["2014-01-01", "2014-01-02"]),
+        (["07 Apr 2012", "7-apr-2012", "Apr 7, 2012", "April 7 2012"], "day", ["2012-04-07"] * 4),
+        (["Sept. 7, 2012 8:05 PM"], "minute", ["2012-09-07T20:05"]),
+        (["2014-Q1", "2014Q2", "2014 Q4"], "month", ["2014-01", "2014-04", "2014-10"]),
+        (["Apr 2012", "5/2012", "2012/6"], "month", ["2012-04", "2012-05", "2012-06"]),
+        (["1952-##-##", "360-00-00", "1953-XX-XX"], "year", ["1952", "0360", "1953"]),
+        (["1952-03-##", "1952-04-00"], "month", ["1952-03", "1952-04"]),
+        (["2014-10-15 08:30:00+02", "2014-10-15T08:30+02"], "minute", ["2014-10-15T06:30"] * 2),
+        (["2014-10-15T08", "2014-10-15 09"], "hour", ["2014-10-15T08", "2014-10-15T09"]),
+        ([20150218230000, 20150218231500], "minute", ["2015-02-18T23:00", "2015-02-18T23:15"]),
         ([2014, 3000], "step", ["2014", "3000"]),
         ([20159901, 20159902], "step", ["20159901", "20159902"]),
         ([-(10**18), 10**18], "step", [f"-{10**18}", f"{10**18}"]),
@@ -80,8 +92,9 @@ def test_different_zones_may_stand_in_one_column():
     assert understand(times) == ("hour", ["2014-10-15T08"] * 2)
 
 
-def test_a_zone_of_the_column_is_converted():
-    times = pl.Series([datetime(2014, 10, 15, 9)]).dt.replace_time_zone("Asia/Tokyo")
+@pytest.mark.parametrize("hour", [0, 9])
+def test_the_zone_of_a_column_gives_the_day_that_was_meant(hour):
+    times = pl.Series([datetime(2014, 10, 15, hour)]).dt.replace_time_zone("Asia/Tokyo")
     assert understand(times) == ("day", ["2014-10-15"])
 
 
@@ -179,13 +192,84 @@ def test_distances_of_irregular_dates_are_true():
 
 
 @pytest.mark.parametrize(
-    "bad", ["soon", "2014-1-5", "15.10.2014", "2014-10-15T25", "9" * 19, "1.5", "NaN", "٢٠١٤"]
+    "bad",
+    ["soon", "15.10.14", "2014-10-15T", "9" * 20, "1,5", "NaN", "٢٠١٤", "2014-Q5", "1952-#-#"],
 )
 def test_an_unparsable_time(bad):
     sentence = complaint(["2014-10-15", bad, "2014-10-16"])
     assert sentence.startswith(
         f"x.csv: times that are neither dates nor whole numbers: row 2 ({bad!r}); write them like"
     )
+
+
+@pytest.mark.parametrize("order", ["dmy", "mdy"])
+def test_day_and_month_are_told_apart_by_any_row_that_decides_it(order):
+    written = ["4/7/2012", "25/4/2012"] if order == "dmy" else ["4/7/2012", "4/25/2012"]
+    labels = ["2012-07-04" if order == "dmy" else "2012-04-07", "2012-04-25"]
+    assert understand(written) == ("day", labels)
+    times = read_times(pl.Series(written), "x.csv", ReadOptions())
+    first = {"dmy": "day", "mdy": "month"}[order]
+    assert times.notes == (
+        f"dates begin with the {first} (--date-order {order}), like {written[1]!r}",
+    )
+    assert times.style.date_order == order
+
+
+def test_day_and_month_that_no_row_tells_apart():
+    assert complaint(["4/7/2012", "07.04.2012"]) == (
+        "x.csv: dates like '07.04.2012' may begin with the day or with the month, and no row "
+        "decides it; give --date-order dmy or --date-order mdy"
+    )
+    assert understand(["4/7/2012"], date_order="dmy")[1] == ["2012-07-04"]
+    assert understand(["4/7/2012"], date_order="mdy")[1] == ["2012-04-07"]
+
+
+def test_day_and_month_that_rows_order_differently():
+    sentence = complaint(["4/7/2012", "25.4.2012", "4-25-2012"])
+    assert (
+        "the day comes first in row 2 ('25.4.2012'), but the month in row 3 ('4-25-2012')"
+        in sentence
+    )
+
+
+def test_a_date_format_reads_what_no_form_does():
+    assert understand(["311214", "010115"], date_format="%d%m%y") == (
+        "day",
+        ["2014-12-31", "2015-01-01"],
+    )
+    assert understand([311214], date_format="%d%m%y")[1] == ["2014-12-31"]
+    assert understand(["3.2.2014 8h05"], date_format="%d.%m.%Y %Hh%M")[1] == ["2014-02-03T08:05"]
+    sentence = complaint(["31.12.14", "2014-12-31"], date_format="%d.%m.%y")
+    assert sentence == (
+        "x.csv: times that are not like %d.%m.%y: row 2 ('2014-12-31'); correct them or "
+        "--date-format"
+    )
+
+
+def test_dates_without_month_or_day_make_all_of_them_years():
+    times = ["1952-##-##", "1953-04-02", "1953-07-00"]
+    assert understand(times) == ("year", ["1952", "1953", "1953"])
+    (note,) = read_times(pl.Series(times), "x.csv", ReadOptions()).notes
+    assert note == (
+        "all times are read by year, as row 1 ('1952-##-##'), row 3 ('1953-07-00') leave out a "
+        "month or day"
+    )
+    assert complaint(times, unit="day") == (
+        "x.csv: row 1 ('1952-##-##'), row 3 ('1953-07-00') leave out a month or day; give --unit "
+        "year"
+    )
+
+
+def test_all_that_is_wrong_with_the_times_is_said_at_once():
+    sentence = complaint(["2014-10-15", "soon", "2014-02-30", "2014"])
+    assert "neither dates nor whole numbers: row 2 ('soon')" in sentence
+    assert "a number in row 4 ('2014'), a date elsewhere" in sentence
+    assert "not in the calendar: row 3 ('2014-02-30')" in sentence
+
+
+def test_rows_are_those_of_the_source():
+    with pytest.raises(InputError, match=r"row 10 \('soon'\)"):
+        read_times(pl.Series(["2014", "soon"]), "x.csv", ReadOptions(), pl.Series([3, 9]))
 
 
 @pytest.mark.parametrize("bad", ["2014-02-30", "2014-13-01", "2014/02/29", "0000-01-01"])
@@ -214,7 +298,7 @@ def test_a_long_cell_is_shown_in_part():
     [
         (
             ["2014-10-15", "2014-10-16", "2014"],
-            "a whole number in row 3 ('2014'), a date elsewhere",
+            "a number in row 3 ('2014'), a date elsewhere",
         ),
         (["2014-10-15", "2014-10-16", "2014-10"], "a month in row 3 ('2014-10'), a date elsewhere"),
         (["2014", "2014-10-15T08:30", "2015"], "a datetime in row 2"),

@@ -31,6 +31,7 @@ ROWS = [
     for row in range(10, 29)
 ]
 FRAME = pl.DataFrame(ROWS, schema=HEADER, orient="row")
+UNTABBED = FRAME.with_columns(pl.all().str.replace("\t", " "))
 DATED = FRAME.with_columns(pl.col("time").str.to_date(), number=pl.int_range(19))
 
 
@@ -56,8 +57,8 @@ def in_sqlite() -> bytes:
 
 GOOD = {
     "csv": FRAME.write_csv().encode(),
-    "tsv": FRAME.write_csv(separator="\t").encode(),
-    "txt": FRAME.write_csv(separator="\t", include_header=False).encode(),
+    "tsv": UNTABBED.write_csv(separator="\t").encode(),
+    "txt": UNTABBED.write_csv(separator="\t", include_header=False).encode(),
     "jsonl": FRAME.write_ndjson().encode(),
     "parquet": as_bytes(DATED.write_parquet, compression="uncompressed"),
     "PARQUET": as_bytes(FRAME.write_parquet),
@@ -168,11 +169,27 @@ WRITTEN_TIMES = [
     *("2014", "2014-10", "2014-10-15", "2014/10/16", "2014-10-15T08:30", "2014-10-15 08:30:01.5"),
     *("2014-10-15T08:30Z", "2014-10-15T08:30+0200", "17", "-3", "20150401", "1.0", "soon", ""),
     *("2014-02-30", "0000-01-01", "9999-12-31T23:59-05:00", "9" * 18, "9" * 19, "٣"),
+    *("4/7/2012", "25.4.2012", "4-25-2012", "7 Apr 2012", "Apr 7, 2012 8 pm", "2014-Q1", "2012.5"),
+    *(
+        "1952-##-##",
+        "1952-00-00",
+        "2014-1-5 08:30+02",
+        "1413331200",
+        "1413331200000",
+        "41640",
+        "NA",
+    ),
+    *("24", "48", "72", "2013", "2012", "999", "201413", "9999-12-31T23:59Z", "0001-01-01T00:00Z"),
 ]
 OPTIONS = st.builds(
     ReadOptions,
     unit=st.sampled_from([None, "year", "month", "day", "hour", "minute", "second", "step"]),
     origin=st.sampled_from([None, None, "2014-01-01", "9999-12-31", "soon"]),
+    tick=st.sampled_from([None, None, 1, 24, "hour", "day", "year", "millisecond"]),
+    timezone=st.sampled_from([None, None, "Asia/Tokyo", "as-written", "Nowhere"]),
+    date_order=st.sampled_from([None, "dmy", "mdy"]),
+    date_format=st.sampled_from([None, None, None, "%d.%m.%Y", "%Y", "%Y-%m-%dT%H:%M%z", "%x"]),
+    missing=st.sampled_from(["refuse", "drop", "keep"]),
     split=st.sampled_from(["random", "time"]),
 )
 CELLS = st.one_of(st.sampled_from(["a", "b", "c", "10", "2"]), st.text(max_size=5))

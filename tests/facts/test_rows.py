@@ -115,7 +115,7 @@ def test_row_numbers_are_said_to_count_chosen_rows():
     holes = FRAME.with_columns(object=pl.Series(["Bob", None, ""]))
     sentence = complaint(holes, ReadOptions(where="relation = 'visits'"))
     assert sentence.startswith(
-        "the frame (rows counted after --where and --sample): the object is empty in row 2"
+        "the frame (rows counted after --where and --sample): the object is missing in row 2"
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from targcn.errors import InputError
+from targcn.facts.time_forms import TimeStyle
 from targcn.facts.timeline import CALENDAR_CODES, UNITS, Timeline, calendar_value
 
 DAYS = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [364, 0, 3, 3])
@@ -120,6 +121,37 @@ def test_steps_are_counted_from_the_first(when, tick):
     assert STEPS.tick(when) == tick
 
 
+def test_steps_of_several_numbers_keep_the_numbers_of_the_source():
+    days = Timeline.of("day", 1, False, [0, 2], step=24)
+    assert (days.first, days.last, days.tick("72"), days.tick(73.0), days.tick(23)) == (
+        "24",
+        "72",
+        2,
+        2,
+        -1,
+    )
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["04 Jan 2014", "Jan 4, 2014", "2014-1-4", "4.1.2014", "1388793600", "41643", "20140104"],
+)
+def test_questions_take_the_forms_that_columns_take(when):
+    style = TimeStyle(date_order="dmy")
+    days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
+    assert days.tick(when) == 3
+
+
+def test_questions_take_the_zone_and_the_format_of_the_data():
+    style = TimeStyle("Europe/Berlin", date_format="%d-%m-%y")
+    days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
+    assert [days.tick(when) for when in ("04-01-14", "2014-01-04", "2014-01-03T23:30Z")] == [
+        3,
+        3,
+        3,
+    ]
+
+
 def test_labels_of_steps_are_their_numbers():
     assert (STEPS.first, STEPS.last, STEPS.label(-10)) == ("10", "15", "0")
 
@@ -137,7 +169,6 @@ def test_labels_of_steps_are_their_numbers():
         "99999",
         "2014-13-01",
         "2014-02-30",
-        "2014-1-1",
         "2014-10-15T25:00",
         "0000-01-01",
         "0001-01-01T00:00+05:00",

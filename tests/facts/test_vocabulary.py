@@ -13,6 +13,11 @@ NAMES = ["Angela Merkel", "Angola", "China", "Zoë"]
 ENTITIES = Vocabulary("entity", NAMES)
 
 
+@pytest.mark.parametrize("name", ["Zoë", "Zoe\u0308", " Zoë", "\u00a0Zoe\u0308\n"])
+def test_a_name_is_found_in_any_unicode_form_and_with_blanks_around_it(name):
+    assert ENTITIES.id_of(name) == 3
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

@@ -1,6 +1,7 @@
 """The rules without training against their formulas, and their published figures."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import targcn
 from oracle import Fact, Query, World, checked, decayed_copy, queries_of, seen, worlds_with_queries
 from small_training import create
 from targcn.errors import InputError
+from targcn.facts.timeline import Timeline
 from targcn.models.floors import DecayedCopy, DecayedCopySettings, SeenSettings
 
 NAMES = ("seen", "decayed-copy")
@@ -155,6 +157,19 @@ def test_another_context_is_another_index(name: str) -> None:
         fresh = create(name, world.dataset)(queries, world.graph)
         assert torch.equal(model(queries, world.graph), fresh)
     assert not torch.equal(model(queries, smaller.graph), model(queries, larger.graph))
+
+
+@pytest.mark.parametrize("unit", ["hour", "minute", "second"])
+def test_the_same_days_in_a_finer_unit_have_the_same_scores(unit: str) -> None:
+    world = World(4, 2, [(0, 0, 1, 0), (0, 0, 2, 40), (0, 1, 3, 70), (1, 1, 2, 5)])
+    queries = [(0, 0, 30), (0, 1, 71), (1, 1, 0)]
+    timeline = Timeline.of(unit, 0, True, [0])
+    per_day = timeline.ticks_per_day
+    finer = World(4, 2, [(s, r, o, time * per_day) for s, r, o, time in world.facts])
+    model = create("decayed-copy", replace(finer.dataset, timeline=timeline))
+    scores = model(queries_of([(s, r, time * per_day) for s, r, time in queries]), finer.graph)
+    expected = torch.tensor(score("decayed-copy", world, queries))
+    torch.testing.assert_close(scores.double(), expected.double())
 
 
 def test_one_context_is_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from targcn.errors import InputError
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
-from targcn.facts.dates import read_times
+from targcn.facts.encode import read_table_times
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 from targcn.facts.splits import distinct_facts, leave_out
-from targcn.facts.timeline import Timeline
+from targcn.facts.timeline import CALENDAR_CODES, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
 
@@ -43,8 +43,7 @@ def add_facts(
     )
     fresh = leave_out(facts, dataset.context(context))
     added = leave_out(fresh, dataset.splits.get(asked, NO_FACTS) if asked else NO_FACTS)
-    old = dataset.timeline
-    ticks = np.concatenate([old.ticks, added.times])
+    ticks = np.concatenate([dataset.timeline.ticks, added.times])
     note = f"facts of {table.where}: {len(added):,} added to the context"
     if held := len(facts) - len(fresh):
         note += f", {held:,} in it already"
@@ -53,7 +52,7 @@ def add_facts(
     return replace(
         dataset,
         entities=entities,
-        timeline=Timeline.of(old.unit, old.start, old.dated, ticks),
+        timeline=dataset.timeline.with_ticks(ticks),
         added=join_facts(dataset.added, added),
         num_new_entities=dataset.num_new_entities + len(new_names),
         additions=(*dataset.additions, note),
@@ -83,15 +82,26 @@ def _ids_of(table: FactTable, role: str, vocabulary: Vocabulary) -> NDArray[np.i
 
 def _ticks_of(table: FactTable, timeline: Timeline) -> NDArray[np.int64]:
     """The times as ticks of a timeline, which must not begin later."""
-    # An undated timeline counts plain steps, whatever they are called.
-    unit = timeline.unit if timeline.dated else "step"
-    times = read_times(table.frame["time"], table.where, ReadOptions(unit=unit))  # type: ignore[arg-type]
+    style = timeline.style
+    options = ReadOptions(
+        timezone=style.timezone,
+        date_order=style.date_order,
+        date_format=style.date_format,
+        # An undated timeline counts plain steps, whatever they are called.
+        unit=None if timeline.dated else "step",
+        tick=None if timeline.dated else timeline.step,
+    )
+    times = read_table_times(table, options)
     if times.dated != timeline.dated:
         raise InputError(
             f"{table.where}: the times are whole numbers, but those of the data are dates by "
             f"{timeline.unit}; write them like {timeline.last}"
         )
-    ticks: NDArray[np.int64] = times.values.to_numpy() - timeline.start
+    ticks: NDArray[np.int64] = times.values.to_numpy()
+    if timeline.dated:
+        moments = ticks.astype(f"M8[{CALENDAR_CODES[times.unit]}]")
+        ticks = moments.astype(f"M8[{CALENDAR_CODES[timeline.unit]}]").astype(np.int64)
+    ticks = ticks - timeline.start
     if (first := int(ticks.min())) < 0:
         raise InputError(
             f"{table.where}: {timeline.label(first)} is before {timeline.label(0)}, where the data "

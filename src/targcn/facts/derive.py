@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 PAPER_DAYS = (5, 15, 25)
@@ -152,12 +151,11 @@ def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: s
         subjects, objects = np.searchsorted(entities, facts.columns[[0, 2]])
         relation_ids = np.searchsorted(relations, facts.relations)
         renumbered[split] = Facts.of(subjects, relation_ids, objects, facts.times)
-    old = dataset.timeline
     return Dataset(
         f"{dataset.name}-{kind}",
         Vocabulary("entity", [dataset.entities.names[entity] for entity in entities]),
         Vocabulary("relation", [dataset.relations.names[relation] for relation in relations]),
-        Timeline.of(old.unit, old.start, old.dated, everything[3]),
+        dataset.timeline.with_ticks(everything[3]),
         renumbered,
         (note,),
     )

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from targcn.errors import InputError
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.dates import Times, read_times
+from targcn.facts.dates import read_times
+from targcn.facts.moments import Times
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.splits import distinct_facts, find_repetitions, split_facts
 from targcn.facts.timeline import Timeline
@@ -18,22 +19,24 @@ from targcn.facts.vocabulary import Vocabulary, sort_names
 
 def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     """Encode one table and split it; repeated facts are kept once."""
-    where, table_notes = table.where, table.notes
-    times = read_times(table.frame["time"], where, options)
+    where = table.where
+    times = read_table_times(table, options)
     entities, relations, timeline, all_facts = _encode(table.frame, times)
+    notes = [*table.notes, *times.notes]
     del table  # frees the text before the facts are sorted
     facts = distinct_facts(all_facts)
     if len(facts) < 3:
         raise InputError(
             f"{where} has {len(facts)} distinct facts; train, valid and test need at least 3"
         )
-    notes = ["split by time: valid is later than train, test is later than valid"]
-    if options.split == "random":
-        notes = [f"split at random with seed {options.split_seed}"]
     if repeated := len(all_facts) - len(facts):
-        notes.insert(0, f"{repeated:,} repeated facts of the table were dropped")
+        notes.append(f"{repeated:,} repeated facts of the table were dropped")
+    if options.split == "random":
+        notes.append(f"split at random with seed {options.split_seed}")
+    else:
+        notes.append("split by time: valid is later than train, test is later than valid")
     splits = split_facts(facts, options)
-    return Dataset(name, entities, relations, timeline, splits, (*table_notes, *notes))
+    return Dataset(name, entities, relations, timeline, splits, tuple(notes))
 
 
 def encode_splits(
@@ -53,20 +56,37 @@ def encode_splits(
     except pl.exceptions.PolarsError:
         types = ", ".join(f"{one.frame['time'].dtype} in {one.where}" for one in tables.values())
         raise InputError(f"{name}: the times are of different types: {types}") from None
+    faulty = [table for table in tables.values() if table.problems]
     try:
         times = read_times(frame["time"], where, options)
     except InputError:
-        # If the times of one file alone are at fault, its own error names its rows.
-        for table in tables.values():
-            read_times(table.frame["time"], table.where, options)
+        # If the cells of one file alone are at fault, its own error names its rows.
+        for table in faulty or tables.values():
+            read_table_times(table, options)
         raise
+    for table in faulty:
+        read_table_times(table, options)
     entities, relations, timeline, facts = _encode(frame, times, entity_names, relation_names)
     borders = np.cumsum([tables[split].frame.height for split in SPLITS[:-1]])
     parts = np.split(facts.columns, borders, axis=1)
     splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
     notes = [f"{split}: {note}" for split, table in tables.items() for note in table.notes]
-    notes += find_repetitions(splits)
+    notes += [*times.notes, *find_repetitions(splits)]
     return Dataset(name, entities, relations, timeline, splits, tuple(notes))
+
+
+def read_table_times(table: FactTable, options: ReadOptions) -> Times:
+    """The times of a table; if they or other cells are at fault, one error says all of it."""
+    problems = list(table.problems)
+    times = None
+    try:
+        if table.frame.height:
+            times = read_times(table.frame["time"], table.where, options, table.rows)
+    except InputError as error:
+        problems.append(str(error).removeprefix(f"{table.where}: "))
+    if times is None or problems:
+        raise InputError(f"{table.where}: {'; '.join(problems)}")
+    return times
 
 
 def _encode(
@@ -82,7 +102,7 @@ def _encode(
     numbers = times.values.to_numpy()
     start = int(numbers.min())
     ticks = numbers - start
-    timeline = Timeline.of(times.unit, start, times.dated, ticks)
+    timeline = Timeline.of(times.unit, start, times.dated, ticks, times.step, times.style)
     return entities, relations, timeline, Facts.of(subjects, relation_ids, objects, ticks)
 
 

@@ -5,7 +5,7 @@ The command line shows these options in its help, so this module imports nothing
 
 from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
-from typing import Literal
+from typing import Literal, get_args
 
 from targcn.config import require_at_least, require_seed
 from targcn.errors import InputError
@@ -47,8 +47,23 @@ class ReadOptions:
     unit: Unit | None = None
     """Unit of time; finer times are rounded down to it."""
 
+    tick: int | str | None = None
+    """What whole numbers count: hour, day, …; or how many of them make one --unit, such as 24."""
+
     origin: str | None = None
-    """The date that the integer 0 stands for; only needed for times that are integers."""
+    """The date that the whole number 0 stands for."""
+
+    timezone: str | None = None
+    """Zone in which times with a zone are read, such as Europe/Berlin, or as-written; else UTC."""
+
+    date_order: Literal["dmy", "mdy"] | None = None
+    """Whether the day or the month comes first in dates like 4/7/2012."""
+
+    date_format: str | None = None
+    """How the times are written, as in strptime: '%d.%m.%Y %H:%M'."""
+
+    missing: Literal["refuse", "drop", "keep"] = "refuse"
+    """Rows with a cell like NA, null or -: refuse them, drop them, or keep the cell as a name."""
 
     split: Literal["random", "time"] = "random"
     """How to split one table 80/10/10 into train, valid and test: at random, or by time."""
@@ -57,6 +72,12 @@ class ReadOptions:
     """Seed of the random split, and of the sample."""
 
     def __post_init__(self) -> None:
+        ticks = [*get_args(Unit)[:-1], "millisecond", "microsecond"]
+        is_count = isinstance(self.tick, int) and self.tick >= 1
+        if self.tick is not None and self.tick not in ticks and not is_count:
+            raise InputError(
+                f"tick {self.tick!r} should be a whole number above 0, or {', '.join(ticks)}"
+            )
         require_seed(self.split_seed, "split_seed")
         require_at_least(1, sample=self.sample)
         if self.table is not None and self.query is not None:

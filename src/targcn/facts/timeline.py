@@ -5,42 +5,36 @@ that ticks keep the true distance between irregular dates.
 """
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
+from targcn.facts.time_forms import TimeStyle, read_moment
 
 UNITS: Final = ("year", "month", "day", "hour", "minute", "second", "step")
 # The codes of numpy; a step is a plain count and has none.
 CALENDAR_CODES: Final = dict(zip(UNITS[:-1], "YMDhms", strict=True))
+# What the whole numbers of a source may count.
+TICK_CODES: Final = CALENDAR_CODES | {"millisecond": "ms", "microsecond": "us"}
 # The largest time of a data set; the distance between larger ones might not fit into 64 bits.
 MAX_TIME: Final = 10**18
+DEFAULT_STYLE: Final = TimeStyle()
 
 
-def calendar_value(when: str, unit: str) -> int:
-    """A date or datetime in ISO form as a number of units since 1970, rounded down.
+def calendar_value(when: str, unit: str, style: TimeStyle = DEFAULT_STYLE) -> int:
+    """A date or datetime in any form as a number of units since 1970, rounded down.
 
     >>> calendar_value("1970-02-11", "month"), calendar_value("1970-01-01T02:00+01:00", "hour")
     (1, 1)
     """
-    try:
-        if re.fullmatch(r"[0-9]{4}(-[0-9]{2})?", when):
-            parsed = np.datetime64(when)
-        else:
-            # Not numpy, which takes "now" for a date and 20141015 for a year.
-            moment = datetime.fromisoformat(when.replace("/", "-"))
-            if moment.tzinfo is not None:
-                moment = moment.astimezone(UTC).replace(tzinfo=None)
-            parsed = np.datetime64(moment)
-    except (ValueError, OverflowError):
-        raise InputError(
-            f"{when!r} is not a date; write it like 2014-10-15 or 2014-10-15T08:30"
-        ) from None
-    return int(parsed.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
+    moment = read_moment(when, style)
+    if moment is None:
+        raise InputError(f"{when!r} is not a date; write it like 2014-10-15 or 2014-10-15T08:30")
+    return int(moment.astype(f"M8[{TICK_CODES[unit]}]").astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +54,35 @@ class Timeline:
     start: int
     dated: bool
     ticks: NDArray[np.int64]
+    # How many of the source's whole numbers make one tick; 1 if `dated`.
+    step: int = 1
+    style: TimeStyle = DEFAULT_STYLE
 
     @classmethod
-    def of(cls, unit: str, start: int, dated: bool, ticks: object) -> "Timeline":
+    def of(
+        cls,
+        unit: str,
+        start: int,
+        dated: bool,
+        ticks: object,
+        step: int = 1,
+        style: TimeStyle = DEFAULT_STYLE,
+    ) -> "Timeline":
         """A timeline of these ticks, which may repeat and come in any order."""
-        distinct = np.unique(np.asarray(ticks, dtype=np.int64))
-        distinct.setflags(write=False)
-        return cls(unit, start, dated, distinct)
+        return cls(unit, start, dated, _distinct(ticks), step, style)
+
+    def with_ticks(self, ticks: object) -> "Timeline":
+        """The same timeline with other ticks, which may repeat and come in any order."""
+        return replace(self, ticks=_distinct(ticks))
 
     def tick(self, when: str | int | date | datetime) -> int:
         """The tick of any time, also of one that the data set does not have."""
         if self.dated:
             text = when.isoformat() if isinstance(when, date) else str(when).strip()
-            return calendar_value(text, self.unit) - self.start
+            return calendar_value(text, self.unit, self.style) - self.start
         known = f"from {self.label(0)} to {self.last}"
         try:
-            tick = int(str(when)) - self.start
+            tick = int(re.sub(r"\.0*$", "", str(when).strip())) // self.step - self.start
         except ValueError:
             what = "not a time of this graph, whose times are whole numbers"
             raise InputError(f"{str(when)!r} is {what} {known}") from None
@@ -88,7 +95,7 @@ class Timeline:
         """The date of a tick in ISO form, or its number if the times are not dates."""
         value = self.start + int(tick)
         if not self.dated:
-            return str(value)
+            return str(value * self.step)
         return str(np.datetime64(value, CALENDAR_CODES[self.unit]))  # type: ignore[call-overload]
 
     def calendar(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -110,9 +117,20 @@ class Timeline:
         return np.stack([years + 1970.0, months_of_year + 1.0, in_month + 1.0])
 
     @property
+    def ticks_per_day(self) -> int:
+        """How many ticks make a day; 1 if a tick is a day or longer, or a plain step."""
+        return {"hour": 24, "minute": 1440, "second": 86400}.get(self.unit, 1)
+
+    @property
     def first(self) -> str:
         return self.label(int(self.ticks[0]))
 
     @property
     def last(self) -> str:
         return self.label(int(self.ticks[-1]))
+
+
+def _distinct(ticks: object) -> NDArray[np.int64]:
+    distinct = np.unique(np.asarray(ticks, dtype=np.int64))
+    distinct.setflags(write=False)
+    return distinct

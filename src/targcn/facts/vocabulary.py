@@ -4,6 +4,7 @@ Ids are positions among the sorted names, so that the same facts get the same id
 """
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import overload
@@ -22,6 +23,15 @@ def sort_names(names: Iterable[str]) -> list[str]:
         # By length, then by digits, which is the order of the values: int() refuses long ones.
         return sorted(names, key=lambda name: (len(name.lstrip("0")), name.lstrip("0"), name))
     return sorted(names)
+
+
+def tidy_name(name: str) -> str:
+    """A name without blanks around it, in the Unicode form NFC: as tables of facts are read.
+
+    >>> tidy_name(" Zoe\u0308 ") == "Zo\u00eb"
+    True
+    """
+    return unicodedata.normalize("NFC", name.strip())
 
 
 class Vocabulary(Sequence[str]):
@@ -69,7 +79,7 @@ class Vocabulary(Sequence[str]):
 
     def id_of(self, name: str) -> int:
         """The id of a name; the InputError about an unknown one suggests similar names."""
-        found = self._ids.get(name)
+        found = self._ids.get(name, self._ids.get(tidy_name(name)))
         if found is not None:
             return found
         nearest = suggest(name, self.names)

@@ -58,7 +58,7 @@ class Seen(Model):
 @dataclass(frozen=True)
 class DecayedCopySettings(ModelSettings):
     scale: float = 30.0
-    """Ticks after which a fact counts 1/e as much."""
+    """Ticks, or days if ticks are shorter, after which a fact counts 1/e as much."""
 
     lasting: float = 1e-3
     """What every fact counts at least, however far away."""
@@ -79,8 +79,9 @@ class DecayedCopy(Model):
 
     def __init__(self, settings: DecayedCopySettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
+        scale = settings.scale * dataset.timeline.ticks_per_day
         self._index = PerContext(
-            lambda context: [_DecayedSums(one, settings.scale) for one in _group_facts(context)]
+            lambda context: [_DecayedSums(one, scale) for one in _group_facts(context)]
         )
 
     def add_entities(self, count: int) -> None:

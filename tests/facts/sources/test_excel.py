@@ -57,7 +57,7 @@ def test_a_hole(tmp_path):
     path = write(
         tmp_path / "x.xlsx", facts=FRAME.with_columns(object=pl.Series(["Bob", None, "a"]))
     )
-    assert "x.xlsx: the object is empty in row 2" in complaint(path)
+    assert "x.xlsx: the object is missing in row 2" in complaint(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04garbage"])

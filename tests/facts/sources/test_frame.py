@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from small_tables import FRAME, HEADER, ROWS, complaint, read_table
+from targcn.facts.open import open_dataset
 
 
 @pytest.mark.parametrize("source", [FRAME, FRAME.lazy(), pd.DataFrame(ROWS, columns=HEADER)])
@@ -18,7 +19,11 @@ def test_frames_give_the_same_rows(source):
     [
         (pd.to_datetime(["2014-01-01"] * 3), pl.Datetime("us")),
         (pd.to_datetime(["2014-01-01"] * 3).astype("datetime64[s]"), pl.Datetime("us")),
-        (pd.to_datetime(["2014-01-01"] * 3).tz_localize("Asia/Tokyo"), pl.Datetime("us")),
+        (
+            pd.to_datetime(["2014-01-01"] * 3).tz_localize("Asia/Tokyo"),
+            pl.Datetime("us", "Asia/Tokyo"),
+        ),
+        (pd.to_datetime(["2014-01-01T00:00+02:00"] * 3), pl.String),
         ([2014, 2015, 2016], pl.Int64),
         ([2014.0, 2015.0, 2016.0], pl.Float64),
         (pd.Series([1, 2, 3], dtype="Int64"), pl.Int64),
@@ -30,10 +35,13 @@ def test_times_of_a_pandas_frame(times, dtype):
     assert read_table(frame)["time"].dtype == dtype
 
 
-def test_a_zone_of_a_pandas_frame_is_converted():
-    times = pd.to_datetime(["2014-01-01T09:00"] * 3).tz_localize("Asia/Tokyo")
+@pytest.mark.parametrize("hour", ["00:00", "09:00"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "+09:00"])
+def test_a_zone_of_a_pandas_frame_gives_the_day_that_was_meant(zone, hour):
+    times = pd.to_datetime([f"2014-01-01T{hour}"] * 3).tz_localize(zone)
     frame = pd.DataFrame(ROWS, columns=HEADER).assign(time=times)
-    assert str(read_table(frame)["time"][0]) == "2014-01-01 00:00:00"
+    timeline = open_dataset(frame).timeline
+    assert (timeline.unit, timeline.first) == ("day", "2014-01-01")
 
 
 def test_a_pandas_frame_may_hold_anything_in_other_columns():
@@ -49,7 +57,7 @@ def test_a_pandas_frame_with_a_column_twice():
 @pytest.mark.parametrize("hole", [None, float("nan"), pd.NA])
 def test_a_hole_in_a_pandas_frame(hole):
     frame = pd.DataFrame(ROWS, columns=HEADER).assign(subject=["Ann", hole, "Zoë"])
-    assert "the subject is empty in row 2" in complaint(frame)
+    assert "the subject is missing in row 2" in complaint(frame)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +65,7 @@ def test_a_hole_in_a_pandas_frame(hole):
 )
 def test_a_hole_among_the_times_of_a_pandas_frame(times):
     frame = pd.DataFrame(ROWS, columns=HEADER).assign(time=times)
-    assert "the time is empty in row 2" in complaint(frame)
+    assert "the time is missing in row 2" in complaint(frame)
 
 
 TABLE = pa.table({name: [row[place] for row in ROWS] for place, name in enumerate(HEADER)})

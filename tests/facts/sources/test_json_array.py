@@ -40,7 +40,7 @@ def test_a_key_that_comes_late_and_one_that_is_missing(tmp_path):
     assert read_table(path, ReadOptions(where="score = 7")).height == 1
     del rows[4]["object"]
     path = write_file(tmp_path, "bad.json", json.dumps(rows))
-    assert "the object is empty in row 5" in complaint(path)
+    assert "the object is missing in row 5" in complaint(path)
 
 
 @pytest.mark.parametrize(

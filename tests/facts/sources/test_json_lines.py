@@ -28,13 +28,22 @@ def test_harmless_oddities_of_json_lines(tmp_path, oddity):
 
 def test_a_key_missing_in_a_json_line(tmp_path):
     path = write_file(tmp_path, "bad.jsonl", FRAME.write_ndjson() + '{"subject": "Ann"}\n')
-    assert "the relation is empty in row 4" in complaint(path)
+    assert "the relation is missing in row 4" in complaint(path)
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[1, 2]", '{"subject": "Ann"', "17"])
-def test_a_line_that_is_no_json_object(tmp_path, line):
-    path = write_file(tmp_path, "bad.jsonl", FRAME.write_ndjson() + line + "\n")
-    assert "bad.jsonl cannot be read: " in complaint(path)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_error_in_json_lines_gives_its_line(tmp_path, line, pack):
+    name = "bad.jsonl" if pack is bytes else "bad.jsonl.gz"
+    content = "\n" + FRAME.write_ndjson() + line + "\n" + FRAME.write_ndjson()
+    assert complaint(write_file(tmp_path, name, pack(content.encode()))) == (
+        f"{name}, line 5: not a JSON object; correct or remove the line"
+    )
+
+
+def test_a_cell_that_is_a_list_in_one_line_only(tmp_path):
+    path = write_file(tmp_path, "bad.jsonl", '{"time": 2014}\n{"time": [2014]}\n')
+    assert complaint(path) == "bad.jsonl, line 2: 'time' is a list or an object in some lines only"
 
 
 @pytest.mark.parametrize(

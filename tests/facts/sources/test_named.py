@@ -133,11 +133,18 @@ def test_a_published_set_as_ids_and_as_names_is_the_same(monkeypatch, tmp_path):
     assert (by_id.entities, by_id.relations) == (by_name.entities, by_name.relations)
 
 
-def test_a_named_set_has_its_own_origin():
-    options = ReadOptions(origin="2014-01-01")
+@pytest.mark.parametrize("options", [ReadOptions(origin="2014-01-01"), ReadOptions(tick=24)])
+def test_a_named_set_has_its_own_origin(options):
     assert complaint("icews14", options) == (
-        "icews14 is counted from 2014-01-01; leave out --origin"
+        "icews14 counts days from 2014-01-01; leave out --origin and --tick"
     )
+
+
+@needs_data
+def test_the_days_of_a_named_set_by_month(monkeypatch):
+    monkeypatch.setenv("TARGCN_DATA", str(DATA))
+    timeline = open_dataset("icews14", ReadOptions(unit="month")).timeline
+    assert (timeline.first, timeline.last, len(timeline.ticks)) == ("2014-01", "2014-12", 12)
 
 
 def test_a_named_set_may_be_a_prepared_folder(tmp_path, small_gdelt):

@@ -54,7 +54,7 @@ def test_a_graph_without_directions_says_so():
 def test_an_edge_without_a_time():
     graph = as_graph(ROWS)
     graph.add_edge("Ann", "Zoë", relation="meets")
-    assert "the time is empty in row 2" in complaint(graph)
+    assert "the time is missing in row 2" in complaint(graph)
 
 
 @pytest.mark.parametrize("graph", [nx.MultiDiGraph(), nx.path_graph(3)])

@@ -13,6 +13,7 @@ from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
+from targcn.facts.time_forms import TimeStyle
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
@@ -40,7 +41,7 @@ def made(**changes) -> Dataset:
 def assert_same(first: Dataset, second: Dataset) -> None:
     assert (first.name, first.notes) == (second.name, second.notes)
     assert (first.entities, first.relations) == (second.entities, second.relations)
-    for field in ("unit", "start", "dated"):
+    for field in ("unit", "start", "dated", "step", "style"):
         assert getattr(first.timeline, field) == getattr(second.timeline, field)
     assert first.timeline.ticks.tolist() == second.timeline.ticks.tolist()
     for split in SPLITS:
@@ -75,6 +76,8 @@ NO_FACTS = Facts.of([], [], [], [])
         made(),
         made(notes=()),
         made(timeline=Timeline.of("step", -5, False, [0, 3, 364])),
+        made(timeline=Timeline.of("day", -5, False, [0, 3, 364], step=24)),
+        made(timeline=Timeline.of("day", 16000, True, [0], style=TimeStyle("Asia/Tokyo", "dmy"))),
         made(splits={**made().splits, "valid": NO_FACTS}),
         made(splits={**made().splits, "valid": NO_FACTS, "test": NO_FACTS}),
         made(splits={split: Facts.of([0], [0], [1], [3_000_000_000]) for split in SPLITS}),

@@ -87,13 +87,13 @@ def test_the_property_is_chosen_by_its_last_part_or_its_address(tmp_path):
 def test_a_triple_without_a_time_is_no_fact(tmp_path):
     text = annotated('{s} {r} {o} {{| e:date "{t}" |}} .') + 'e:Ann e:name "Ann" .'
     path = write_file(tmp_path, "x.ttl", text)
-    assert "x.ttl: the time is empty in row 4" in complaint(path)
+    assert "x.ttl: the time is missing in row 4" in complaint(path)
     assert read_table(path, ReadOptions(where="time IS NOT NULL")).rows() == FACTS
 
 
 def test_the_default_graph_has_no_date(tmp_path):
     path = write_file(tmp_path, "x.nq", quads("urn:{}") + f"<{E}a> <{E}b> <{E}c> .")
-    assert "x.nq: the time is empty in row 4" in complaint(path)
+    assert "x.nq: the time is missing in row 4" in complaint(path)
     assert read_table(path, ReadOptions(where="graph IS NOT NULL")).rows() == FACTS
 
 

@@ -1,6 +1,7 @@
 """Delimited text such as CSV and TSV, with a header or as benchmarks have it, without one."""
 
 import csv
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from targcn.facts.sources.table_file import (
     explain_empty,
     explain_encoding,
     find_bad_line,
+    read_lines,
 )
 
 SEPARATORS: Final = "\t,;|"
@@ -33,7 +35,9 @@ class DelimitedText(TextFile):
         if "\ufffd" in first_line and find_bad_line(path):
             raise InputError(explain_encoding(path))
         separator = _separator(first_line)
-        header = [cell.strip() for cell in _cells(first_line, separator)]
+        has_quotes = _has_quotes(path, first_line, separator)
+        cells = _cells(first_line, separator) if has_quotes else first_line.split(separator)
+        header = [cell.strip() for cell in cells]
         has_header = not _is_fact(header, options)
         names = header if has_header else [*ROLES, "column 4"]
         frame = pl.read_csv(
@@ -41,6 +45,7 @@ class DelimitedText(TextFile):
             has_header=False,
             schema={f"column {position}": pl.String for position in range(len(header))},
             separator=separator,
+            quote_char='"' if has_quotes else None,
             skip_lines=num_blank,
             raise_if_empty=False,
         )
@@ -48,12 +53,13 @@ class DelimitedText(TextFile):
             name: pl.col(f"column {names.index(name)}")
             for name in needed_columns(names, path.name, options)
         }
-        return frame.slice(1 if has_header else 0).lazy().select(**columns)
+        table = frame.slice(1 if has_header else 0).lazy().select(**columns)
+        return table if has_quotes else table.with_columns(_unquote(pl.all()))
 
     def explain(self, source: object, message: str) -> str:
         path = path_of(source)
         if "more fields" in message:
-            return f"{path.name}: {_first_ragged_line(path)}; quote cells that hold a separator"
+            return f"{path.name}: {_first_ragged_line(path)}"
         if ("could not parse" in message and '"' in message) or "CSV malformed" in message:
             return (
                 f"{path.name}: a quotation mark is opened and never closed; quote the cells that "
@@ -64,18 +70,7 @@ class DelimitedText(TextFile):
 
 def _first_line(path: Path) -> tuple[int, str]:
     """The first line that is not blank, and the number of blank lines above it."""
-    lines = pl.read_csv(
-        path,
-        has_header=False,
-        separator="\x1f",
-        quote_char=None,
-        n_rows=PREVIEW_ROWS,
-        infer_schema=False,
-        encoding="utf8-lossy",
-        truncate_ragged_lines=True,
-        raise_if_empty=False,
-    )
-    for number, line in enumerate(lines.to_series() if lines.width else ()):
+    for number, line in enumerate(read_lines(path, PREVIEW_ROWS)):
         if line is not None and line.strip():
             return number, line
     raise InputError(explain_empty(path))
@@ -93,6 +88,23 @@ def _cells(line: str, separator: str) -> list[str]:
         return line.split(separator)
 
 
+def _unquote(cells: pl.Expr) -> pl.Expr:
+    """What a program meant that wrote a name with quotation marks as in CSV: doubled, in marks."""
+    inside = cells.str.strip_prefix('"').str.strip_suffix('"').str.replace_all('""', '"')
+    is_quoted = cells.str.contains('^"(?:[^"]|"")*""(?:[^"]|"")*"$')
+    return pl.when(is_quoted).then(inside).otherwise(cells)
+
+
+def _has_quotes(path: Path, line: str, separator: str) -> bool:
+    """Whether quotation marks enclose cells, rather than being part of names.
+
+    They enclose cells in a CSV file, and in other files unless these have tabs; but also in these
+    if they enclose every cell of the first line.
+    """
+    enclosed = all(re.fullmatch('".*"', cell.strip()) for cell in line.split(separator))
+    return enclosed or separator != "\t" or ".csv" in path.name.lower()
+
+
 def _is_fact(cells: list[str], options: ReadOptions) -> bool:
     """Whether a first line is a fact: four or five cells, the fourth a time, no column names."""
     if any(getattr(options, role) for role in ROLES) or len(cells) not in (4, 5):
@@ -104,9 +116,17 @@ def _is_fact(cells: list[str], options: ReadOptions) -> bool:
 def _first_ragged_line(path: Path) -> str:
     _, first_line = _first_line(path)
     separator = _separator(first_line)
+    has_quotes = _has_quotes(path, first_line, separator)
+    remedy = "quote cells that hold a separator"
+    if not has_quotes:
+        remedy = "a name with a tab needs a .csv file, and quotes"
     if path.suffix.lower() not in COMPRESSIONS:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            rows = csv.reader(stream, delimiter=separator)
+            rows = csv.reader(
+                stream,
+                delimiter=separator,
+                quoting=csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE,
+            )
             width = 0
             # A cell too long for csv ends the search; the message then names no line.
             with suppress(csv.Error):
@@ -115,9 +135,9 @@ def _first_ragged_line(path: Path) -> str:
                     if len(row) > width:
                         return (
                             f"line {rows.line_num} has {len(row)} cells separated by "
-                            f"{separator!r}, the first line {width}"
+                            f"{separator!r}, the first line {width}; {remedy}"
                         )
-    return f"a line has more cells separated by {separator!r} than the first"
+    return f"a line has more cells separated by {separator!r} than the first; {remedy}"
 
 
 SOURCE = DelimitedText()

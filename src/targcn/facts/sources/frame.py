@@ -67,9 +67,14 @@ def _read_pandas(frame: Any, where: str, options: ReadOptions) -> pl.DataFrame:
 
 def _to_polars(column: Any) -> pl.Series:
     if column.dtype.kind == "M":
-        if getattr(column.dtype, "tz", None) is not None:
-            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return pl.Series(column.to_numpy("datetime64[us]"))
+        zone = getattr(column.dtype, "tz", None)
+        if zone is None:
+            return pl.Series(column.to_numpy("datetime64[us]"))
+        in_utc = column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy("datetime64[us]")
+        try:
+            return pl.Series(in_utc).dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
+        except pl.exceptions.PolarsError:  # a mere offset, which polars has no type for
+            column = column.dt.strftime("%Y-%m-%dT%H:%M:%S.%f%z")
     if column.dtype.kind in "iuf" and column.notna().all():
         return pl.Series(column.to_numpy())
     values = column.astype(object).where(column.notna(), None).tolist()

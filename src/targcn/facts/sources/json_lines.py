@@ -1,12 +1,14 @@
 """JSON lines: one object per line."""
 
 import codecs
+import json
 from pathlib import Path
 
 import polars as pl
 
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.sources.table_file import TextFile
+from targcn.facts.sources.source import path_of
+from targcn.facts.sources.table_file import TextFile, read_lines
 
 
 class JsonLines(TextFile):
@@ -19,6 +21,33 @@ class JsonLines(TextFile):
         # polars skips the byte order mark of CSV, but not that of JSON lines.
         content = path.read_bytes()[3:] if is_marked else path
         return pl.read_ndjson(content, infer_schema_length=None).lazy()
+
+    def explain(self, source: object, message: str) -> str:
+        fault = _find_fault(path_of(source))
+        return f"{self.label(source)}, {fault}" if fault else super().explain(source, message)
+
+
+def _find_fault(path: Path) -> str | None:
+    """What is wrong with the first line that is no JSON object, or not one like the others."""
+    try:
+        lines = read_lines(path)
+    except (OSError, pl.exceptions.PolarsError):  # the archive is at fault, not a line
+        return None
+    is_nested: dict[str, bool] = {}
+    for number, line in enumerate(lines, 1):
+        if not line or not line.strip():
+            continue
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            return f"line {number}: not a JSON object; correct or remove the line"
+        for key, value in found.items():
+            nested = isinstance(value, list | dict)
+            if value is not None and is_nested.setdefault(key, nested) != nested:
+                return f"line {number}: {key[:40]!r} is a list or an object in some lines only"
+    return None
 
 
 SOURCE = JsonLines()

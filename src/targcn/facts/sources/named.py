@@ -22,14 +22,16 @@ class NamedDataset(Source):
         if source == EMBEDDED:
             return find_source(EMBEDDED_FILE).read(EMBEDDED_FILE, options)
         named = CATALOG[str(source)]
-        if options.origin:
-            raise InputError(f"{named.name} is counted from {named.origin}; leave out --origin")
+        if options.origin or options.tick:
+            raise InputError(
+                f"{named.name} counts days from {named.origin}; leave out --origin and --tick"
+            )
         if named.derived_from:
             return _derive(named, self.read(named.derived_from, options))
         folder = fetch(named)
         if not is_prepared(folder):
             # Some publishers write dates, others count days from the first one.
-            options = replace(options, origin=named.origin)
+            options = replace(options, origin=named.origin, tick="day")
         dataset = find_source(folder).read(folder, options)
         num_facts = tuple(len(dataset.splits[split]) for split in SPLITS)
         num_entities = len(dataset.entities)

@@ -11,6 +11,7 @@ and its arrays are memory-mapped.
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
+from targcn.facts.time_forms import TimeStyle
 from targcn.facts.timeline import UNITS, Timeline
 from targcn.facts.vocabulary import Vocabulary
 
@@ -67,6 +69,8 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
         "unit": dataset.timeline.unit,
         "start": dataset.timeline.start,
         "dated": dataset.timeline.dated,
+        "step": dataset.timeline.step,
+        "style": asdict(dataset.timeline.style),
         "num_entities": len(dataset.entities),
         "num_relations": len(dataset.relations),
         "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
@@ -86,6 +90,7 @@ def load_prepared(folder: Path) -> Dataset:
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
         unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
+        step, style = int(manifest.get("step", 1)), TimeStyle(**manifest.get("style", {}))
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -105,7 +110,8 @@ def load_prepared(folder: Path) -> Dataset:
         ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
         if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
             raise _damaged(path, "some ids have no name")
-    return Dataset(name, entities, relations, Timeline(unit, start, dated, ticks), splits, notes)
+    timeline = Timeline(unit, start, dated, ticks, step, style)
+    return Dataset(name, entities, relations, timeline, splits, notes)
 
 
 def _write_json(path: Path, content: object) -> None:

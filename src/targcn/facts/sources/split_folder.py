@@ -21,6 +21,7 @@ from targcn.facts.open import recognize
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import TableSource
+from targcn.facts.vocabulary import tidy_name
 
 # What the file of each split may be called, before its ending.
 STEMS: Final[dict[Split, tuple[str, ...]]] = {
@@ -87,7 +88,7 @@ def _read_listing(path: Path) -> list[str] | None:
         name, tab, written = line.rpartition("\t")
         if not tab or not re.fullmatch("[0-9]{1,9}", written.strip()):
             raise InputError(f"{path.name}, line {number}: expected a name, a tab and an id")
-        if by_id.setdefault(int(written), name.strip()) != name.strip():
+        if by_id.setdefault(int(written), tidy_name(name)) != tidy_name(name):
             raise InputError(f"{path.name}, line {number}: id {int(written)} is already taken")
     if not by_id:
         raise InputError(f"{path.name} lists no names; fill it or remove it")

@@ -84,3 +84,19 @@ def find_bad_line(path: Path) -> int | None:
             except UnicodeDecodeError:
                 return number
     return None
+
+
+def read_lines(path: Path, limit: int | None = None) -> pl.Series:
+    """The first lines of a text that may be compressed; those that are blank may be null."""
+    frame = pl.read_csv(
+        path,
+        has_header=False,
+        separator="\x1f",
+        quote_char=None,
+        n_rows=limit,
+        infer_schema=False,
+        encoding="utf8-lossy",
+        truncate_ragged_lines=True,
+        raise_if_empty=False,
+    )
+    return frame.to_series() if frame.width else pl.Series([], dtype=pl.String)

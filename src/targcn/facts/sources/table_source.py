@@ -54,7 +54,7 @@ class TableSource(Source):
     def read_table(self, source: object, options: ReadOptions) -> FactTable:
         """The facts, every cell filled."""
         table = self.read_columns(source, options)
-        checked = check_cells(table.frame, table.where)
+        checked = check_cells(table.frame, table.where, options)
         return replace(checked, notes=table.notes + checked.notes)
 
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:

@@ -1,0 +1,321 @@
+"""The forms in which people write a time: one table, for columns (dates.py) and for questions.
+
+Questions are read without polars (timeline.py), so that both share the patterns and the calendar:
+a pattern finds the parts of a time (year, month, …), and `assemble` makes a moment of them.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+
+Numbers = NDArray[Any]
+Moments = NDArray[np.datetime64]
+
+MONTH_NAME: Final = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    "sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
+)
+ZONE: Final = (
+    "(?P<zone>(?i:z|utc|gmt)|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)"
+)
+# The directives of strptime that are understood, and two of our own: %q for a quarter, %e for a
+# year that may be short. No day and no month is 0.
+DIRECTIVES: Final = {
+    "Y": "(?P<year>[0-9]{4})",
+    "e": "(?P<year>[0-9]{1,4})",
+    "y": "(?P<short_year>[0-9]{2})",
+    "q": "(?P<quarter>[1-4])",
+    "m": "(?P<month>[1-9][0-9]|0?[1-9])",
+    "b": f"(?P<name>(?i:{MONTH_NAME}))[.]?",
+    "B": f"(?P<name>(?i:{MONTH_NAME}))[.]?",
+    "d": "(?P<day>[1-9][0-9]|0?[1-9])",
+    "H": "(?P<hour>[0-9]{1,2})",
+    "I": "(?P<hour>[0-9]{1,2})",
+    "M": "(?P<minute>[0-9]{2})",
+    "S": "(?P<second>[0-9]{2})",
+    "f": "(?P<fraction>[0-9]{1,9})",
+    "p": "(?P<half>(?i:am|pm))",
+    "z": ZONE,
+    "a": "[A-Za-z]+[.]?",
+    "A": "[A-Za-z]+[.]?",
+    "%": "%",
+}
+# May follow every full date.
+TIME_OF_DAY: Final = (
+    "(?:(?:T| +)(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})"
+    f"(?:[.,](?P<fraction>[0-9]{{1,9}}))?)?)?(?: ?(?P<half>(?i:am|pm)))?(?: ?{ZONE})?)?"
+)
+# What the parts that are words stand for, by their first three letters.
+WORDS: Final = {
+    **{MONTH_NAME.split("|")[month][:3]: month + 1 for month in range(12)},
+    "am": 0,
+    "pm": 12,
+    "+": 1,
+    "-": 0,
+}
+WORD_PARTS: Final = ("name", "half", "sign")
+PARTS: Final = (
+    *("year", "short_year", "quarter", "month", "name", "day", "hour", "half", "minute", "second"),
+    *("fraction", "sign", "zone_hour", "zone_minute"),
+)
+ABSENT: Final = -1
+NUMBER: Final = "^[+-]?[0-9]{1,19}(?:[.][0-9]*)?$"
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write a time; it is exact to its unit, or finer if a time of day follows."""
+
+    kind: str
+    unit: str
+    format: str
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the writer has marked a month or a day as unknown."""
+        return self.format.endswith(("-##", "-00", "-XX"))
+
+    @property
+    def has_order(self) -> bool:
+        """Whether day and month are told apart by their order alone."""
+        return self.format in ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
+
+    @property
+    def pattern(self) -> str:
+        tail = TIME_OF_DAY if self.kind == "a date" else ""
+        return f"^{pattern_of(self.format)}{tail}$"
+
+
+FORMS: Final = tuple(
+    Form(kind, unit, format)
+    for kind, unit, *formats in (
+        ("a date", "day", "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d"),
+        ("a date", "day", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y"),
+        ("a date", "day", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%b %d %Y"),
+        ("a month", "month", "%Y-%m", "%Y/%m", "%m/%Y", "%b %Y"),
+        ("a quarter", "month", "%Y-Q%q", "%Y Q%q", "%YQ%q"),
+        ("a date without its day", "month", "%e-%m-##", "%e-%m-00", "%e-%m-XX"),
+        ("a date without its month", "year", "%e-##-##", "%e-00-00", "%e-XX-XX"),
+    )
+    for format in formats
+)
+
+
+@cache
+def pattern_of(format: str) -> str:
+    """The pattern of a strptime format; the same for Python and for polars.
+
+    >>> re.match(pattern_of("%Y-Q%q"), "2014-Q3").groupdict()
+    {'year': '2014', 'quarter': '3'}
+    """
+    pattern = ""
+    for directive, blanks, literal in re.findall("%(.?)|( +)|(.)", format, re.DOTALL):
+        if not blanks and not literal and directive not in DIRECTIVES:
+            known = " ".join(f"%{one}" for one in DIRECTIVES if one not in "eq")
+            raise InputError(f"--date-format {format!r}: %{directive} is none of {known}")
+        pattern += DIRECTIVES.get(directive, "") or (" +" if blanks else re.escape(literal))
+    try:
+        parts = re.compile(pattern).groupindex
+    except re.error:
+        raise InputError(f"--date-format {format!r} has a part twice; name each once") from None
+    if not {"year", "short_year"} & set(parts):
+        raise InputError(f"--date-format {format!r} has no year; write it like '%d.%m.%Y'")
+    return pattern
+
+
+def format_of(date_format: str) -> Form:
+    """The form of the dates that --date-format describes."""
+    parts = re.compile(pattern_of(date_format)).groupindex
+    finest = "day" if "day" in parts else "month" if {"month", "name"} & set(parts) else "year"
+    return Form(f"a time like {date_format}", finest, date_format)
+
+
+def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
+    """Moments by the clock of the writer, and their minutes before UTC; NaT is no moment.
+
+    >>> parts = {"year": np.array([2014, 2014]), "month": np.array([2, 2])}
+    >>> moments, _ = assemble(parts | {"day": np.array([3, 30])})
+    >>> moments.astype("M8[D]").astype(str).tolist()
+    ['2014-02-03', 'NaT']
+    """
+
+    def part(name: str, default: Any) -> Numbers:
+        values = parts.get(name, np.array(ABSENT))
+        return np.where(values == ABSENT, default, values)
+
+    short = part("short_year", 0)
+    year = part("year", short + np.where(short < 69, 2000, 1900))  # as strptime does
+    month = part("month", part("name", 3 * part("quarter", 1) - 2))
+    hour, minute, second = (part(name, 0) for name in ("hour", "minute", "second"))
+    half, zone_minute = part("half", ABSENT), part("zone_minute", 0)
+    known = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12)
+    known &= (hour < 24) & (minute < 60) & (second < 60) & (zone_minute < 60)
+    known &= (half == ABSENT) | ((hour >= 1) & (hour <= 12))
+    year, month = np.where(known, year, 1970), np.where(known, month, 1)
+    months = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1)
+    days = months.astype("M8[D]") + (part("day", 1) - 1)
+    known &= days.astype("M8[M]") == months
+    hour = np.where(half == ABSENT, hour, hour % 12 + half)
+    microseconds = ((hour * 60 + minute) * 60 + second) * 1_000_000 + part("fraction", 0)
+    moments = days.astype("M8[us]") + microseconds
+    offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
+    in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
+    known &= (in_utc >= 1) & (in_utc <= 9999)
+    return np.where(known, moments, np.datetime64("NaT")), np.broadcast_to(offsets, known.shape)
+
+
+@dataclass(frozen=True)
+class NumberForm:
+    """Numbers between two bounds that stand for moments: dates in digits, or counts of a unit."""
+
+    name: str
+    unit: str
+    low: int
+    high: int
+    convert: Callable[[Numbers], Moments]
+    is_count: bool = False
+    is_utc: bool = False
+
+    def moments(self, numbers: Numbers) -> Moments:
+        """The moments; NaT for a number that does not fit."""
+        fits = (numbers >= self.low) & (numbers <= self.high)
+        if not self.is_count:
+            fits &= numbers % 1 == 0
+        moments = self.convert(np.where(fits, numbers, self.low))
+        return np.where(fits, moments.astype("M8[us]"), np.datetime64("NaT"))
+
+
+def _read_digits(*places: str) -> Callable[[Numbers], Moments]:
+    def convert(numbers: Numbers) -> Moments:
+        parts, numbers = {}, numbers.astype(np.int64)
+        for place in reversed(places[1:]):
+            numbers, parts[place] = np.divmod(numbers, 100)
+        return assemble(parts | {places[0]: numbers})[0]
+
+    return convert
+
+
+def _count(microseconds: int) -> Callable[[Numbers], Moments]:
+    def convert(numbers: Numbers) -> Moments:
+        return np.asarray(np.rint(numbers * microseconds), dtype=np.int64).astype("M8[us]")
+
+    return convert
+
+
+def _count_excel_days(numbers: Numbers) -> Moments:
+    return np.asarray(np.rint((numbers - 25569) * 86400), dtype=np.int64).astype("M8[s]")
+
+
+# Counts of seconds begin in 1973, since smaller numbers are often plain ones; those of Excel in
+# 1970, since 20000 is also today counted from 1970. Both end with the century or before.
+NUMBER_FORMS: Final = (
+    NumberForm("years like 2014", "year", 1000, 2999, _read_digits("year")),
+    NumberForm("months like 201504", "month", 1800_01, 2199_12, _read_digits("year", "month")),
+    NumberForm(
+        "days like 20150401", "day", 1000_01_01, 2999_12_31, _read_digits("year", "month", "day")
+    ),
+    NumberForm(
+        "moments like 20150401083000",
+        "second",
+        1000_01_01_00_00_00,
+        2999_12_31_23_59_59,
+        _read_digits("year", "month", "day", "hour", "minute", "second"),
+    ),
+    NumberForm("days as Excel counts them", "day", 25569, 65745, _count_excel_days, True),
+    NumberForm("seconds since 1970", "second", 10**8, 41 * 10**8, _count(10**6), True, True),
+    NumberForm(
+        "milliseconds since 1970", "millisecond", 10**11, 41 * 10**11, _count(1000), True, True
+    ),
+    NumberForm(
+        "microseconds since 1970", "microsecond", 10**14, 41 * 10**14, _count(1), True, True
+    ),
+)
+
+
+@dataclass(frozen=True)
+class TimeStyle:
+    """How the times of a source were written, so that questions about it are read alike."""
+
+    # A name such as Europe/Berlin, or as-written: by the clock of whoever wrote the time.
+    timezone: str = "UTC"
+    date_order: Literal["dmy", "mdy"] | None = None
+    date_format: str | None = None
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return (format_of(self.date_format),) if self.date_format else FORMS
+
+
+AS_WRITTEN: Final = "as-written"
+
+
+def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
+    """The moment that a single text means, by the clock of the style's zone, if it means any.
+
+    >>> read_moment("7 Apr 2012", TimeStyle()), read_moment("soon", TimeStyle())
+    (np.datetime64('2012-04-07T00:00:00.000000'), None)
+    """
+    years = Form("a year", "year", "%Y")
+    for form in (*style.forms, *FORMS, years):
+        found = re.fullmatch(form.pattern, text)
+        if found is None:
+            continue
+        parts = {name: _number_of(name, word) for name, word in found.groupdict().items()}
+        if form.has_order and _is_month_first(text, parts, style.date_order):
+            parts["month"], parts["day"] = parts["day"], parts["month"]
+        (moment,), (offset,) = assemble({name: np.array([one]) for name, one in parts.items()})
+        if np.isnat(moment):
+            return None
+        if not found.groupdict().get("zone") or style.timezone == AS_WRITTEN:
+            return np.datetime64(moment)
+        return _at_zone(moment - np.timedelta64(offset, "m"), style.timezone)
+    if re.fullmatch(NUMBER, text):
+        number = np.array([float(text) if float(text) % 1 else int(text.split(".")[0])])
+        for known in NUMBER_FORMS:
+            (moment,) = known.moments(number)
+            if not np.isnat(moment):
+                is_local = not known.is_utc or style.timezone == AS_WRITTEN
+                return np.datetime64(moment) if is_local else _at_zone(moment, style.timezone)
+    return None
+
+
+def _number_of(name: str, word: str | None) -> int:
+    if word is None:
+        return ABSENT
+    if name in WORD_PARTS:
+        return WORDS[word.lower()[:3]]
+    if name == "fraction":
+        return int(word.ljust(6, "0")[:6])
+    return int(word) if name != "zone" else 0
+
+
+def _is_month_first(text: str, parts: Mapping[str, int], order: str | None) -> bool:
+    if order is None and max(parts["day"], parts["month"]) <= 12:
+        raise InputError(
+            f"{text!r} may begin with the day or with the month; write it like 2014-10-15"
+        )
+    return order == "mdy" or (order is None and parts["month"] > 12)
+
+
+def _at_zone(moment: np.datetime64, zone: str) -> np.datetime64:
+    """What the clocks of a zone show at a moment in UTC."""
+    if zone == "UTC":
+        return np.datetime64(moment)
+    from zoneinfo import ZoneInfo
+
+    in_utc: datetime = moment.astype("M8[us]").item().replace(tzinfo=UTC)
+    try:
+        local = in_utc.astimezone(ZoneInfo(zone))
+    except (KeyError, ValueError, OverflowError):
+        raise InputError(
+            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
+        ) from None
+    return np.datetime64(local.replace(tzinfo=None))
