@@ -1,5 +1,6 @@
 """A run with newer facts against one whose data had them from the beginning."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_a_run_shows_what_it_is_and_what_it_reaches() -> None:
     run = fit(WORLD.dataset, "distmult", dim=4, epochs=2, device="cpu")
     title, labels, *lines, data, figures = repr(run).splitlines()
     assert title.startswith("distmult on world: recipe default, seed 0, ")
-    assert ", trained 2 epochs in 0 s on cpu" in title
+    assert re.search(r", trained 2 epochs in [0-9,]+ s on cpu", title)
     assert labels.startswith("filter")
     assert run.validation is not None
     assert f"{run.validation.metrics['raw']['both']['mrr']:.3f}" in lines[0]
