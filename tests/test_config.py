@@ -81,3 +81,14 @@ def test_the_first_number_below_the_least_is_named() -> None:
         require_at_least(2, others=3, things=1)
     with pytest.raises(InputError, match=r"^others is -1; it cannot be negative$"):
         require_at_least(0, others=-1)
+
+
+def test_one_of_several_kinds() -> None:
+    @dataclass(frozen=True)
+    class Choice:
+        tick: int | str | None = None
+
+    for given, expected in ((24, 24), ("24", 24), ("hour", "hour"), (None, None)):
+        assert build(Choice, {"tick": given}, "read").tick == expected
+    with pytest.raises(InputError, match=r"^read.tick is \[\]; text was expected"):
+        build(Choice, {"tick": []}, "read")

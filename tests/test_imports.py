@@ -85,7 +85,13 @@ def test_imports_go_one_way(module: str) -> None:
 def test_tests_mirror_the_package() -> None:
     """A test file is named after a module; what several tests share is not named test_."""
     tests = Path(__file__).parent
-    others = {"test_imports.py", "facts/test_fuzz.py", "facts/test_congress.py", "cli/test_cli.py"}
+    others = {
+        "test_imports.py",
+        "test_notebooks.py",
+        "facts/test_fuzz.py",
+        "facts/test_congress.py",
+        "cli/test_cli.py",
+    }
     for path in tests.rglob("test_*.py"):
         module = path.relative_to(tests).with_name(path.name.removeprefix("test_"))
         named = str(path.relative_to(tests))

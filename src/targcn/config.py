@@ -7,6 +7,7 @@ so that a machine with only torch and numpy can read a run.
 import math
 import types
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -70,8 +71,11 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
     if origin in (Union, types.UnionType):
         if value is None or value == "none":
             return None
-        kind = next(one for one in get_args(kind) if one is not type(None))
-        return _convert(value, kind, path)
+        *others, last = (one for one in get_args(kind) if one is not type(None))
+        for one in others:
+            with suppress(InputError):
+                return _convert(value, one, path)
+        return _convert(value, last, path)
     if origin is tuple:
         if isinstance(value, list | tuple):
             return tuple(_convert(one, get_args(kind)[0], path) for one in value)

@@ -129,3 +129,21 @@ def test_an_out_that_exists_is_left_alone(tmp_path: Path) -> None:
     ):
         assert "already exists" in complaint_of(call(*command, "--out", out))
     assert [path.name for path in tmp_path.rglob("*")] == ["kept", "precious"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    answer = start("--install-completion", "--shell", shell, "--output", script, HOME=str(tmp_path))
+    assert (answer.returncode, answer.stderr) == (0, "")
+    text = script.read_text(encoding="utf-8")
+    for word in ("predict", "evaluate", "derive", "by-relation"):
+        assert word in text
+
+
+def test_bash_completes_what_is_begun(tmp_path: Path) -> None:
+    script = tmp_path / "completion"
+    start("--install-completion", "--shell", "bash", "--output", script, HOME=str(tmp_path))
+    words = "COMP_WORDS=(targcn data pre); COMP_CWORD=2; _targcn; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", f". {script}; {words}"], capture_output=True, text=True)
+    assert done.stdout == "prepare\n"

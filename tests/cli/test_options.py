@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from small_training import DATA
-from targcn.cli.options import describe_progress, warn_if_in_context, warn_if_unfinished
+from targcn.cli.options import warn_if_in_context, warn_if_unfinished
 from targcn.runs.run import TrainingRecord
 from targcn.runs.store import save_run
 from targcn.training.fit import fit
-from targcn.training.progress import TrainingProgress
 
 
 def test_a_stopped_run_is_named_with_what_is_missing(
@@ -46,9 +45,3 @@ def test_facts_that_the_model_has_seen_are_no_test(
 ) -> None:
     warn_if_in_context(split, context, reads_context)
     assert ("what it remembers" in capsys.readouterr().err) is warns
-
-
-def test_progress_in_words() -> None:
-    progress = TrainingProgress(3, 20, 5, 9, 1.25, 54321.0, 75.4, None)
-    expected = "epoch 4/20, 54,321 queries/s, 0:01:15 left, loss 1.250"
-    assert describe_progress(progress) == expected

@@ -1,5 +1,7 @@
 """Facts as columns, in three splits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,28 @@ def test_a_fact_in_words():
 def test_a_context_of_one_part_is_not_copied():
     assert MADE.context("train") is MADE.train
     assert MADE.context("train+valid").times.tolist() == [0, 3, 364]
+
+
+def test_a_data_set_shows_itself():
+    summary = (
+        "2 / 1 / 1 facts (train / valid / test), 3 entities, 1 relations, 3 times from 2013-10-22 "
+        "to 2014-10-21 by day"
+    )
+    assert repr(replace(MADE, notes=("split at random",))).splitlines() == [
+        f"made: {summary}",
+        "subject  relation  object  time",
+        "Ann      meets     Bob     2013-10-22",
+        "Bob      meets     Zoë     2013-10-25",
+        "note: split at random",
+    ]
+    assert "<td>Zoë</td>" in MADE._repr_html_()
+
+
+def test_a_large_data_set_shows_a_few_facts_from_everywhere():
+    many = replace(
+        MADE, splits=MADE.splits | {"train": Facts.of([0] * 99, [0] * 99, [1] * 99, range(99))}
+    )
+    times = [row["time"] for row in many.as_table().rows]
+    assert times == [many.timeline.label(tick) for tick in (0, 24, 49, 74)]
+    empty = replace(MADE, splits=MADE.splits | {"train": Facts.of([], [], [], [])})
+    assert repr(empty).startswith("made: 0 / 1 / 1 facts")

@@ -22,6 +22,7 @@ from small_tables import (
     write_file,
     write_splits,
 )
+from targcn.errors import InputError
 from targcn.facts import sources
 from targcn.facts.open import SOURCES, load_sources, open_dataset, recognize
 from targcn.facts.read_options import ReadOptions
@@ -202,3 +203,26 @@ def test_without_splits_every_fact_is_in_train_once(tmp_path, split):
     assert not any("random" in note or "leaks" in note for note in dataset.notes)
     dataset.save(tmp_path / "kept")
     assert columns(open_dataset(tmp_path / "kept")) == columns(dataset)
+
+
+def test_options_are_keywords_too():
+    frame = FRAME.rename({"subject": "who"})
+    options = ReadOptions(subject="who")
+    opened = open_dataset(frame, options, split="time")
+    assert opened.train.times.max() <= opened.valid.times.min()
+    assert columns(opened) == columns(open_dataset(frame, subject="who", split="time"))
+    assert columns(opened) != columns(open_dataset(frame, options))
+
+
+@pytest.mark.parametrize(
+    ("read", "message"),
+    [
+        ({"splti": "time"}, "open_dataset.splti is unknown; did you mean 'split'?"),
+        ({"split": "tmie"}, "open_dataset.split is 'tmie'; choose one of random, time"),
+        ({"sample": 0}, "sample is 0; at least 1 was expected"),
+    ],
+)
+def test_keywords_that_are_no_options(read, message):
+    with pytest.raises(InputError) as caught:
+        open_dataset(FRAME, **read)
+    assert str(caught.value) == message

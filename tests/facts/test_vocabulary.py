@@ -119,3 +119,18 @@ def test_a_last_name_suggests_whole_names():
     known = ["Peter", "Jester", "Jetera", "Meter", "Derek Jeter", "Derek Jeters"]
     assert suggest("jeter", known)[0] == "Derek Jeter"
     assert suggest("Koln", ["Kolin", "Köln"])[0] == "Köln"
+
+
+def test_names_are_a_sequence():
+    names = list(ENTITIES.names)
+    assert (ENTITIES[0], ENTITIES[-1], ENTITIES[:2]) == (names[0], names[-1], names[:2])
+    assert list(ENTITIES) == names
+    assert names[0] in ENTITIES
+    assert "nobody" not in ENTITIES
+
+
+def test_many_names_are_shown_in_one_line():
+    many = Vocabulary("entity", [f"name {number}" for number in range(5000)])
+    assert repr(many) == (
+        "5,000 names of kind entity: 'name 0', 'name 1', 'name 2', 'name 3', 'name 4', …"
+    )

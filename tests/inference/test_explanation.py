@@ -374,3 +374,30 @@ def test_explaining_leaves_the_weights_alone(run: Run) -> None:
     before = {name: value.clone() for name, value in run.model.state_dict().items()}
     explain(run, "person 1", "meets", "person 2", 2005)
     assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())
+
+
+def test_an_explanation_shows_its_reasons() -> None:
+    fact = DatedFact("Ann <b>", "meets", "Bob", "1970-01-01", -4)
+    explanation = Explanation(
+        subject="Ann <b>",
+        relation="meets",
+        object="Bob",
+        time="1970-01-05",
+        asked="object",
+        context="train",
+        unit="day",
+        score=2.0,
+        probability=0.5,
+        rank=1.0,
+        fact_was_hidden=False,
+        num_pieces=1,
+        reasons=(Reason("fact", (fact,), 0.25),),
+        measure="part of score",
+        others=(ScorePart("prior", 1.75),),
+    )
+    title, labels, reason, prior = repr(explanation).splitlines()
+    assert title == in_words(explanation)[0]
+    assert labels == "part of score  reason"
+    assert reason == "+0.2500        Ann <b> — meets — Bob, 1970-01-01 (4 days before)"
+    assert prior == "+1.7500        prior"
+    assert "<td>Ann &lt;b&gt; — meets — Bob, " in explanation._repr_html_()

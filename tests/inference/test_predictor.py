@@ -503,3 +503,16 @@ def test_questions_of_all_kinds_keep_their_numbers(
     )
     assert alone.equals(together)
     assert done == [(number, 6) for number in range(2, 7)]
+
+
+def test_tuples_and_frames_are_answered_like_questions(run: Run, tmp_path: Path) -> None:
+    expected = predict_many(run, [Question(*QUESTION)])
+    save_run(run, tmp_path / "run")
+    frame = pl.DataFrame([QUESTION], ["subject", "relation", "object", "time"], orient="row")
+    for asked in (run, tmp_path / "run", str(tmp_path / "run"), Predictor(run)):
+        for questions in ([QUESTION], frame):
+            assert predict_many(asked, questions).equals(expected)
+    predictor = Predictor(run)
+    changed = {"without": [("e0", "r0", "e1", "1970-01-01")]}
+    expected = predictor.what_if([Question(*QUESTION)], **changed)
+    assert predictor.what_if([QUESTION], **changed).equals(expected)

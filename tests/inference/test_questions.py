@@ -1,10 +1,17 @@
 from typing import Any
 
+import polars as pl
 import pytest
 
 from oracle import World
 from targcn.errors import InputError
-from targcn.inference.questions import OPEN_ID, Question, as_written, encode
+from targcn.inference.questions import (
+    OPEN_ID,
+    Question,
+    as_written,
+    encode,
+    list_questions,
+)
 
 DATASET = World(3, 2, [(0, 0, 1, 0), (2, 1, 1, 4)]).dataset
 FACT = ("e2", "r1", "e1", "1970-01-05")
@@ -54,3 +61,25 @@ def test_questions_that_make_no_sense_are_skipped_with_the_reason() -> None:
     assert list(found.errors) == [1, 2, 3, 4, 5, 6]
     assert found.errors[6].startswith("'soon' is not a date")
     assert {asked: numbers.tolist() for asked, numbers in found.numbers.items()} == {"fact": [7]}
+
+
+def test_questions_come_as_they_are_in_lists_or_in_tables() -> None:
+    words = [("e0", "r0", None, "1970-01-05"), (None, "r1", "e1", "1970-01-05")]
+    expected = [Question(*one) for one in words]
+    frame = pl.DataFrame(words, ["subject", "relation", "object", "time"], orient="row")
+    for given in (expected, words, tuple(words), [list(one) for one in words], frame):
+        assert list_questions(given) == expected
+    assert list_questions(frame.to_pandas()) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("e0", "r0", None, "1970-01-05"), "question 1 is 'e0'; give \\(subject, relation, object"),
+        ([("e0", "r0", None)], "question 1 is \\('e0', 'r0', None\\); give \\(subject"),
+        (7, "an object of type int cannot be read; give"),
+    ],
+)
+def test_what_is_no_list_of_questions(given: object, message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}"):
+        list_questions(given)

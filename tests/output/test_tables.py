@@ -13,8 +13,10 @@ from targcn.output.tables import (
     Column,
     Table,
     to_csv,
+    to_html,
     to_json,
     to_markdown,
+    to_text,
     write_table,
 )
 
@@ -81,3 +83,29 @@ def test_markdown_has_a_title_and_notes_and_nothing_breaks_it() -> None:
 def test_flags_are_lower_case_in_csv_as_they_are_in_json() -> None:
     table = Table((Column("flag", "flag"), Column("count", "count")), ({"flag": True, "count": 1},))
     assert to_csv(table) == "flag,count\ntrue,1\n"
+
+
+def test_text_has_a_line_for_everything_and_nothing_breaks_it() -> None:
+    assert to_text(TABLE).splitlines() == [
+        "a_title",
+        "run      MRR raw  seconds  best",
+        "a|b <i>  0.636    1,234    yes",
+        "second   0.500    –        no",
+        "see [1]",
+    ]
+    odd = Table.of_text(("run", "reason"), (("x" * 99, "a\nb " + "y" * 99),), "two\nlines")
+    assert to_text(odd).splitlines() == [
+        "two lines",
+        f"{'run':40}  reason",
+        f"{'x' * 20}…{'x' * 19}  a b {'y' * 99}",
+    ]
+    assert to_text(Table((), (), "alone")) == "alone"
+
+
+def test_html_has_every_text_escaped() -> None:
+    table = Table.of_text(("<run>",), (("<b>",),), "a & b", "<i>")
+    assert to_html(table) == (
+        "<p>a &amp; b</p><table><tr><th>&lt;run&gt;</th></tr><tr><td>&lt;b&gt;</td></tr></table>"
+        "<p>&lt;i&gt;</p>"
+    )
+    assert to_html(Table((), (), "alone")) == "<p>alone</p>"

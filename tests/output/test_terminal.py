@@ -3,9 +3,12 @@
 import io
 import json
 import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
+from targcn.output import terminal
 from targcn.output.tables import Table
 from targcn.output.terminal import count_progress, download_progress, show, show_json
 
@@ -31,19 +34,94 @@ def test_a_table_has_its_title_above_and_its_notes_below(
 
 
 def test_a_bar_says_how_far_it_is_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    with count_progress("evaluating", "queries") as update:
-        assert update is None
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", terminal)
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("COLUMNS", "120")
     with count_progress("evaluating", "queries") as update:
         assert update is not None
         update(0, 1200)
         update(1200, 1200)
-    assert "evaluating, 1,200 of 1,200, " in terminal.getvalue()
-    assert " queries/s, 0:00:00 left" in terminal.getvalue()
+    assert "evaluating, 1,200 of 1,200, " in screen.getvalue()
+    assert " queries/s, 0:00:00 left" in screen.getvalue()
     with download_progress() as update_file:
         assert update_file is not None
         update_file("icews14/train.txt", 2_500_000, None)
-    assert "icews14/train.txt, 2.5 MB" in terminal.getvalue()
+    assert "icews14/train.txt, 2.5 MB" in screen.getvalue()
+
+
+def test_a_file_gets_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now))
+    with count_progress("evaluating", "queries") as update:
+        assert update is not None
+        for seconds in range(1, 70):
+            now = 100.0 + seconds
+            update(10 * seconds, 1000)
+    assert capsys.readouterr().err.splitlines() == [
+        "targcn: evaluating, 300 of 1,000, 10 queries/s, 0:01:10 left",
+        "targcn: evaluating, 600 of 1,000, 10 queries/s, 0:00:40 left",
+    ]
+
+
+def test_a_notebook_gets_a_bar_below_the_cell_until_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawn: list[dict[str, str]] = []
+    handle = SimpleNamespace(update=lambda content, raw: drawn.append(content))
+
+    def display(content: dict[str, str], raw: bool, display_id: bool) -> Any:
+        drawn.append(content)
+        return handle
+
+    # What a kernel has imported; a shell of IPython in a terminal has no kernel.
+    shells: list[Any] = [SimpleNamespace(kernel=1), SimpleNamespace()]
+    ipython, drawing = ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.get_ipython = lambda: shells.pop(0)  # type: ignore[attr-defined]
+    drawing.display = display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", drawing)
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_DRAWINGS", 0.0)
+    for _ in range(2):
+        with count_progress("<i>", "queries") as update:
+            assert update is not None
+            update(1, 4)
+            update(2, 4)
+    bar = '<progress value="{}" max="4"></progress> &lt;i&gt;, {} of 4, '
+    first, second, last = drawn
+    assert first["text/html"].startswith(bar.format(1, 1))
+    assert second["text/html"].startswith(bar.format(2, 2))
+    assert second["text/plain"].startswith("<i>, 2 of 4, ")
+    assert set(last.values()) == {""}
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_inside_of_other_progress_is_not_shown() -> None:
+    with count_progress("comparing", "queries") as outer:
+        assert outer is not None
+        with count_progress("evaluating", "queries") as inner:
+            assert inner is None
+    with pytest.raises(KeyError), count_progress("evaluating", "queries"):
+        raise KeyError
+    with count_progress("evaluating", "queries") as later:
+        assert later is not None
+
+
+def test_who_is_told_is_told_instead() -> None:
+    told: list[tuple[int, int]] = []
+    with count_progress("evaluating", "queries", lambda *step: told.append(step)) as update:
+        assert update is not None
+        update(1, 2)
+    assert told == [(1, 2)]
+
+
+@pytest.mark.parametrize("other", ["another rank", "a child"])
+def test_one_process_of_several_shows_progress(other: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if other == "another rank":
+        monkeypatch.setenv("RANK", "1")
+    else:
+        monkeypatch.setattr(terminal, "parent_process", lambda: 1)
+    with count_progress("evaluating", "queries") as update:
+        assert update is None

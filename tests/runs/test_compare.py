@@ -210,3 +210,18 @@ def test_one_run_is_no_comparison(found: Comparison) -> None:
         compare({"seen": world_runs()["seen"]})
     with pytest.raises(InputError, match="have the same name"):
         Comparison((found.runs[0], found.runs[0]))
+
+
+def test_a_comparison_shows_who_is_best_and_how_certain_that_is(found: Comparison) -> None:
+    lines = repr(found).splitlines()
+    assert len(lines) == 3 + len(found.runs)
+    assert lines[0].startswith("4 runs on world: 80 queries, test split")
+    assert [line.split()[0] for line in lines[2:-1]] == [run.name for run in found.ranked]
+    difference = found.differences[found.ranked[-1].name]
+    assert f"{difference.low:+z.4f}" in lines[-2]
+    assert f"<td>{found.ranked[0].name}</td>" in found._repr_html_()
+
+
+def test_runs_without_names_are_refused() -> None:
+    with pytest.raises(InputError, match="give runs by name"):
+        compare(list(world_runs().values()))  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """A run with newer facts against one whose data had them from the beginning."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -87,3 +88,22 @@ def test_a_model_that_ignores_its_context_says_so() -> None:
     run = fit(WORLD.dataset, "distmult", dim=4, epochs=1, device="cpu")
     with pytest.raises(InputError, match="added facts would change none of its answers"):
         run.with_facts(frame_of(MORE), "train")
+
+
+def test_a_run_shows_what_it_is_and_what_it_reaches() -> None:
+    run = fit(WORLD.dataset, "distmult", dim=4, epochs=2, device="cpu")
+    title, labels, *lines, data, figures = repr(run).splitlines()
+    assert title.startswith("distmult on world: recipe default, seed 0, ")
+    assert re.search(r", trained 2 epochs in [0-9,]+ s on cpu", title)
+    assert labels.startswith("filter")
+    assert run.validation is not None
+    assert f"{run.validation.metrics['raw']['both']['mrr']:.3f}" in lines[0]
+    assert data == f"data: {WORLD.dataset.summary}"
+    assert figures == "figures: valid split, context train, mean rank on ties"
+    assert "<table>" in run._repr_html_()
+
+
+def test_a_run_without_figures_says_how_to_get_them() -> None:
+    shown = repr(fit(WORLD.dataset, "seen")).splitlines()
+    assert shown[0] == "seen on world: recipe default, seed 0, 0 parameters"
+    assert shown[-1] == "targcn.evaluate(run) gives its figures"

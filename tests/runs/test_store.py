@@ -13,7 +13,7 @@ from oracle import World
 from targcn.errors import InputError
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
-from targcn.runs.store import is_unfinished, load_run, read_state, save_run, write_state
+from targcn.runs.store import is_unfinished, load_run, open_run, read_state, save_run, write_state
 from targcn.training.fit import fit, resume
 from targcn.training.loop import Trainer
 
@@ -257,3 +257,12 @@ def test_the_temperature_of_a_run_is_kept_and_older_runs_have_none(tmp_path: Pat
         (folder / "run.json").write_text(json.dumps(manifest | {"temperature": wrong}))
         with pytest.raises(InputError, match=r"run.json is damaged"):
             load_run(folder)
+
+
+def test_a_run_is_opened_as_itself_or_from_its_folder(run: Run, tmp_path: Path) -> None:
+    assert open_run(run) is run
+    save_run(run, tmp_path / "run")
+    for folder in (tmp_path / "run", str(tmp_path / "run")):
+        assert open_run(folder).recipe == run.recipe
+    with pytest.raises(InputError, match="a Dataset is no run; give a run"):
+        open_run(run.dataset)  # type: ignore[arg-type]

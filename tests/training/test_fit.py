@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from oracle import World
 from small_training import DATA, FACTS, SMALL, train
 from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS
 from targcn.recipes.recipe import find_recipe
 from targcn.training.fit import fit
 
@@ -61,3 +63,17 @@ def test_a_recipe_of_another_model_is_refused() -> None:
     )
     with pytest.raises(InputError, match="the recipe is one of decayed-copy, not of seen"):
         fit(DATA, "seen", recipe=recipe)
+
+
+def test_any_source_is_trained_on() -> None:
+    labels = [DATA.named(split, row) for split in SPLITS for row in range(len(DATA.splits[split]))]
+    frame = pl.DataFrame(labels, ["subject", "relation", "object", "time"], orient="row")
+    run = fit(frame, "decayed-copy")
+    assert run.dataset.name == "frame"
+    assert len(run.dataset.facts) == len(DATA.facts)
+    assert fit("congress", "seen").dataset.name == "congress"
+
+
+def test_how_to_read_a_source_is_said_where_it_is_opened() -> None:
+    with pytest.raises(InputError, match=r"give fit\(open_dataset\(source, split=…\)\) instead"):
+        fit("congress", split="time")

@@ -3,8 +3,9 @@
 import pytest
 
 from small_training import train
+from targcn.output import terminal
 from targcn.training import progress
-from targcn.training.progress import TrainingProgress
+from targcn.training.progress import TrainingProgress, describe_progress
 
 
 def test_progress_is_reported_as_training_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,3 +19,21 @@ def test_progress_is_reported_as_training_goes_on(monkeypatch: pytest.MonkeyPatc
     assert [one.loss is None for one in reports] == [False, False, True, False, False, True]
     assert all(one.queries_per_second > 0 for one in reports)
     assert reports[0].seconds_left > reports[-1].seconds_left == 0
+
+
+def test_progress_in_words() -> None:
+    progress = TrainingProgress(3, 20, 5, 9, 1.25, 54321.0, 75.4, None)
+    expected = "epoch 4/20, 54,321 queries/s, 0:01:15 left, loss 1.250"
+    assert describe_progress(progress) == expected
+
+
+def test_a_training_that_nobody_watches_writes_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.0)
+    train(epochs=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(line.startswith("targcn: epoch 1/1, ") and " queries/s, " in line for line in lines)
+    train(epochs=1, progress=lambda progress: None)
+    assert capsys.readouterr().err == ""

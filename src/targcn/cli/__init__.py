@@ -55,6 +55,9 @@ app.command(list_rules, name="rules")
 app.command(bench)
 app.command(reproduce)
 app.command(report_results, name="report")
+app.register_install_completion_command(
+    help="Let the shell complete commands and options of targcn."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,7 +1,5 @@
-"""What several commands share: options, opening a source, loading a run, training progress."""
+"""What several commands share: options, opening a source, loading a run."""
 
-from contextlib import AbstractContextManager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,12 +9,11 @@ from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.plots import require_picture
-from targcn.output.terminal import progress_bar, say
+from targcn.output.terminal import say
 
 if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
     from targcn.runs.run import Run
-    from targcn.training.progress import ProgressCallback, TrainingProgress
 
 HowToRead = Annotated[ReadOptions, Parameter(name="*")]
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
@@ -95,28 +92,3 @@ def warn_if_unfinished(folder: Path) -> None:
     if record is not None and not record.finished:
         moment = "its end" if record.best_epoch else "its first validation, with initial weights"
         say(f"{folder} was stopped before {moment}; go on with: targcn train --resume {folder}")
-
-
-def training_progress() -> AbstractContextManager["ProgressCallback | None"]:
-    """A bar with epoch, rate, time left, loss and the latest validation."""
-
-    def describe(progress: "TrainingProgress") -> tuple[int, int, str]:
-        done = progress.epoch * progress.num_steps + progress.step
-        return done, progress.num_epochs * progress.num_steps, describe_progress(progress)
-
-    return progress_bar(describe)
-
-
-def describe_progress(progress: "TrainingProgress") -> str:
-    """How far a training is, in words."""
-    words = [
-        f"epoch {min(progress.epoch + 1, progress.num_epochs)}/{progress.num_epochs}",
-        f"{progress.queries_per_second:,.0f} queries/s",
-        f"{timedelta(seconds=round(progress.seconds_left))} left",
-    ]
-    if progress.loss is not None:
-        words.append(f"loss {progress.loss:.3f}")
-    if progress.validation is not None:
-        mrr = progress.validation.metrics["time-aware"]["both"]["mrr"]
-        words.append(f"valid time-aware MRR {mrr:.3f}")
-    return ", ".join(words)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from targcn.cli.options import Device, Flag, training_progress
+from targcn.cli.options import Device, Flag
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.output.tables import Table
@@ -66,6 +66,7 @@ def run_experiments(
     from targcn.experiments.spec import EXPERIMENTS, find_experiment
     from targcn.experiments.tables import tables_of
     from targcn.facts.derive import origin_of
+    from targcn.training.progress import training_progress
 
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")

@@ -7,7 +7,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from targcn.cli.options import Device, Flag, HowToRead, Source, open_source, training_progress
+from targcn.cli.options import Device, Flag, HowToRead, Source, open_source
 from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.files import require_absent
@@ -53,6 +53,7 @@ def train(
     from targcn.distributed import join_process_group, was_restarted
     from targcn.training.fit import fit
     from targcn.training.fit import resume as go_on
+    from targcn.training.progress import training_progress
     from targcn.training.signals import TrainingStopped
 
     with join_process_group(device) as (processes, place):

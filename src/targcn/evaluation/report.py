@@ -1,13 +1,14 @@
 """What an evaluation is of, and what it found."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Context, Split
+from targcn.output.shown import Shown
 from targcn.output.tables import Column, Table, Value
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ class Setting:
         return f"{self.split} split, context {self.context}, {self.ties} rank on ties"
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """The metrics of one model in one setting, under every filter."""
 
     dataset: str
@@ -49,6 +50,11 @@ class Report:
     calibration: "Calibration | None" = None
     # What a mean absolute error counts, where times are asked for.
     unit: str | None = None
+
+    def as_table(self) -> Table:
+        """The metrics under every filter; `report_table` has those of each direction too."""
+        table = report_table(self)
+        return replace(table, rows=tuple(row for row in table.rows if row["filter"]))
 
     def to_json(self, by_relation: bool = False) -> dict[str, Any]:
         """The report as plain data for json.dumps."""

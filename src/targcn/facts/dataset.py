@@ -12,10 +12,14 @@ from targcn.errors import InputError
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
+from targcn.output.shown import Shown
+from targcn.output.tables import Table
 
 Split = Literal["train", "valid", "test"]
 Context = Literal["train", "train+valid", "all", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
+# Facts that a data set shows of itself.
+NUM_SHOWN: Final = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +71,8 @@ class Facts:
 NO_FACTS: Final = Facts.of([], [], [], [])
 
 
-@dataclass(frozen=True, eq=False)
-class Dataset:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(Shown):
     """Facts in three splits, and the names and dates that their numbers stand for."""
 
     name: str
@@ -124,6 +128,27 @@ class Dataset:
         """What was added, to be put after the name of the data set or of a context."""
         count = len(self.added)
         return f" with {count:,} added fact{'' if count == 1 else 's'}" if count else ""
+
+    @property
+    def summary(self) -> str:
+        """How much there is of everything."""
+        counts = " / ".join(f"{len(self.splits[split]):,}" for split in SPLITS)
+        timeline = self.timeline
+        return (
+            f"{counts} facts ({' / '.join(SPLITS)}), {len(self.entities):,} entities, "
+            f"{len(self.relations):,} relations, {len(timeline.ticks):,} times from "
+            f"{timeline.first} to {timeline.last} by {timeline.unit}"
+        )
+
+    def as_table(self) -> Table:
+        """The summary, some facts of train, and the notes."""
+        num_facts = len(self.train)
+        num_shown = min(NUM_SHOWN, num_facts)
+        positions = [num_facts * part // num_shown for part in range(num_shown)]
+        labels = ("subject", "relation", "object", "time")
+        rows = [self.named("train", position) for position in positions]
+        title = f"{self.name}{self.addition}: {self.summary}"
+        return Table.of_text(labels, rows, title, *(f"note: {note}" for note in self.notes))
 
     def named(self, split: Split, position: int) -> tuple[str, str, str, str]:
         """One fact in words: subject, relation, object and date."""

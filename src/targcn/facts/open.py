@@ -8,11 +8,12 @@ of questions or of newer facts.
 
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from targcn.config import build
 from targcn.errors import InputError
 from targcn.facts.catalog import CATALOG, EMBEDDED
 from targcn.facts.dataset import NO_FACTS, Dataset, Facts, Split
@@ -43,8 +44,12 @@ SOURCES: Final = (
 )
 
 
-def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) -> Dataset:
+def open_dataset(
+    source: object = EMBEDDED, options: ReadOptions | None = None, **read: Any
+) -> Dataset:
     """Open a data set by name, folder, file, address or frame.
+
+    How to read it is said by `ReadOptions`, or by its fields as keywords, such as `split="time"`.
 
     >>> congress = open_dataset("congress")
     >>> congress.timeline.unit, congress.timeline.first
@@ -54,6 +59,8 @@ def open_dataset(source: object = EMBEDDED, options: ReadOptions | None = None) 
     targcn.errors.InputError: no data set, folder or file 'icews41'; did you mean 'icews14'?
     """
     options = options or ReadOptions()
+    if read:
+        options = build(ReadOptions, {**asdict(options), **read}, "open_dataset")
     whole = options.split == "none"
     try:
         how = replace(options, split=ReadOptions.split) if whole else options

@@ -7,6 +7,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import overload
 
 from targcn.errors import InputError
 
@@ -33,12 +34,14 @@ def tidy_name(name: str) -> str:
     return unicodedata.normalize("NFC", name.strip())
 
 
-class Vocabulary:
-    """The names of one kind (entities or relations); immutable.
+class Vocabulary(Sequence[str]):
+    """The names of one kind (entities or relations), in the order of their ids; immutable.
 
     >>> relations = Vocabulary("relation", ["meets", "visits"])
     >>> relations.id_of("visits"), relations.names[1]
     (1, 'visits')
+    >>> relations[:1], "visits" in relations, relations
+    (['meets'], True, 2 names of kind relation: 'meets', 'visits')
     >>> relations.id_of("visit")
     Traceback (most recent call last):
     targcn.errors.InputError: relation 'visit' is not in this graph; did you mean 'visits'?
@@ -50,6 +53,22 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @overload
+    def __getitem__(self, position: int) -> str: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, position: int | slice) -> str | Sequence[str]:
+        return self.names[position]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ids
+
+    def __repr__(self) -> str:
+        first = ", ".join(map(repr, self.names[:5])) + (", …" if len(self) > 5 else "")
+        return f"{len(self):,} names of kind {self.kind}: {first}"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and list(self.names) == list(other.names)

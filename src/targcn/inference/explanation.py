@@ -11,6 +11,8 @@ from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Dataset
 from targcn.models.base import KINDS, NO_FACT, Kind, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
+from targcn.output.shown import Shown
+from targcn.output.tables import Table
 
 Asked = Literal["object", "subject"]
 ASKED: Final[tuple[Asked, ...]] = ("object", "subject")
@@ -56,8 +58,8 @@ class ScorePart:
     share: float | None = None
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """An answer, its score, probability and rank, and the evidence for it, strongest first.
 
     An effect is a part of the score or of the probability, and with `others` the effects add up to
@@ -88,6 +90,18 @@ class Explanation:
     parts: tuple[Part, ...] = ()
     filter: Filter = FILTER
     ties: Ties = TIES
+
+    def as_table(self) -> Table:
+        """The reasons and the other parts of the score; `in_words` has sentences."""
+        rows = [
+            (
+                f"{reason.effect:+.4f}",
+                ", then ".join(_in_words(one, reason, self.unit) for one in reason.facts),
+            )
+            for reason in self.reasons
+        ]
+        rows += [(f"{part.effect:+.4f}", part.name) for part in self.others]
+        return Table.of_text((self.measure, "reason"), rows, in_words(self)[0])
 
 
 def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tuple[Reason, ...]:

@@ -40,11 +40,21 @@ from targcn.inference.explanation import (
     name_reasons,
 )
 from targcn.inference.missing import find_missing, what_to_ask
-from targcn.inference.questions import Ask, Encoded, OnError, Question, Time, encode, ids_of
+from targcn.inference.questions import (
+    Ask,
+    Encoded,
+    OnError,
+    Question,
+    Time,
+    encode,
+    ids_of,
+    list_questions,
+)
 from targcn.inference.what_if import Fact, change_context
 from targcn.models.base import Model
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, require_reader
-from targcn.runs.store import load_run
+from targcn.runs.store import open_run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +83,7 @@ class Predictor:
         device: str | torch.device = "auto",
     ) -> None:
         self.device = choose_device(device)
-        loaded = run if isinstance(run, Run) else load_run(run)
+        loaded = open_run(run)
         self.context: Context = context or loaded.default_context(None)
         self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
 
@@ -110,7 +120,7 @@ class Predictor:
 
     def predict_many(
         self,
-        questions: Sequence[Question],
+        questions: object,
         *,
         top: int = 10,
         hide_known: bool = False,
@@ -120,6 +130,7 @@ class Predictor:
         """The best answers to each question; see `targcn.predict_many`."""
         import polars as pl
 
+        questions = list_questions(questions)
         asked = self._encode(questions, top, on_error)
         frames, done = [_errors(asked)], len(asked.errors)
         for place, facts in asked.facts.items():
@@ -136,7 +147,7 @@ class Predictor:
 
     def what_if(
         self,
-        questions: Sequence[Question],
+        questions: object,
         *,
         without: Sequence[Fact] = (),
         given: Sequence[Fact] = (),
@@ -152,6 +163,7 @@ class Predictor:
         import polars as pl
 
         require_reader(self.model, self.model_name, "facts left out or put in")
+        questions = list_questions(questions)
         encoded = self._encode(questions, top, on_error)
         if others := [place for place in encoded.facts if place not in ASKED]:
             raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
@@ -438,7 +450,7 @@ def predict(
 
 def predict_many(
     run: Run | Predictor | Path | str,
-    questions: Sequence[Question],
+    questions: object,
     *,
     top: int = 10,
     hide_known: bool = False,
@@ -448,12 +460,16 @@ def predict_many(
 ) -> "pl.DataFrame":
     """The answers to many questions, as `predict` gives them; `question` counts them from 1.
 
-    A question that cannot be asked is an InputError; or it is skipped, and has one row with nothing
-    but the reason, in the column `error`. Complete facts are hidden from the context together.
+    Questions are a list of tuples (subject, relation, object, time) with None for what is asked, or
+    of `Question`, or a frame or file with these columns. One that cannot be asked is an InputError;
+    or it is skipped, and has one row with nothing but the reason, in the column `error`. Complete
+    facts are hidden from the context together.
     """
-    return _predictor_of(run, context).predict_many(
-        questions, top=top, hide_known=hide_known, on_error=on_error, progress=progress
-    )
+    predictor = _predictor_of(run, context)
+    with count_progress("answering", "questions", progress) as told:
+        return predictor.predict_many(
+            questions, top=top, hide_known=hide_known, on_error=on_error, progress=told
+        )
 
 
 def explain(

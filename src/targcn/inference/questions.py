@@ -40,6 +40,27 @@ class Question:
         return places[0] if places else "fact"
 
 
+def list_questions(questions: object) -> Sequence[Question]:
+    """Questions that are given as such, as tuples of four, or as a frame or file of them.
+
+    >>> list_questions([("Obama", "succeeded", None, 2005)])
+    [Question(subject='Obama', relation='succeeded', object=None, time=2005)]
+    """
+    if not isinstance(questions, list | tuple):
+        from targcn.facts.question_tables import read_questions
+
+        return [Question(*row) for row in read_questions(questions).iter_rows()]
+    listed = []
+    for number, one in enumerate(questions, 1):
+        if not isinstance(one, Question) and not (isinstance(one, list | tuple) and len(one) == 4):
+            raise InputError(
+                f"question {number} is {one!r}; give (subject, relation, object, time), with None "
+                "for what is asked"
+            )
+        listed.append(one if isinstance(one, Question) else Question(*one))
+    return listed
+
+
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """Questions as ids, by what they ask for, each with its number; and what is wrong with others.

@@ -15,8 +15,9 @@ from targcn.inference.explanation import Asked, multiple
 from targcn.models.base import KINDS, NO_FACT, Kind, Rules
 from targcn.models.layers.buckets import ENDLESS
 from targcn.output.tables import Column, Table
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
-from targcn.runs.store import load_run
+from targcn.runs.store import open_run
 
 # What a relation is marked with where it is read from its object to its subject.
 BACKWARD: Final = "⁻¹"
@@ -83,14 +84,15 @@ def rules(
     """
     if top < 1:
         raise InputError(f"top is {top}; ask for at least 1 rule")
-    loaded = run if isinstance(run, Run) else load_run(run)
+    loaded = open_run(run)
     dataset, model = loaded.dataset, deepcopy(loaded.model).to("cpu").eval()
     queries, answers = queries_of(dataset.train, len(dataset.relations))
     if relation is not None:
         wanted = queries.relations % len(dataset.relations) == dataset.relations.find(relation)
         queries, answers = queries[wanted], answers[wanted]
     context = TemporalGraph.of_context(dataset, "train", loaded.recipe.training.past_only)
-    found = model.rules(queries, answers, context, top, progress)
+    with count_progress("counting", "queries", progress) as told:
+        found = model.rules(queries, answers, context, top, told)
     if found is None:
         raise InputError(
             f"{loaded.recipe.model} has learned no weights of kinds of facts that could be told as "

@@ -1,4 +1,4 @@
-"""Tables: rows of values, shown on a terminal, in Markdown, CSV or JSON.
+"""Tables: rows of values, shown on a terminal, as text, in Markdown, HTML, CSV or JSON.
 
 People get the columns that are shown, formatted; CSV and JSON get the values of all columns.
 """
@@ -7,13 +7,17 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Final
 
 from targcn.errors import InputError
 from targcn.files import atomic_file
+from targcn.output.plots import shorten
 
 Value = str | int | float | bool | None
+# Letters of a cell in plain text, unless it is the last of its row.
+CELL_WIDTH: Final = 40
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,50 @@ def to_markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
+def to_text(table: Table) -> str:
+    """The table in plain text, a line each for its title, labels, rows and notes.
+
+    >>> table = Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},), "Test split")
+    >>> print(to_text(table))
+    Test split
+    MRR
+    0.636
+    """
+    cells = [[_one_line(cell) for cell in row] for row in (table.labels, *table.cells()) if row]
+    cells = [[*(shorten(cell, CELL_WIDTH) for cell in row[:-1]), row[-1]] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+    title = [_one_line(table.title)] if table.title else []
+    return "\n".join([*title, *lines, *map(_one_line, table.notes)])
+
+
+def to_html(table: Table) -> str:
+    """The table in HTML, with its title above and its notes below; every text is escaped.
+
+    >>> to_html(Table.of_text(["run"], [["<b>"]], "Two runs"))
+    '<p>Two runs</p><table><tr><th>run</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
+    """
+    rows = [("th", table.labels), *(("td", row) for row in table.cells())]
+    lines = [
+        f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
+        for tag, row in (rows if table.labels else [])
+    ]
+    body = f"<table>{''.join(lines)}</table>" if lines else ""
+    title = f"<p>{escape(table.title)}</p>" if table.title else ""
+    return title + body + "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def markdown_text(text: str) -> str:
     """Text on one line, escaped so that Markdown shows it as it is.
 
     >>> markdown_text("a_b <c>")
     'a\\\\_b \\\\<c>'
     """
-    return re.sub(r"([\\|*_`<&\[\]])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\|*_`<&\[\]])", r"\\\1", _one_line(text))
 
 
 def to_csv(table: Table) -> str:

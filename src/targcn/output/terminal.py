@@ -1,15 +1,30 @@
-"""What the terminal shows: text and tables on stdout, messages and progress bars on stderr."""
+"""What the terminal shows: text and tables on stdout, messages and progress on stderr.
+
+Progress is a bar on a terminal, a bar below the cell of a notebook, and elsewhere, such as in a
+file, a line every half minute.
+"""
 
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
+from html import escape
 from importlib.util import find_spec
+from multiprocessing import parent_process
+from typing import Any, Final
 
 from targcn.output.tables import Table
+
+SECONDS_BETWEEN_LINES: Final = 30.0
+SECONDS_BETWEEN_DRAWINGS: Final = 0.5
+
+# What progress is shown with: how much is done, of how much, and a text beside it.
+Display = Callable[[int, int | None, str], None]
+# The label of the progress that is shown now; what goes on inside of it shows none of its own.
+_in_progress: list[object] = []
 
 
 def show(content: str | Table, folded: bool = True) -> None:
@@ -56,31 +71,96 @@ def say(sentence: str) -> None:
 def progress_bar(
     describe: Callable[..., tuple[int, int | None, str]],
 ) -> Iterator[Callable[..., None] | None]:
-    """A function that shows a bar: how much is done, of how much, and a text beside it.
+    """A function that shows how far something is; it is told what `describe` takes.
 
-    It is told what `describe` takes. Where nobody looks, or rich is missing, there is none.
+    There is none in a process that another one started, or while other progress is shown.
     """
-    if not (sys.stderr.isatty() and is_main_process() and find_spec("rich")):
+    if _in_progress or not is_main_process() or parent_process() is not None:
         yield None
         return
+    _in_progress.append(describe)
+    try:
+        with _open_display() as display:
+            yield lambda *what: display(*describe(*what))
+    finally:
+        _in_progress.clear()
+
+
+def _open_display() -> AbstractContextManager[Display]:
+    if (draw := _notebook_display()) is not None:
+        return _cell_display(draw)
+    if sys.stderr.isatty() and find_spec("rich"):
+        return _terminal_display()
+    lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
+    return nullcontext(lines)
+
+
+@contextmanager
+def _terminal_display() -> Iterator[Display]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting")
+        yield lambda done, total, text: bar.update(
+            task, completed=done, total=total, description=text
+        )
 
-        def update(*what: object) -> None:
-            done, total, text = describe(*what)
-            bar.update(task, completed=done, total=total, description=text)
 
-        yield update
+@contextmanager
+def _cell_display(draw: Callable[..., Any]) -> Iterator[Display]:
+    """A bar below the cell, which is gone in the end."""
+    drawn: list[Any] = []
+
+    def update(done: int, total: int | None, text: str) -> None:
+        part = f' value="{done}" max="{total}"' if total else ""
+        html = f"<progress{part}></progress> {escape(text)}"
+        content = {"text/plain": text, "text/html": html}
+        if drawn:
+            drawn[0].update(content, raw=True)
+        else:
+            drawn.append(draw(content, raw=True, display_id=True))
+
+    yield _every(SECONDS_BETWEEN_DRAWINGS, update)
+    for one in drawn:
+        one.update({"text/plain": "", "text/html": ""}, raw=True)
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """IPython's function that draws below a cell, if this runs in a notebook."""
+    # A notebook has imported IPython; a shell of IPython in a terminal has no kernel.
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    draw: Callable[..., Any] = display
+    return draw
+
+
+def _every(seconds: float, display: Display) -> Display:
+    """A display that is left alone for so many seconds at a time, also in the beginning."""
+    due = time.monotonic() + seconds
+
+    def update(done: int, total: int | None, text: str) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            display(done, total, text)
+            due = time.monotonic() + seconds
+
+    return update
 
 
 def count_progress(
-    label: str, what: str
+    label: str, what: str, told: Callable[[int, int], None] | None = None
 ) -> AbstractContextManager[Callable[[int, int], None] | None]:
-    """A bar with a rate and the time left, to be told how many are done out of how many."""
+    """Progress with a rate and the time left, to be told how many are done out of how many.
+
+    A function that is given is told instead, and nothing is shown here.
+    """
+    if told is not None:
+        return nullcontext(told)
     began = time.monotonic()
 
     def describe(done: int, total: int) -> tuple[int, int, str]:

@@ -22,10 +22,7 @@ def write_card(run: Run, reports: Sequence[Report]) -> str:
         f"{recipe.name}, seed {run.seed}; {run.num_parameters:,} parameters.",
         *_how_trained(run),
         "",
-        f"Data: {len(dataset.train):,} / {len(dataset.valid):,} / {len(dataset.test):,} facts "
-        f"(train / valid / test), {len(dataset.entities):,} entities, "
-        f"{len(dataset.relations):,} relations, {len(dataset.timeline.ticks):,} times from "
-        f"{dataset.timeline.first} to {dataset.timeline.last} by {dataset.timeline.unit}.",
+        f"Data: {dataset.summary}.",
         *(f"Note: {note}." for note in dataset.notes),
         "",
         f"Settings: {_listed(asdict(recipe.settings))}",

@@ -6,7 +6,7 @@ the same ones for all runs.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -24,14 +24,12 @@ from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Context, Dataset, Split
+from targcn.output.shown import Shown
+from targcn.output.tables import Table
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.several import (
-    common_context,
-    common_dataset,
-    name_runs,
-    open_run,
-    require_same_data,
-)
+from targcn.runs.several import common_context, common_dataset, name_runs, require_same_data
+from targcn.runs.store import open_run
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -80,8 +78,8 @@ class Difference:
         return self.low <= 0 <= self.high
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown):
     """Runs evaluated in one setting on the same data; others are refused.
 
     Runs are ordered by their MRR under one filter, and their differences are under that filter too.
@@ -107,6 +105,17 @@ class Comparison:
                         f"{first.name} was evaluated with {what} {one}, {other.name} with {what} "
                         f"{another}; evaluate both in the same setting to compare them"
                     )
+
+    def as_table(self) -> Table:
+        """Who is best, and how certain that is; `comparison_table` has all there is."""
+        from targcn.runs.comparison_table import comparison_table
+
+        table = comparison_table(self)
+        figures = ("mrr", "mrr difference", "mrr difference low", "mrr difference high")
+        wanted = {"run", *(f"{self.filter} {key}" for key in (*figures, "zero inside"))}
+        return replace(
+            table, columns=tuple(column for column in table.columns if column.key in wanted)
+        )
 
     @property
     def common(self) -> Report:
@@ -170,13 +179,15 @@ def compare(
     setting = Setting(split, context or common_context(own_contexts), ties)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
-    for number, (name, source) in enumerate(sources.items()):
-        run = open_run(source)
-        start = time.perf_counter()
-        ranks = evaluator.ranks(run.model_to_evaluate(), _part_of(progress, number, len(sources)))
-        cost = run.num_parameters, time.perf_counter() - start, describe_device(evaluator.device)
-        report = evaluator.summarize(ranks, run.recipe.model)
-        evaluated.append(EvaluatedRun(name, dataset, report, ranks, *cost, run.trained))
+    with count_progress(f"evaluating {split}", "queries", progress) as told:
+        for number, (name, source) in enumerate(sources.items()):
+            run = open_run(source)
+            start = time.perf_counter()
+            ranks = evaluator.ranks(run.model_to_evaluate(), _part_of(told, number, len(sources)))
+            seconds, device_name = time.perf_counter() - start, describe_device(evaluator.device)
+            report = evaluator.summarize(ranks, run.recipe.model)
+            cost = run.num_parameters, seconds, device_name
+            evaluated.append(EvaluatedRun(name, dataset, report, ranks, *cost, run.trained))
     return Comparison(tuple(evaluated), filter, to, resamples, seed)
 
 

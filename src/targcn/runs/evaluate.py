@@ -15,8 +15,9 @@ from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Context, Split
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
-from targcn.runs.store import load_run
+from targcn.runs.store import open_run
 
 # What is asked of each fact: both entities, or another place.
 Ask = Literal["entity"] | Kind
@@ -51,7 +52,7 @@ def evaluate(
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    run = run if isinstance(run, Run) else load_run(run)
+    run = open_run(run)
     setting = Setting(split, context or run.default_context(split), ties)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
@@ -60,11 +61,14 @@ def evaluate(
         if queries is not None:
             raise InputError("only relations or times are asked of some facts; leave queries out")
         evaluator = Evaluator(run.dataset, setting, place, processes)
-        report = evaluator.evaluate(model, name, progress)
-        return replace(report, calibration=calibrate(model, run.temperature, evaluator, progress))
+        with count_progress(f"evaluating {split}", "queries", progress) as told:
+            report = evaluator.evaluate(model, name, told)
+            fits = calibrate(model, run.temperature, evaluator, told)
+        return replace(report, calibration=fits)
     if ask not in KINDS:
         raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
     if queries is not None and queries < 1:
         raise InputError(f"queries is {queries}; ask about at least 1 fact")
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
-    return asker.evaluate(model, run.log_probabilities, name, progress)
+    with count_progress(f"evaluating {split}", "facts", progress) as told:
+        return asker.evaluate(model, run.log_probabilities, name, told)

@@ -21,9 +21,10 @@ from targcn.evaluation.report import Setting
 from targcn.files import require_absent
 from targcn.models.base import Model
 from targcn.models.fused import FUSED, FusedSettings, log_probabilities_of, weighted_sum
+from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, fused_run
-from targcn.runs.several import common_context, common_dataset, name_runs, open_run
-from targcn.runs.store import save_run
+from targcn.runs.several import common_context, common_dataset, name_runs
+from targcn.runs.store import open_run, save_run
 
 FILTER: Final[Filter] = "time-aware"
 # Queries that the weights are chosen on, at most. More hardly change them.
@@ -86,19 +87,20 @@ def fuse(
     dataset, contexts = common_dataset(members, "valid")
     setting = Setting("valid", common_context(contexts))
     evaluator = Evaluator(dataset, setting, choose_device(device))
-    for name, run in members.items():
-        report = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, progress)
-        fits = calibrate(run.model, run.temperature, evaluator)
-        members[name] = replace(run, validation=replace(report, calibration=fits))
-    models = [run.model for run in members.values()]
-    weights = choose_weights(models, evaluator, queries, seed, progress)
-    settings = FusedSettings(dict(zip(members, weights, strict=True)))
-    fused = fused_run(dataset, members, settings, seed)
-    report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, progress)
-    temperature = fit_temperature(fused.model, evaluator)
-    fits = calibrate(fused.model, temperature, evaluator)
-    report = replace(report, calibration=fits)
-    fused = replace(fused, validation=report, temperature=temperature)
+    with count_progress("fusing", "queries", progress) as told:
+        for name, run in members.items():
+            report = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, told)
+            fits = calibrate(run.model, run.temperature, evaluator)
+            members[name] = replace(run, validation=replace(report, calibration=fits))
+        models = [run.model for run in members.values()]
+        weights = choose_weights(models, evaluator, queries, seed, told)
+        settings = FusedSettings(dict(zip(members, weights, strict=True)))
+        fused = fused_run(dataset, members, settings, seed)
+        report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, told)
+        temperature = fit_temperature(fused.model, evaluator)
+        fits = calibrate(fused.model, temperature, evaluator)
+        report = replace(report, calibration=fits)
+        fused = replace(fused, validation=report, temperature=temperature)
     if out is not None:
         save_run(fused, out, [report], links if link else None)
     return fused

@@ -11,6 +11,8 @@ from targcn.evaluation.report import Report
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.models.base import Model
 from targcn.models.fused import FUSED, Fused, FusedSettings
+from targcn.output.shown import Shown
+from targcn.output.tables import Table
 from targcn.recipes.recipe import Recipe
 from targcn.recipes.training_settings import TrainingSettings
 
@@ -26,8 +28,8 @@ class TrainingRecord:
     finished: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Shown):
     """What `fit` gives and what a run folder holds."""
 
     recipe: Recipe
@@ -42,6 +44,23 @@ class Run:
     temperature: float = 1.0
     # Of a fused run: the runs that it is made of, by name.
     members: Mapping[str, "Run"] = field(default_factory=dict)
+
+    def as_table(self) -> Table:
+        """What it is, how it was trained, and its figures on the valid split if they are here."""
+        recipe, trained = self.recipe, self.trained
+        title = (
+            f"{recipe.model} on {self.dataset.name}: recipe {recipe.name}, seed {self.seed}, "
+            f"{self.num_parameters:,} parameters"
+        )
+        if trained is not None:
+            title += f", trained {trained.epochs} epochs in {trained.seconds:,.0f} s"
+            title += f" on {trained.device}" if trained.finished else ", then stopped"
+        notes = [f"members: {', '.join(self.members)}"] if self.members else []
+        notes.append(f"data: {self.dataset.summary}")
+        if self.validation is None:
+            return Table((), (), title, (*notes, "targcn.evaluate(run) gives its figures"))
+        figures = self.validation.as_table()
+        return replace(figures, title=title, notes=(*notes, f"figures: {self.validation.setting}"))
 
     def default_context(self, split: Split | None) -> Context:
         """The context to ask about a split in: the splits before it or, if so trained, the past.

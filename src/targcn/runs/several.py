@@ -8,13 +8,15 @@ import numpy as np
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.runs.run import Run
-from targcn.runs.store import load_run
+from targcn.runs.store import open_run
 
 
 def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
     """Runs by name; folders by their own names if these differ, else by their paths as given."""
     if isinstance(runs, Mapping):
         return runs
+    if not all(isinstance(folder, str | Path) for folder in runs):
+        raise InputError('give runs by name, such as {"a": run, "b": other}, or their folders')
     folders = [Path(folder) for folder in runs]
     for position, folder in enumerate(folders):
         if any(folder.resolve() == other.resolve() for other in folders[:position]):
@@ -22,10 +24,6 @@ def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Ru
     short = [folder.resolve().name for folder in folders]
     names = short if len(set(short)) == len(short) else [str(folder) for folder in folders]
     return dict(zip(names, folders, strict=True))
-
-
-def open_run(source: Run | Path) -> Run:
-    return source if isinstance(source, Run) else load_run(source)
 
 
 def common_dataset(

@@ -142,6 +142,17 @@ def load_run(folder: Path | str) -> Run:
     return Run(recipe, seed, dataset, model, trained=record, temperature=temperature)
 
 
+def open_run(run: Run | Path | str) -> Run:
+    """The run itself, or the one in a folder."""
+    if isinstance(run, Run):
+        return run
+    if isinstance(run, str | Path):
+        return load_run(run)
+    raise InputError(
+        f"a {type(run).__name__} is no run; give a run, as targcn.fit does, or a run folder"
+    )
+
+
 def _write_members(
     run: Run, draft: Path, folder: Path, links: Mapping[str, Path]
 ) -> dict[str, dict[str, str]]:

@@ -1,7 +1,8 @@
 """From a data set to a trained run, or from a stopped training to its end."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
+from targcn.facts.open import open_dataset
+from targcn.facts.read_options import ReadOptions
 from targcn.files import remove_drafts, require_absent, sole_writer
 from targcn.models.base import Learner, Model
 from targcn.models.registry import DEFAULT, create
@@ -21,13 +24,13 @@ from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import is_unfinished, load_run, read_state, save_run
 from targcn.training.loop import Position, Trainer
-from targcn.training.progress import ProgressCallback
+from targcn.training.progress import ProgressCallback, training_progress
 
 MOST_SEEDS: Final = 2**31
 
 
 def fit(
-    dataset: Dataset,
+    source: object,
     model: str | None = None,
     *,
     recipe: str | Recipe = "default",
@@ -39,9 +42,10 @@ def fit(
     restarted: bool = False,
     **settings: Any,
 ) -> Run:
-    """Train a model; keep it in the folder `out` if one is given.
+    """Train a model on a data set; keep it in the folder `out` if one is given.
 
-    Settings of the model and of the training are those of the recipe, changed by the arguments.
+    Anything that `open_dataset` opens is a data set too: a name, a file, a frame. Settings of the
+    model and of the training are those of the recipe, changed by the arguments.
     Several processes train together if each calls this with the same arguments; processes that
     were restarted go on with what they had begun in `out`.
 
@@ -52,6 +56,7 @@ def fit(
     >>> targcn.predict(run, "Barack Obama", "succeeded", None, 2005, top=1)["answer"].to_list()
     ['Peter G. Fitzgerald']
     """
+    dataset = source if isinstance(source, Dataset) else _open(source, settings)
     if not isinstance(recipe, Recipe):
         recipe = find_recipe(model or DEFAULT, recipe, dataset.name, settings)
     elif model in (None, recipe.model):
@@ -66,10 +71,11 @@ def fit(
             if not _holds(folder, run):
                 require_absent(folder)
         return resume(folder, device=where, progress=progress, processes=processes)
-    trainer = None
-    if isinstance(run.model, Learner):
-        trainer = Trainer(run, folder, where, progress, processes)
     with ExitStack() as held:
+        trainer = None
+        if isinstance(run.model, Learner):
+            told = held.enter_context(training_progress(progress))
+            trainer = Trainer(run, folder, where, told, processes)
         with processes.barrier():
             if folder is not None and processes.is_main:
                 save_run(run, folder)
@@ -91,7 +97,19 @@ def resume(
         with processes.barrier():
             if processes.is_main and is_unfinished(folder):
                 held.enter_context(sole_writer(folder))
-        return _go_on(folder, where, progress, processes)
+        told = held.enter_context(training_progress(progress))
+        return _go_on(folder, where, told, processes)
+
+
+def _open(source: object, settings: Mapping[str, Any]) -> Dataset:
+    """A source as a data set; the settings of a training do not say how to read it."""
+    for field in fields(ReadOptions):
+        if field.name in settings:
+            raise InputError(
+                f"{field.name} says how to read a source, not how to train; give "
+                f"fit(open_dataset(source, {field.name}=…)) instead"
+            )
+    return open_dataset(source)
 
 
 def initialize(recipe: Recipe, dataset: Dataset, seed: int) -> Model:

@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 
 from targcn.evaluation.report import Report
+from targcn.output.terminal import progress_bar
 
 SECONDS_BETWEEN_REPORTS = 0.5
 
@@ -64,3 +67,33 @@ class ProgressReporter:
                 validation=validation,
             )
         )
+
+
+def training_progress(
+    told: ProgressCallback | None = None,
+) -> AbstractContextManager[ProgressCallback | None]:
+    """Progress with epoch, rate, time left, loss and the latest validation.
+
+    A function that is given is told instead, and nothing is shown here.
+    """
+
+    def describe(progress: TrainingProgress) -> tuple[int, int, str]:
+        done = progress.epoch * progress.num_steps + progress.step
+        return done, progress.num_epochs * progress.num_steps, describe_progress(progress)
+
+    return progress_bar(describe) if told is None else nullcontext(told)
+
+
+def describe_progress(progress: TrainingProgress) -> str:
+    """How far a training is, in words."""
+    words = [
+        f"epoch {min(progress.epoch + 1, progress.num_epochs)}/{progress.num_epochs}",
+        f"{progress.queries_per_second:,.0f} queries/s",
+        f"{timedelta(seconds=round(progress.seconds_left))} left",
+    ]
+    if progress.loss is not None:
+        words.append(f"loss {progress.loss:.3f}")
+    if progress.validation is not None:
+        mrr = progress.validation.metrics["time-aware"]["both"]["mrr"]
+        words.append(f"valid time-aware MRR {mrr:.3f}")
+    return ", ".join(words)
