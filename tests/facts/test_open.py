@@ -218,7 +218,7 @@ def test_options_are_keywords_too():
     ("read", "message"),
     [
         ({"splti": "time"}, "open_dataset.splti is unknown; did you mean 'split'?"),
-        ({"split": "tmie"}, "open_dataset.split is 'tmie'; choose one of random, time"),
+        ({"split": "tmie"}, "open_dataset.split is 'tmie'; choose one of random, time, none"),
         ({"sample": 0}, "sample is 0; at least 1 was expected"),
     ],
 )

@@ -35,8 +35,8 @@ def archive() -> bytes:
         b"\n[" + FRAME.write_ndjson().strip().replace("\n", ",").encode() + b"]",
         as_bytes(FRAME.write_parquet),
         as_bytes(FRAME.write_csv, compression="zstd"),
-        gzip.compress(CSV.encode()),
-        gzip.compress(FRAME.write_ndjson().encode()),
+        gzip.compress(CSV.encode(), mtime=0),
+        gzip.compress(FRAME.write_ndjson().encode(), mtime=0),
         archive(),
     ],
 )
