@@ -22,7 +22,7 @@ def test_the_gpus_adagrad_is_torchs(decay: float) -> None:
     found = []
     for make in (
         lambda weight: torch.optim.Adagrad([weight], lr=0.1, weight_decay=decay),
-        lambda weight: CapturableAdagrad([weight], torch.tensor(0.1), decay),
+        lambda weight: CapturableAdagrad([weight], torch.tensor(0.1), weight_decay=decay),
     ):
         weight = torch.nn.Parameter(start.clone())
         optimizer = make(weight)

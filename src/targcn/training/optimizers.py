@@ -45,7 +45,7 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
             parameters, lr=rate, weight_decay=decay, fused=True, capturable=on_gpu
         )
     if on_gpu:
-        return CapturableAdagrad(parameters, rate, decay, settings.compile)
+        return CapturableAdagrad(parameters, rate, settings.compile, decay)
     return torch.optim.Adagrad(parameters, lr=rate, weight_decay=decay, fused=True)
 
 
@@ -56,8 +56,8 @@ class CapturableAdagrad(torch.optim.Optimizer):
         self,
         parameters: Iterable[Tensor],
         rate: Tensor | float,
-        weight_decay: float = 0.0,
         compile: bool = False,
+        weight_decay: float = 0.0,
     ) -> None:
         super().__init__(parameters, {"lr": rate, "weight_decay": weight_decay})
         # In one kernel a table is passed over 5 times instead of 13.
