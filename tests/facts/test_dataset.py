@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.dataset import OPEN, Dataset, Facts, join_facts
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
@@ -93,3 +93,12 @@ def test_a_large_data_set_shows_a_few_facts_from_everywhere():
     assert times == [many.timeline.label(tick) for tick in (0, 24, 49, 74)]
     empty = replace(MADE, splits=MADE.splits | {"train": Facts.of([], [], [], [])})
     assert repr(empty).startswith("made: 0 / 1 / 1 facts")
+
+
+def test_points_become_intervals_of_one_tick_beside_intervals() -> None:
+    points, intervals = Facts.of([0], [0], [1], [5]), Facts.of([0], [0], [1], [OPEN], [7])
+    joined = join_facts(points, intervals)
+    assert joined.has_intervals
+    assert joined.times.tolist() == [5, 0]
+    assert joined.ends.tolist() == [5, 7]
+    assert joined.columns[3].tolist() == [5, OPEN]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import World, checked, facts_of, facts_under, with_reciprocals, worlds
-from targcn.facts.dataset import Facts
+from targcn.facts.dataset import OPEN, Facts
 from targcn.graph import temporal_graph
 from targcn.graph.temporal_graph import TemporalGraph
 
@@ -226,3 +226,13 @@ def test_a_fact_is_found_in_its_own_direction_wherever_it_stands() -> None:
     assert [rows(graph)[i] for i in graph.positions_of(1, 2, 0, 4)] == [(1, 2, 0, 4)] * 2
     for absent in ((0, 0, 1, 3), (0, 1, 1, 4), (1, 0, 0, 4), (0, 0, 2, 4)):
         assert len(graph.positions_of(*absent)) == 0
+
+
+def test_intervals_keep_their_ends_in_both_directions() -> None:
+    facts = Facts.of([0, 0], [0, 0], [1, 1], [3, OPEN], [5, OPEN])
+    graph = TemporalGraph.of(facts, 2, 1)
+    assert graph.ends is not None
+    still = np.iinfo(np.int32).max
+    assert graph.times.tolist() == [0, 3, 0, 3]
+    assert graph.ends.tolist() == [still, 5, still, 5]
+    assert graph.span == 6

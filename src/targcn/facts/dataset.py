@@ -18,19 +18,25 @@ from targcn.output.tables import Table
 Split = Literal["train", "valid", "test"]
 Context = Literal["train", "train+valid", "all", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
+# Stands for a beginning or an end that is not known: the fact holds since ever, or still.
+OPEN: Final = -1
 # Facts that a data set shows of itself.
 NUM_SHOWN: Final = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Facts as an array with four rows: subjects, relations, objects, times."""
+    """Facts as an array with four rows: subjects, relations, objects, times.
+
+    Facts that hold over an interval have a fifth row, their last ticks; their times are the first
+    ones. Either may be OPEN.
+    """
 
     columns: NDArray[np.integer[Any]]
 
     @classmethod
     def of(cls, *columns: object) -> "Facts":
-        """Stack four columns, as 32-bit integers if they fit and 64-bit ones otherwise.
+        """Stack four or five columns, as 32-bit integers if they fit, as 64-bit ones otherwise.
 
         >>> Facts.of([0, 1], [0, 0], [1, 2], [5, 7]).times
         array([5, 7], dtype=int32)
@@ -61,7 +67,30 @@ class Facts:
 
     @property
     def times(self) -> NDArray[Any]:
-        return np.asarray(self.columns[3])
+        """The times; of intervals the first ticks, which are 0 where they are open."""
+        times = np.asarray(self.columns[3])
+        return np.maximum(times, 0) if self.has_intervals else times
+
+    @property
+    def has_intervals(self) -> bool:
+        return bool(self.columns.shape[0] > 4)
+
+    @property
+    def ends(self) -> NDArray[Any]:
+        """The last ticks; the largest number there is where they are open.
+
+        >>> Facts.of([0, 1], [0, 0], [1, 2], [5, OPEN], [7, OPEN]).ends
+        array([         7, 2147483647], dtype=int32)
+        """
+        if not self.has_intervals:
+            return self.times
+        ends = np.asarray(self.columns[4])
+        return np.where(ends == OPEN, np.iinfo(ends.dtype).max, ends)
+
+    @property
+    def last_time(self) -> int:
+        """The last tick at which one is known to begin, to be or to end."""
+        return max(int(row.max(initial=0)) for row in self.columns[3:])
 
     def where(self, kept: NDArray[Any]) -> "Facts":
         """The facts at some positions, or where a mask is true."""
@@ -175,8 +204,14 @@ class Dataset(Shown):
 
 
 def join_facts(*parts: Facts) -> Facts:
-    """All facts of some parts; a single part that has any is not copied."""
+    """All facts of some parts; a single part that has any is not copied.
+
+    Beside intervals, a fact of one time is an interval of one tick.
+    """
     filled = [facts for facts in parts if len(facts)] or [NO_FACTS]
     if len(filled) == 1:
         return filled[0]
-    return Facts(np.concatenate([facts.columns for facts in filled], axis=1))
+    rows = [0, 1, 2, 3]
+    if any(facts.has_intervals for facts in filled):
+        rows.append(-1)
+    return Facts(np.concatenate([facts.columns[rows] for facts in filled], axis=1))

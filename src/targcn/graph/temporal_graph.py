@@ -29,7 +29,7 @@ ROWS_SORTED_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class TemporalGraph:
-    """Columns of facts and their reciprocals, sorted by object, time, relation and subject.
+    """Columns of facts and their reciprocals, sorted by object, time, relation, subject and end.
 
     The facts that come in to entity e have the positions offsets[e] up to offsets[e + 1]; one
     binary search in `keys`, which are object · span + time, finds those of one time. The reciprocal
@@ -49,6 +49,8 @@ class TemporalGraph:
     past_only: bool = False
     # What random draws know each fact by, where that is not its position.
     numbers: Tensor | None = None
+    # The last tick of every fact, if facts hold over intervals; `times` are then the first ticks.
+    ends: Tensor | None = None
 
     @classmethod
     def of(cls, facts: Facts, num_entities: int, num_relations: int) -> "TemporalGraph":
@@ -59,7 +61,7 @@ class TemporalGraph:
         >>> graph.subjects[first:last].tolist(), graph.relations[first:last].tolist()
         ([2, 1], [1, 1])
         """
-        span = int(facts.times.max()) + 1 if len(facts) else 1
+        span = facts.last_time + 1 if len(facts) else 1
         if num_entities * span >= 2**63:
             raise InputError(
                 f"the last time is {span - 1:,} ticks after the first, too far for "
@@ -73,29 +75,37 @@ class TemporalGraph:
         one, two, three = (torch.empty(num_rows, dtype=number) for _ in range(3))
         keys = torch.empty(num_rows, dtype=torch.int64)
         graph = cls(num_entities, num_relations, span, one, two, three, keys, offsets)
+        if facts.has_intervals:
+            graph = replace(graph, ends=torch.empty(num_rows, dtype=number))
         for first, last in pairwise(_cuts(offsets)):
             graph._fill(facts, first, last)
         return graph
 
     def _fill(self, facts: Facts, first: int, last: int) -> None:
         """Sort the facts that come in to the entities [first, last) into their positions."""
-        subjects, relations, objects, times = facts.columns
+        subjects, relations, objects = facts.columns[:3]
+        times = facts.times
         at_once = (first, last) == (0, self.num_entities)
         there = slice(None) if at_once else (objects >= first) & (objects < last)
         back = slice(None) if at_once else (subjects >= first) & (subjects < last)
-        columns = (
+        columns: tuple[Numbers, ...] = (
             np.concatenate([objects[there], subjects[back]]) - first,
             np.concatenate([times[there], times[back]]),
             np.concatenate([relations[there], relations[back] + self.num_relations]),
             np.concatenate([subjects[there], objects[back]]),
         )
-        ends, when, how, others = sort_rows(
-            [torch.from_numpy(column) for column in columns],
-            [last - first, self.span, 2 * self.num_relations, self.num_entities],
+        sizes = [last - first, self.span, 2 * self.num_relations, self.num_entities]
+        if facts.has_intervals:
+            columns += (np.concatenate([facts.ends[there], facts.ends[back]]),)
+            sizes.append(int(facts.ends.max()) + 1)
+        owners, when, how, others, *until = sort_rows(
+            [torch.from_numpy(column) for column in columns], sizes
         )
         place = slice(int(self.offsets[first]), int(self.offsets[last]))
         self.subjects[place], self.relations[place], self.times[place] = others, how, when
-        torch.add((ends.long() + first) * self.span, when, out=self.keys[place])
+        torch.add((owners.long() + first) * self.span, when, out=self.keys[place])
+        if self.ends is not None:
+            self.ends[place] = until[0]
 
     @classmethod
     def of_context(
@@ -221,6 +231,7 @@ class TemporalGraph:
             keys=keys,
             offsets=offsets,
             numbers=None if self.numbers is None else self.numbers.to(device),
+            ends=None if self.ends is None else self.ends.to(device),
         )
 
 
