@@ -206,14 +206,14 @@ def _read_text(
     precision = UNITS[int(found["precision"].min())]  # type: ignore[arg-type]
     clock, offsets, unknown = _assemble(found)
     if len(unknown):
-        said = f"times that are not in the calendar: {written.rows_with(unknown)}"
+        strays = f"times that are not in the calendar: {written.rows_with(unknown)}"
         if written.has_intervals and "year" in (options.unit, precision):
             clock = np.where(np.isnat(clock), _assemble(found.select("text", "year"))[0], clock)
-            notes.append(f"{said}; only their years are read")
+            notes.append(f"{strays}; only their years are read")
         if np.isnat(clock).any():
-            problems.append(f"{said}; correct them")
-    said_problem, said = _describe_vague(found, precision, written, options)
-    problems += said_problem
+            problems.append(f"{strays}; correct them")
+    said_wrong, said = _describe_vague(found, precision, written, options)
+    problems += said_wrong
     notes += said
     if problems:
         written.refuse(*problems)
@@ -334,7 +334,7 @@ def _describe_misfits(
     is_date = pl.col("is_marked")
     if written.has_intervals:
         is_date |= ~pl.col("kind").str.starts_with("a datetime")
-    kinds = found.select("text", pl.when(is_date).then(pl.lit("a date")).otherwise("kind").alias("kind"))
+    kinds = found.select("text", kind=pl.when(is_date).then(pl.lit("a date")).otherwise("kind"))
     numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
     by_kind = (
         pl.concat([kinds, numbers])

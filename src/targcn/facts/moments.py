@@ -104,9 +104,9 @@ def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1)
     """
     if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
         return count_units(moments, unit)
-    after = moments.astype(f"M8[{CALENDAR_CODES[precision]}]") + span
-    last = after.astype("M8[us]") - np.timedelta64(1, "us")
-    return count_units(last, unit)
+    code = CALENDAR_CODES[precision]
+    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
+    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
 
 
 def _is_whole(moments: Moments, code: str) -> bool:
