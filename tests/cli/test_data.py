@@ -15,7 +15,7 @@ def test_data_list_shows_where_each_set_is(tmp_path: Path) -> None:
     answer = start("data", "list", TARGCN_DATA=str(tmp_path), TARGCN_CACHE=str(tmp_path))
     assert answer.returncode == 0
     assert "embedded" in answer.stdout
-    assert answer.stdout.count("downloaded on first use") == 3
+    assert answer.stdout.count("downloaded on first use") == 4
     assert answer.stdout.count("made from icews14 ") == 2
 
 

@@ -131,7 +131,11 @@ FORMS: Final = tuple(
     for format in formats
 )
 # The years before 1000, in questions and in intervals.
-EARLY_FORMS: Final = (Form("a date", "day", "%E-%m-%d"), Form("a year", "year", "%E"))
+EARLY_FORMS: Final = (
+    Form("a date", "day", "%E-%m-%d"),
+    Form("a month", "month", "%E-%m"),
+    Form("a year", "year", "%E"),
+)
 # Of a date that is in no calendar, the year may still be one.
 IN_NO_CALENDAR: Final = Form("a date in no calendar", "day", "%e-%?-%?")
 # What the start or the end of an interval may be as well.
