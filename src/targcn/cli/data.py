@@ -132,8 +132,7 @@ def export_data(
 
     Facts that hold over an interval have a start and an end; an empty cell is an open one.
 
-    A name that ends in .csv, .jsonl or .parquet is one table of all facts, any other a folder with
-    train.csv, valid.csv and test.csv.
+    An --out of .csv, .jsonl or .parquet is one table, any other a folder with one for each split.
     """
     from targcn.facts.export import export_dataset
 

@@ -100,7 +100,9 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
         found = ", ".join(f"{kinds[one.has_intervals]} in {one.where}" for one in tables.values())
         raise InputError(f"{name}: the facts have {found}; give all the same columns")
     try:
-        return FactTable(where, pl.concat(frames))
+        # A column of a file may be all open, and then has no type.
+        how = "vertical_relaxed" if tables["train"].has_intervals else "vertical"
+        return FactTable(where, pl.concat(frames, how=how))
     except pl.exceptions.PolarsError:
         when = "start" if tables["train"].has_intervals else "time"
         types = ", ".join(f"{one.frame[when].dtype} in {one.where}" for one in tables.values())
