@@ -101,8 +101,9 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
         raise InputError(f"{name}: the facts have {found}; give all the same columns")
     try:
         # A column of a file may be all open, and then has no type.
-        how = "vertical_relaxed" if tables["train"].has_intervals else "vertical"
-        return FactTable(where, pl.concat(frames, how=how))
+        if tables["train"].has_intervals:
+            return FactTable(where, pl.concat(frames, how="vertical_relaxed"))
+        return FactTable(where, pl.concat(frames))
     except pl.exceptions.PolarsError:
         when = "start" if tables["train"].has_intervals else "time"
         types = ", ".join(f"{one.frame[when].dtype} in {one.where}" for one in tables.values())
