@@ -10,16 +10,21 @@ from targcn.errors import InputError
 from targcn.facts.columns import list_rows
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.time_forms import AS_WRITTEN, Moments, TimeStyle
-from targcn.facts.timeline import CALENDAR_CODES, DEFAULT_STYLE
+from targcn.facts.timeline import CALENDAR_CODES, DEFAULT_STYLE, UNITS
 
 
 @dataclass(frozen=True)
 class Times:
-    """Whole numbers of one unit, one per row, counted from 1970 if `dated`."""
+    """Whole numbers of one unit, one per row, counted from 1970 if `dated`.
+
+    While a column is read, `ends` are the last ones that each cell stands for.
+    """
 
     unit: str
     dated: bool
     values: pl.Series
+    # Of intervals: the last ones. What is open is null, here and among the values.
+    ends: pl.Series | None = None
     # How many of the source's numbers are one of these; 1 if `dated`.
     step: int = 1
     style: TimeStyle = DEFAULT_STYLE
@@ -35,10 +40,41 @@ class TimeColumn:
     cells: pl.Series
     # The positions of the cells in the source, if it has others as well.
     rows: pl.Series | None = None
+    # Of intervals: the ends; the cells are then the starts. What is open is null.
+    ends: pl.Series | None = None
+
+    @property
+    def has_intervals(self) -> bool:
+        return self.ends is not None
+
+    @property
+    def known_cells(self) -> pl.Series:
+        """All cells, those of the ends last, without nulls."""
+        if self.ends is None:
+            return self.cells
+        return pl.concat([self.cells, self.ends]).drop_nulls()
+
+    @property
+    def known_rows(self) -> pl.Series | None:
+        """The positions of the known cells in the source, unless they are their own."""
+        if self.ends is None:
+            return self.rows
+        rows = pl.int_range(len(self.cells), eager=True) if self.rows is None else self.rows
+        is_known = pl.concat([self.cells, self.ends]).is_not_null()
+        return pl.concat([rows, rows]).filter(is_known)
+
+    def distinct(self) -> pl.Series:
+        if self.ends is None:
+            return self.cells.unique()
+        return pl.concat([self.cells.unique(), self.ends.unique()]).unique().drop_nulls()
 
     def rows_with(self, values: pl.Series) -> str:
-        found = self.cells.is_in(values.implode()).arg_true()
-        return list_rows(found, self.cells, self.rows)
+        cells, rows = self.known_cells, self.known_rows
+        found = cells.is_in(values.implode()).arg_true()
+        if self.has_intervals and rows is not None:
+            # In the order of the source, its starts and ends together.
+            found = found.gather(rows.gather(found).arg_sort())
+        return list_rows(found, cells, rows)
 
     def refuse(self, *problems: str) -> NoReturn:
         raise InputError(f"{self.where}: {'; '.join(problems)}")
@@ -85,6 +121,19 @@ def finest_unit(moments: Moments) -> str:
 def count_units(moments: Moments, unit: str) -> pl.Series:
     """Units since 1970, rounded down."""
     return pl.Series(moments.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
+
+
+def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
+    """The last unit of what each moment stands for: a month, if that is the precision.
+
+    >>> count_last_units(np.array(["1970-02-01"], "M8[us]"), "month", "day").to_list()
+    [58]
+    """
+    if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
+        return count_units(moments, unit)
+    code = CALENDAR_CODES[precision]
+    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
+    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
 
 
 def _is_whole(moments: Moments, code: str) -> bool:

@@ -5,7 +5,8 @@ A machine without polars can therefore train. The folder holds
     dataset.json     name, format, counts, unit and first time, notes about the source
     entities.json    names in the order of their ids; relations.json likewise
     times.npy        the distinct ticks
-    train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times
+    train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times;
+                     of intervals five: the first ticks and the last, -1 where they are open
 
 and its arrays are memory-mapped.
 """
@@ -23,11 +24,12 @@ from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.time_forms import TimeStyle
-from targcn.facts.timeline import UNITS, Timeline
+from targcn.facts.timeline import OPEN, UNITS, Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 MANIFEST: Final = "dataset.json"
-FORMAT: Final = 1
+# The second format holds intervals.
+FORMATS: Final = (1, 2)
 
 
 class PreparedFolder(Source):
@@ -64,7 +66,7 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
     manifest = {
-        "format": FORMAT,
+        "format": FORMATS[dataset.has_intervals],
         "name": dataset.name,
         "unit": dataset.timeline.unit,
         "start": dataset.timeline.start,
@@ -82,10 +84,10 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
 def load_prepared(folder: Path) -> Dataset:
     """Read a prepared folder and check its counts."""
     manifest = _read_json(folder / MANIFEST, dict)
-    if manifest.get("format") != FORMAT:
+    if manifest.get("format") not in FORMATS:
         raise InputError(
             f"{folder} was prepared in format {manifest.get('format')!r}, but this version reads "
-            f"format {FORMAT}; prepare it again"
+            f"formats {FORMATS[0]} and {FORMATS[1]}; prepare it again"
         )
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
@@ -105,13 +107,32 @@ def load_prepared(folder: Path) -> Dataset:
     splits = {}
     for split in SPLITS:
         path = folder / f"{split}.npy"
-        splits[split] = Facts(_read_array(path, (4, expected[split])))
+        num_rows = None if manifest["format"] == FORMATS[1] else 4
+        splits[split] = Facts(_read_array(path, (num_rows, expected[split])))
+        if len(splits[split].columns) not in (4, 5):
+            raise _damaged(path, "facts have four rows of numbers, or five")
         # Otherwise ids without a name would fail much later, as a bad index.
         ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
         if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
             raise _damaged(path, "some ids have no name")
+        if fault := _find_fault(splits[split], int(ticks.max(initial=0))):
+            raise _damaged(path, fault)
     timeline = Timeline(unit, start, dated, ticks, step, style)
     return Dataset(name, entities, relations, timeline, splits, notes)
+
+
+def _find_fault(facts: Facts, last_tick: int) -> str | None:
+    """What is wrong with the intervals of facts, if anything is."""
+    if not facts.has_intervals:
+        return None
+    first, last = facts.columns[3:]
+    if facts.columns[3:].min(initial=0) < OPEN or facts.last_time > last_tick:
+        return "some times are not on its timeline"
+    if ((last < first) & (last != OPEN)).any():
+        return "some facts end before they begin"
+    if ((first == OPEN) & (last == OPEN)).any():
+        return "some facts have neither a beginning nor an end"
+    return None
 
 
 def _write_json(path: Path, content: object) -> None:
