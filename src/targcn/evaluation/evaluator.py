@@ -13,7 +13,6 @@ from targcn.evaluation.asking import (
     MOST_TICKS,
     IntervalFacts,
     Ticks,
-    has_intervals,
     interval_queries,
 )
 from targcn.evaluation.candidates import (
@@ -138,7 +137,7 @@ def facts_to_ask(dataset: Dataset, setting: Setting) -> Facts:
 
 def complete_setting(setting: Setting, dataset: Dataset) -> Setting:
     """The setting with what it does not say about intervals; of points there is nothing to say."""
-    if not has_intervals(dataset):
+    if not dataset.has_intervals:
         if setting.intervals is not None:
             raise InputError(
                 f"{dataset.name} has no facts with a beginning and an end; leave out intervals"
@@ -180,7 +179,7 @@ class CandidateEvaluator:
     ) -> None:
         self.dataset, self.kind, self.device, self.processes = dataset, kind, device, processes
         facts = IntervalFacts.of(facts_to_ask(dataset, setting))
-        self.setting = replace(setting, intervals="first-tick" if has_intervals(dataset) else None)
+        self.setting = replace(setting, intervals="first-tick" if dataset.has_intervals else None)
         if most is not None and most < len(facts):
             chosen = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))
             facts = facts[chosen[:most].sort().values]
