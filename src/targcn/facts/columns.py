@@ -55,7 +55,6 @@ class FactTable:
     # What is wrong with rows that were left out; whoever reads the times says all that is wrong.
     problems: tuple[str, ...] = ()
 
-
     @property
     def has_intervals(self) -> bool:
         return "end" in self.frame.columns
@@ -123,7 +122,9 @@ def _usual_roles(columns: Sequence[str]) -> dict[str, str | None]:
     """The usual role of each column; from and to are times beside a subject and an object."""
     usual = {column: usual_role(column) for column in columns}
     times = {"from": "start", "to": "end"}
-    ours = {column: times[_fold(column)] for column in columns if _fold(column) in times}
+    ours: dict[str, str | None] = {
+        column: times[_fold(column)] for column in columns if _fold(column) in times
+    }
     others = {usual[column] for column in columns if column not in ours}
     is_interval = set(ours.values()) == {"start", "end"} and {"subject", "object"} <= others
     return usual | ours if is_interval else usual
@@ -143,8 +144,8 @@ def _misfit(
 def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:
     """Tidy names, and leave out blank rows and rows with a missing cell.
 
-    Unless missing cells may be dropped, they are a problem, to be raised with all others. A start or
-    an end may be missing, not both.
+    Unless missing cells may be dropped, they are a problem, to be raised with all others. A start
+    or an end may be missing, not both.
     """
     frame = _cast_cells(frame, where)
     written, frame = frame, frame.select(_tidy(column) for column in frame)

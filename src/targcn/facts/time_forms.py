@@ -30,7 +30,7 @@ ZONE: Final = (
 DIRECTIVES: Final = {
     "Y": "(?P<year>[0-9]{4})",
     "e": "(?P<year>-?[0-9]{1,4})",
-    "E": "(?P<year>-[0-9]{1,4}|[0-9]{3,4})",
+    "E": "(?P<year>-?[0-9]{3,4})",
     "D": "(?P<decade>[0-9]{1,3})",
     "C": "(?P<century>[0-9]{1,2})",
     "?": "[0-9#]+",
@@ -67,7 +67,20 @@ WORDS: Final = {
 }
 WORD_PARTS: Final = ("name", "half", "sign")
 PARTS: Final = (
-    *("year", "short_year", "decade", "century", "quarter", "month", "name", "day", "hour", "half", "minute", "second"),
+    *(
+        "year",
+        "short_year",
+        "decade",
+        "century",
+        "quarter",
+        "month",
+        "name",
+        "day",
+        "hour",
+        "half",
+        "minute",
+        "second",
+    ),
     *("fraction", "sign", "zone_hour", "zone_minute"),
 )
 ABSENT: Final = -(10**6)
@@ -118,7 +131,11 @@ FORMS: Final = tuple(
     for format in formats
 )
 # The years before 1000, in questions and in intervals.
-EARLY_FORMS: Final = (Form("a date", "day", "%E-%m-%d"), Form("a year", "year", "%E"))
+EARLY_FORMS: Final = (
+    Form("a date", "day", "%E-%m-%d"),
+    Form("a month", "month", "%E-%m"),
+    Form("a year", "year", "%E"),
+)
 # Of a date that is in no calendar, the year may still be one.
 IN_NO_CALENDAR: Final = Form("a date in no calendar", "day", "%e-%?-%?")
 # What the start or the end of an interval may be as well.
@@ -191,7 +208,7 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
     moments = days.astype("M8[us]") + microseconds
     offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
     in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
-    known &= np.abs(in_utc) <= MAX_YEAR
+    known &= (in_utc != 0) & (np.abs(in_utc) <= MAX_YEAR)
     return np.where(known, moments, np.datetime64("NaT")), np.broadcast_to(offsets, known.shape)
 
 
