@@ -151,8 +151,9 @@ class TemporalGraph:
     def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
         """The graph without some facts and with others that it does not hold.
 
-        A fact of one time to leave out is every one that holds at that time. All other facts keep the numbers that random draws know them by: where a neighbourhood is
-        sampled, they are drawn as before, and the answers change by these facts alone.
+        A fact of one time to leave out is every one that holds at that time. All other facts keep
+        the numbers that random draws know them by: where a neighbourhood is sampled, they are drawn
+        as before, and the answers change by these facts alone.
         """
         here = self.to("cpu")
         gone = here._positions(without)
