@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from targcn.config import build
 from targcn.errors import InputError
@@ -33,19 +34,22 @@ class NamedSet:
 
     name: str
     summary: str
-    # The date that the integer 0 stands for.
+    # The date that the integer 0 stands for; empty if its times are written.
     origin: str
     # Of train, valid and test.
     num_facts: tuple[int, int, int]
     num_entities: int
     num_relations: int
     num_times: int
-    # The address of a folder of its name, and the git blob id of each file in there.
+    # The address of a folder of its name, or another one, and the git blob id of each file in there.
     publisher: str = ""
+    folder: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     # Instead of files: the set that it is derived from, and the times to keep of it, if not all.
     derived_from: str = ""
     kept_times: tuple[int, ...] = ()
+    # How its facts are read whose end is before their start.
+    reversed: Literal["refuse", "open"] = "refuse"
     licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 
@@ -68,10 +72,10 @@ def find_local(name: str) -> Path | None:
 
     for text in os.environ.get("TARGCN_DATA", "").split(os.pathsep):
         folder = _expand(text) / name
-        if text and (_has_files(folder) or is_prepared(folder)):
+        if text and (_has_files(folder, name) or is_prepared(folder)):
             return folder
     folder = cache_folder() / name
-    return folder if _has_files(folder) else None
+    return folder if _has_files(folder, name) else None
 
 
 def fetch(named_set: NamedSet) -> Path:
@@ -91,8 +95,7 @@ def download(named_set: NamedSet, target: Path, timeout: float = 30.0, tries: in
     try:
         with atomic_folder(target) as draft:
             for file_name, blob in named_set.files.items():
-                url = f"{named_set.publisher}/{named_set.name}/{file_name}"
-                _download_file(url, blob, draft / file_name, timeout, tries)
+                _download_file(named_set, file_name, blob, draft / file_name, timeout, tries)
     except InputError:
         # Another process may have finished the same download in the meantime.
         if not _is_complete(named_set, target):
@@ -108,8 +111,11 @@ def git_blob_id(content_path: Path) -> str:
         return hashlib.file_digest(content, lambda: begun).hexdigest()
 
 
-def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) -> None:
-    name, file_name = url.split("/")[-2:]
+def _download_file(
+    named_set: NamedSet, file_name: str, blob: str, path: Path, timeout: float, tries: int
+) -> None:
+    name = named_set.name
+    url = f"{named_set.publisher}/{named_set.folder or name}/{file_name}"
     label = f"{name}/{file_name}"
     for attempt in itertools.count(1):
         # Always from byte zero: the largest file has 150 MB, too few to ask for the rest of it.
@@ -131,14 +137,15 @@ def _download_file(url: str, blob: str, path: Path, timeout: float, tries: int) 
             if is_final or attempt >= tries:
                 raise InputError(
                     f"cannot download {label} from {url} (tries: {attempt}): {reason}; "
-                    f"try again later, or put {', '.join(FILE_NAMES)} into a folder named "
+                    f"try again later, or put {', '.join(named_set.files)} into a folder named "
                     f"{name} and set TARGCN_DATA to its parent folder"
                 ) from failure
         time.sleep(PAUSE_SECONDS * attempt)
 
 
-def _has_files(folder: Path) -> bool:
-    return all(os.path.isfile(folder / file_name) for file_name in FILE_NAMES)
+def _has_files(folder: Path, name: str) -> bool:
+    wanted = CATALOG[name].files if name in CATALOG else ()
+    return all(os.path.isfile(folder / file_name) for file_name in wanted or FILE_NAMES)
 
 
 def _is_complete(named_set: NamedSet, folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What all tables of facts share: four columns, found by their names, without empty cells."""
+"""What all tables of facts share: columns found by their names, without empty cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,25 +9,42 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 
-ROLES: Final = ("subject", "relation", "object", "time")
-# The usual names of the four columns; the first is our own.
+NAMES: Final = ("subject", "relation", "object")
+ROLES: Final = (*NAMES, "time")
+# Instead of a time, facts may have the first and the last one at which they hold.
+INTERVAL_ROLES: Final = (*NAMES, "start", "end")
+# The usual names of the columns; the first is our own.
 USUAL_NAMES: Final = {
     "subject": "subject subj head source src from actor1 source_name s h",
     "relation": "relation rel predicate property relationship edge verb action event_text r p",
     "object": "object obj tail target dst dest destination to actor2 target_name o",
     "time": "time date datetime timestamp day month year when at ts t event_date sqldate",
+    "start": "start begin beginning begins since start_date start_time start_year startdate "
+    "starttime startyear begin_date begin_time begin_year from_date from_year date_from valid_from "
+    "validfrom valid_since time_begin time_start occur_since occurs_since first first_date "
+    "first_year",
+    "end": "end ending ends until till end_date end_time end_year enddate endtime endyear to_date "
+    "to_year date_to valid_to validto valid_until time_end occur_until occurs_until last last_date "
+    "last_year",
 }
 # Cells that stand for nothing.
 MISSING: Final = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL", "None", "-"),
     *("####-##-##", "0000-00-00"),
 )
+# What an end may hold as well where there is none yet.
+STILL: Final = ("present", "now", "today", "current", "ongoing")
+# The last day of databases, which stands for an end that is not known.
+LAST_DAY: Final = "9999-12-31"
 ROLE_OF_NAME: Final = {name: role for role, names in USUAL_NAMES.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
 class FactTable:
-    """Names as text, times as written, no empty cells; `where` is what messages call the table."""
+    """Names as text, times as written, no empty cells; `where` is what messages call the table.
+
+    Of intervals, a start or an end that is open is null.
+    """
 
     where: str
     frame: pl.DataFrame
@@ -39,61 +56,114 @@ class FactTable:
     problems: tuple[str, ...] = ()
 
 
+    @property
+    def has_intervals(self) -> bool:
+        return "end" in self.frame.columns
+
+
 def usual_role(column: str) -> str | None:
     """The role that a column of this name usually has, if any.
 
     >>> usual_role("Event Date"), usual_role("colour")
     ('time', None)
     """
-    folded = column.strip().casefold().replace(" ", "_").replace("-", "_")
-    return ROLE_OF_NAME.get(folded)
+    return ROLE_OF_NAME.get(_fold(column))
+
+
+def _fold(column: str) -> str:
+    return column.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
 def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> dict[str, str]:
     """The column of each role: the one given, or the only one with a usual name.
 
+    A table has times, or starts and ends; if it has all of them, the times count unless the others
+    are given. A start without an end is a time.
+
     >>> find_columns(["head", "rel", "tail", "year"], "the frame", ReadOptions())
     {'subject': 'head', 'relation': 'rel', 'object': 'tail', 'time': 'year'}
+    >>> list(find_columns(["s", "r", "o", "since", "until"], "the frame", ReadOptions()))
+    ['subject', 'relation', 'object', 'start', 'end']
     """
-    given = {role: cast("str | None", getattr(options, role)) for role in ROLES}
-    chosen: dict[str, str] = {}
-    for role in ROLES:
-        if given[role] is not None:
-            matching = [name for name in columns if name == given[role]]
+    given = {role: cast("str | None", getattr(options, role)) for role in USUAL_NAMES}
+    usual = _usual_roles(columns)
+    fitting = {}
+    for role, name in given.items():
+        if name is not None:
+            fitting[role] = [column for column in columns if column == name]
         else:
-            free = (name for name in columns if name not in given.values())
-            matching = [name for name in free if usual_role(name) == role]
-        if len(matching) != 1:
-            listed = ", ".join(repr(name[:40]) for name in (matching or columns)[:12]) or "none"
-            missing = f"no column {given[role]!r}" if given[role] else f"no column for the {role}"
-            problem = f"{missing} among {listed}; rename it to {role!r}"
-            if matching:
-                problem = (
-                    f"{len(matching)} columns could hold the {role}: {listed}; rename all but one"
-                )
-            raise InputError(
-                f"{where}: {problem}, or choose one with --{role} if this is a data set"
-            )
-        chosen[role] = matching[0]
+            free = (column for column in columns if column not in given.values())
+            fitting[role] = [column for column in free if usual[column] == role]
+    has_interval = bool(given["start"] or given["end"])
+    if has_interval and given["time"]:
+        raise InputError("--time is for facts of one time; leave it out, or --start and --end")
+    if not has_interval and not fitting["time"] and not given["time"]:
+        has_interval = bool(fitting["start"])
+    if has_interval and not given["end"] and not fitting["end"]:
+        has_interval = False
+        given["time"], fitting["time"] = given["start"], fitting["start"]
+    chosen = {}
+    for role in INTERVAL_ROLES if has_interval else ROLES:
+        if len(fitting[role]) != 1:
+            raise _misfit(role, given[role], fitting[role], columns, where)
+        chosen[role] = fitting[role][0]
     return chosen
+
+
+def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str, str] | None:
+    """The columns of a start and an end that a table has beside its time, if it has both."""
+    roles = {role: name for name, role in _usual_roles(columns).items()}
+    if "time" not in chosen or not {"start", "end"} <= set(roles):
+        return None
+    found = roles["start"], roles["end"]
+    return None if set(found) & set(chosen.values()) else found
+
+
+def _usual_roles(columns: Sequence[str]) -> dict[str, str | None]:
+    """The usual role of each column; from and to are times beside a subject and an object."""
+    usual = {column: usual_role(column) for column in columns}
+    times = {"from": "start", "to": "end"}
+    ours = {column: times[_fold(column)] for column in columns if _fold(column) in times}
+    others = {usual[column] for column in columns if column not in ours}
+    is_interval = set(ours.values()) == {"start", "end"} and {"subject", "object"} <= others
+    return usual | ours if is_interval else usual
+
+
+def _misfit(
+    role: str, given: str | None, fitting: list[str], columns: Sequence[str], where: str
+) -> InputError:
+    listed = ", ".join(repr(name[:40]) for name in (fitting or columns)[:12]) or "none"
+    missing = f"no column {given!r}" if given else f"no column for the {role}"
+    problem = f"{missing} among {listed}; rename it to {role!r}"
+    if fitting:
+        problem = f"{len(fitting)} columns could hold the {role}: {listed}; rename all but one"
+    return InputError(f"{where}: {problem}, or choose one with --{role} if this is a data set")
 
 
 def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:
     """Tidy names, and leave out blank rows and rows with a missing cell.
 
-    Unless missing cells may be dropped, they are a problem, to be raised with all others.
+    Unless missing cells may be dropped, they are a problem, to be raised with all others. A start or
+    an end may be missing, not both.
     """
-    frame = _cast_names(frame, where)
-    written, frame = frame, frame.select(_tidy(frame[role]) for role in ROLES)
+    frame = _cast_cells(frame, where)
+    written, frame = frame, frame.select(_tidy(column) for column in frame)
     notes = _note_merged_names(written, frame)
     del written  # frees the text that was tidied
     words = MISSING if options.missing != "keep" else ("",)
-    missing = pl.DataFrame([_find_missing(frame[role], words) for role in ROLES])
+    missing = {name: _find_missing(frame[name], words) for name in NAMES}
+    if "end" in frame.columns:
+        frame, said = _open_ends(frame)
+        notes += said
+        missing["start and end"] = frame["start"].is_null() & frame["end"].is_null()
+    else:
+        missing["time"] = _find_missing(frame["time"], words)
     rows, problems = None, []
-    if missing.select(pl.any_horizontal(pl.all().any())).item():
-        is_blank = missing.select(pl.all_horizontal(pl.all())).to_series()
-        rows = (~missing.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
-        holes = {role: (missing[role] & ~is_blank).arg_true() for role in ROLES}
+    if any(found.any() for found in missing.values()):
+        holed = pl.DataFrame(missing)
+        is_blank = holed.select(pl.all_horizontal(pl.all())).to_series()
+        rows = (~holed.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
+        holes = {role: (found & ~is_blank).arg_true() for role, found in missing.items()}
         holes = {role: found for role, found in holes.items() if len(found)}
         if holes and options.missing == "drop":
             counts = ", ".join(f"{role} {len(found):,}" for role, found in holes.items())
@@ -107,6 +177,22 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
     return FactTable(where, frame, rows, tuple(notes), tuple(problems))
 
 
+def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Starts and ends with null where they are open, and a note about ends that say so in words."""
+    end, notes = frame["end"], []
+    is_open = pl.Series([False]).new_from_index(0, frame.height)
+    if end.dtype == pl.String:
+        is_open = end.str.to_lowercase().is_in(STILL) | end.str.starts_with(LAST_DAY)
+    elif end.dtype in (pl.Date, pl.Datetime):
+        is_open = end.dt.year() == int(LAST_DAY[:4])
+    if is_open.any():
+        said = list_rows(is_open.arg_true(), end.cast(pl.String))
+        notes.append(f"facts whose end is {LAST_DAY} or a word like 'present' have none: {said}")
+    starts = pl.when(~_find_missing(frame["start"], MISSING)).then(frame["start"])
+    is_open = is_open.fill_null(True) | _find_missing(end, MISSING)
+    return frame.with_columns(start=starts, end=pl.when(~is_open).then(end)), notes
+
+
 def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:
     return cells.is_in(words).fill_null(True) if cells.dtype == pl.String else cells.is_null()
 
@@ -114,6 +200,9 @@ def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:
 def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[str]:
     problems, has_words = [], False
     for role, rows in holes.items():
+        if role not in frame.columns:
+            problems.append(f"{role} are both missing in {list_rows(rows)}")
+            continue
         cells = frame[role].cast(pl.String)
         problems.append(f"the {role} is missing in {list_rows(rows, cells)}")
         has_words |= role != "time" and bool((cells[rows] != "").any())
@@ -121,9 +210,9 @@ def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[st
     return [*problems, f"fill it in, or give --missing drop to drop the rows{keep}"]
 
 
-def _cast_names(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+def _cast_cells(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     """Names as text, and times as text if they are any."""
-    for role in ROLES[:3]:
+    for role in NAMES:
         dtype = frame[role].dtype
         try:
             if dtype.is_nested() or dtype == pl.Binary:
@@ -131,11 +220,12 @@ def _cast_names(frame: pl.DataFrame, where: str) -> pl.DataFrame:
             frame = frame.with_columns(frame[role].cast(pl.String))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise InputError(f"{where}: the {role} column holds {dtype}, not names") from None
-    if frame["time"].dtype in (pl.Categorical, pl.Enum):
-        frame = frame.with_columns(pl.col("time").cast(pl.String))
-    if frame["time"].dtype.is_float():
-        frame = frame.with_columns(pl.col("time").fill_nan(None))
-    return frame.select(ROLES)
+    for role in frame.columns[len(NAMES) :]:
+        if frame[role].dtype in (pl.Categorical, pl.Enum):
+            frame = frame.with_columns(pl.col(role).cast(pl.String))
+        if frame[role].dtype.is_float():
+            frame = frame.with_columns(pl.col(role).fill_nan(None))
+    return frame
 
 
 def _tidy(cells: pl.Series) -> pl.Series:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
+from targcn.facts.timeline import OPEN as OPEN
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
@@ -18,8 +19,6 @@ from targcn.output.tables import Table
 Split = Literal["train", "valid", "test"]
 Context = Literal["train", "train+valid", "all", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
-# Stands for a beginning or an end that is not known: the fact holds since ever, or still.
-OPEN: Final = -1
 # Facts that a data set shows of itself.
 NUM_SHOWN: Final = 4
 
@@ -134,6 +133,11 @@ class Dataset(Shown):
         """The facts of all splits and the added ones: everything that is known to be true."""
         return join_facts(*self.splits.values(), self.added)
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether facts have a beginning and an end."""
+        return any(facts.has_intervals for facts in (*self.splits.values(), self.added))
+
     def context(self, context: Context) -> Facts:
         """The facts a model may look at; facts reach a model in no other way.
 
@@ -180,10 +184,11 @@ class Dataset(Shown):
         return Table.of_text(labels, rows, title, *(f"note: {note}" for note in self.notes))
 
     def named(self, split: Split, position: int) -> tuple[str, str, str, str]:
-        """One fact in words: subject, relation, object and date."""
-        subject, relation, object_, time = self.splits[split].columns[:, position].tolist()
+        """One fact in words: subject, relation, object, and its date or interval."""
+        subject, relation, object_, *times = self.splits[split].columns[:, position].tolist()
         entities, relations = self.entities.names, self.relations.names
-        return entities[subject], relations[relation], entities[object_], self.timeline.label(time)
+        label = self.timeline.label if len(times) == 1 else self.timeline.label_interval
+        return entities[subject], relations[relation], entities[object_], label(*times)
 
     def save(self, folder: Path | str) -> None:
         """Write a prepared folder; it appears whole or not at all."""

@@ -6,7 +6,14 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.moments import TimeColumn, Times, choose_zone, count_units, finest_unit
+from targcn.facts.moments import (
+    TimeColumn,
+    Times,
+    choose_zone,
+    count_last_units,
+    count_units,
+    finest_unit,
+)
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.time_forms import NUMBER_FORMS, NumberForm, Numbers, TimeStyle
 from targcn.facts.timeline import CALENDAR_CODES, MAX_TIME, TICK_CODES, UNITS, calendar_value
@@ -44,7 +51,8 @@ def read_numbers(
     if options.origin is not None:
         return _date_counts(values, written, options)
     unit, step = _find_step(written, options)
-    return Times(unit, False, pl.Series(values // step), step, notes=tuple(notes))
+    counted = pl.Series(values // step)
+    return Times(unit, False, counted, counted, step, notes=tuple(notes))
 
 
 def _find_form(values: Numbers, options: ReadOptions) -> NumberForm | None:
@@ -88,13 +96,16 @@ def _read_form(
         )
     if not form.is_count:
         precision = finest_unit(moments) if form.unit == "second" else form.unit
-        return Times(unit or precision, True, count_units(moments, unit or precision))
+        wanted = unit or precision
+        ends = count_last_units(moments, form.unit, wanted)
+        return Times(wanted, True, count_units(moments, wanted), ends)
     zone, note = "UTC", f"the times are {form.name}"
     if form.is_utc:
         moments, zone, said = choose_zone(moments, moments, options)
         note = f"{note}; {said}"
     found = unit or finest_unit(moments)
-    return Times(found, True, count_units(moments, found), style=TimeStyle(zone), notes=(note,))
+    counted = count_units(moments, found)
+    return Times(found, True, counted, counted, style=TimeStyle(zone), notes=(note,))
 
 
 def _question_multiples(values: Numbers, written: TimeColumn, options: ReadOptions) -> list[str]:
@@ -136,7 +147,10 @@ def _date_counts(values: Numbers, written: TimeColumn, options: ReadOptions) -> 
             "years 1 to 9999; give another --unit"
         )
     moments = (start + values).astype(f"M8[{TICK_CODES[counted]}]")
-    return Times(str(unit), True, count_units(moments, str(unit)))
+    # Parts of a second are shorter than any unit.
+    precision = counted if counted in CALENDAR_CODES else "second"
+    ends = count_last_units(moments, precision, str(unit))
+    return Times(str(unit), True, count_units(moments, str(unit)), ends)
 
 
 def _find_step(written: TimeColumn, options: ReadOptions) -> tuple[str, int]:

@@ -5,17 +5,27 @@ matched with it once; whatever does not fit is refused, with its rows.
 """
 
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from targcn.facts.columns import list_rows
 from targcn.facts.date_numbers import read_numbers
-from targcn.facts.moments import TimeColumn, Times, choose_zone, count_units, finest_unit
+from targcn.facts.moments import (
+    TimeColumn,
+    Times,
+    choose_zone,
+    count_last_units,
+    count_units,
+    finest_unit,
+)
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.time_forms import (
     ABSENT,
+    IN_NO_CALENDAR,
+    INTERVAL_FORMS,
     NUMBER,
     PARTS,
     WORD_PARTS,
@@ -28,11 +38,13 @@ from targcn.facts.time_forms import (
 from targcn.facts.timeline import UNITS, calendar_value
 
 EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17"
+WHOLE: Final = "a start is the first of what is left open, an end the last"
 # What is known about each distinct text: how it is written, and its parts.
 FOUND: Final = {
     "text": pl.String,
     "kind": pl.String,
     "precision": pl.Int64,
+    "span": pl.Int64,
     "is_marked": pl.Boolean,
     "has_order": pl.Boolean,
     "has_zone": pl.Boolean,
@@ -50,9 +62,69 @@ def read_times(
     >>> months.unit, months.dated, months.values.to_list()
     ('month', True, [530, 527])
     """
+    return _read(TimeColumn(where, column, rows), options)
+
+
+def read_intervals(
+    starts: pl.Series,
+    ends: pl.Series,
+    where: str,
+    options: ReadOptions,
+    rows: pl.Series | None = None,
+) -> Times:
+    """Read starts and ends, which are null where they are open, in one unit.
+
+    Of a start that leaves something out, such as its day, the first one counts, of an end the last.
+
+    >>> starts, ends = pl.Series(["1970", None]), pl.Series(["1971", "1970-02-01"])
+    >>> days = read_intervals(starts, ends, "the table", ReadOptions(unit="day"))
+    >>> days.values.to_list(), days.ends.to_list()
+    ([0, None], [729, 31])
+    """
+    numbers = pl.int_range(len(starts), eager=True) if rows is None else rows
+    cells = _join(starts, ends)
+    known = cells.is_not_null()
+    places = pl.concat([numbers, numbers]).filter(known)
+    written = TimeColumn(where, cells.filter(known), places, has_intervals=True)
+    times = _read(written, options)
+    assert times.ends is not None
+    first = _spread(times.values, known).head(len(starts))
+    last = _spread(times.ends, known).tail(len(starts))
+    notes = list(times.notes)
+    is_reversed = (last < first).fill_null(False)
+    if is_reversed.any():
+        shown = starts.cast(pl.String) + " – " + ends.cast(pl.String)
+        listed = list_rows(is_reversed.arg_true(), shown, numbers)
+        if options.reversed == "refuse":
+            written.refuse(
+                f"the end is before the start in {listed}; correct them, or give --reversed open "
+                "to take such ends as open"
+            )
+        count = int(is_reversed.sum())
+        notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
+        last = last.set(is_reversed, None)
+    return replace(times, values=first, ends=last, notes=tuple(notes))
+
+
+def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
+    """Starts and ends as one column; as text if their types differ."""
+    frames = [pl.DataFrame({"time": column}) for column in (starts, ends)]
+    try:
+        return pl.concat(frames, how="vertical_relaxed")["time"]
+    except pl.exceptions.PolarsError:
+        return pl.concat([starts.cast(pl.String), ends.cast(pl.String)])
+
+
+def _spread(values: pl.Series, known: pl.Series) -> pl.Series:
+    """The values, with nulls between them where none is known."""
+    return values.gather((known.cum_sum().cast(pl.Int64) - 1).set(~known, None))
+
+
+def _read(written: TimeColumn, options: ReadOptions) -> Times:
+    column = written.cells
     if options.date_format and column.dtype.is_integer():
         column = column.cast(pl.String)
-    written = TimeColumn(where, column, rows)
+        written = replace(written, cells=column)
     if column.dtype in (pl.Date, pl.Datetime):
         return _read_moments(written, options)
     if not (column.dtype == pl.String or column.dtype.is_integer() or column.dtype.is_float()):
@@ -65,7 +137,12 @@ def read_times(
     else:
         distinct, times = _read_text(distinct, written, options)
     values = column.replace_strict(distinct, times.values, return_dtype=pl.Int64)
-    return replace(times, values=values)
+    if not written.has_intervals or times.ends is None:
+        return replace(times, values=values, ends=None)
+    if times.ends.equals(times.values):
+        return replace(times, values=values, ends=values)
+    ends = column.replace_strict(distinct, times.ends, return_dtype=pl.Int64)
+    return replace(times, values=values, ends=ends)
 
 
 def _parse_numbers(text: pl.Series) -> pl.Series:
@@ -106,7 +183,8 @@ def _count(
     if options.unit == "step":
         written.refuse("unit step is for integers, but these times are dates")
     unit = options.unit or (finest_unit(moments) if precision == "day" else precision)
-    return Times(unit, True, count_units(moments, unit), style=style, notes=tuple(notes))
+    counted = count_units(moments, unit)
+    return Times(unit, True, counted, counted, style=style, notes=tuple(notes))
 
 
 def _read_text(
@@ -114,7 +192,8 @@ def _read_text(
 ) -> tuple[pl.Series, Times]:
     """The texts in some order, and their times."""
     style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
-    found, rest = _match_forms(distinct, style.forms)
+    forms = style.forms + (INTERVAL_FORMS if written.has_intervals else ())
+    found, rest = _match_forms(distinct, forms)
     problems = _describe_misfits(found, rest, written, options)
     if not found.height:
         written.refuse(*problems)
@@ -124,30 +203,76 @@ def _read_text(
         style = replace(style, date_order=order)
         (notes if order else problems).extend(said)
         found = _put_day_first(found, order)
-    parts = found.select(pl.col(name).fill_null(ABSENT) for name in PARTS if name in found.columns)
-    clock, offsets = assemble({name: parts[name].to_numpy() for name in parts.columns})
-    unknown = found["text"].filter(pl.Series(np.isnat(clock)))
-    if len(unknown):
-        rows = written.rows_with(unknown)
-        problems.append(f"times that are not in the calendar: {rows}; correct them")
     precision = UNITS[int(found["precision"].min())]  # type: ignore[arg-type]
-    if found["is_marked"].any():
-        rows = written.rows_with(found.filter("is_marked")["text"])
-        if options.unit and UNITS.index(options.unit) > UNITS.index(precision):
-            problems.append(f"{rows} leave out a month or day; give --unit {precision}")
-        elif not options.unit and found["precision"].n_unique() > 1:
-            notes.append(f"all times are read by {precision}, as {rows} leave out a month or day")
+    clock, offsets, unknown = _assemble(found)
+    if len(unknown):
+        said = f"times that are not in the calendar: {written.rows_with(unknown)}"
+        if written.has_intervals and "year" in (options.unit, precision):
+            clock = np.where(np.isnat(clock), _assemble(found.select("text", "year"))[0], clock)
+            notes.append(f"{said}; only their years are read")
+        if np.isnat(clock).any():
+            problems.append(f"{said}; correct them")
+    said_problem, said = _describe_vague(found, precision, written, options)
+    problems += said_problem
+    notes += said
     if problems:
         written.refuse(*problems)
-    if (found["kind"] == "a quarter").any():
-        notes.append("quarters are read as their first month")
     if found["has_zone"].any():
         clock, zone, note = choose_zone(clock, clock - offsets * np.timedelta64(1, "m"), options)
         style = replace(style, timezone=zone)
         notes.append(note)
     elif options.timezone:
         notes.append("the times have no zone, so that --timezone changes nothing")
-    return found["text"], _count(clock, precision, written, options, style, notes)
+    times = _count(clock, precision, written, options, style, notes)
+    return found["text"], replace(times, ends=_last_units(found, clock, times.unit))
+
+
+def _assemble(found: pl.DataFrame) -> tuple[Moments, NDArray[Any], pl.Series]:
+    """Moments, their minutes before UTC, and the texts that stand for none."""
+    parts = found.select(pl.col(name).fill_null(ABSENT) for name in PARTS if name in found.columns)
+    clock, offsets = assemble({name: parts[name].to_numpy() for name in parts.columns})
+    if "kind" in found.columns:
+        is_damaged = (found["kind"] == IN_NO_CALENDAR.kind).to_numpy()
+        clock = np.where(is_damaged, np.datetime64("NaT"), clock)
+    return clock, offsets, found["text"].filter(pl.Series(np.isnat(clock)))
+
+
+def _describe_vague(
+    found: pl.DataFrame, precision: str, written: TimeColumn, options: ReadOptions
+) -> tuple[list[str], list[str]]:
+    """Problems and notes about times that leave out a month, a day, or some of their years."""
+    problems, notes = [], []
+    is_coarsest = found["precision"] == UNITS.index(precision)
+    is_vague = found["is_marked"] | (is_coarsest & written.has_intervals)
+    rows = written.rows_with(found["text"].filter(is_vague))
+    is_finer = options.unit is not None and UNITS.index(options.unit) > UNITS.index(precision)
+    if is_vague.any() and is_finer:
+        if written.has_intervals:
+            notes.append(f"{rows} leave out a month or day: {WHOLE}")
+        else:
+            problems.append(f"{rows} leave out a month or day; give --unit {precision}")
+    elif is_vague.any() and not options.unit and found["precision"].n_unique() > 1:
+        notes.append(f"all times are read by {precision}, as {rows} leave out a month or day")
+    is_long = found["kind"].is_in(("a decade", "a century"))
+    if is_long.any():
+        rows = written.rows_with(found["text"].filter(is_long))
+        notes.append(f"{rows} leave out some of the year: {WHOLE}")
+    if (found["kind"] == "a quarter").any():
+        whole = f"whole: {WHOLE}" if written.has_intervals else "as their first month"
+        notes.append(f"quarters are read {whole}")
+    return problems, notes
+
+
+def _last_units(found: pl.DataFrame, clock: Moments, unit: str) -> pl.Series:
+    """The last unit of what each text stands for."""
+    last = np.zeros(len(clock), dtype=np.int64)
+    with_clock = found["kind"].str.starts_with("a datetime")
+    precisions = found["precision"].set(with_clock, UNITS.index("second")).to_numpy()
+    spans = found["span"].to_numpy()
+    for precision, span in {*zip(precisions.tolist(), spans.tolist(), strict=True)}:
+        chosen = (precisions == precision) & (spans == span)
+        last[chosen] = count_last_units(clock[chosen], UNITS[precision], unit, span).to_numpy()
+    return pl.Series(last)
 
 
 def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFrame, pl.Series]:
@@ -174,6 +299,7 @@ def _find_parts(texts: pl.Series, form: Form) -> pl.DataFrame:
         text=texts,
         kind=kind,
         precision=pl.lit(UNITS.index(form.unit), dtype=pl.Int64),
+        span=pl.lit(form.span, dtype=pl.Int64),
         is_marked=pl.lit(form.is_marked),
         has_order=pl.lit(form.has_order),
         has_zone=pl.col("zone").is_not_null() if "zone" in parts.columns else pl.lit(False),
@@ -204,10 +330,11 @@ def _describe_misfits(
             what, remedy = f"not like {options.date_format}", "correct them or --date-format"
         rows = written.rows_with(rest.filter(~is_number))
         problems.append(f"times that are {what}: {rows}; {remedy}")
-    # A date whose day is marked as unknown is a date.
-    kinds = found.select(
-        "text", pl.when("is_marked").then(pl.lit("a date")).otherwise("kind").alias("kind")
-    )
+    # A date whose day is marked as unknown is a date; so is a month that begins an interval.
+    is_date = pl.col("is_marked")
+    if written.has_intervals:
+        is_date |= ~pl.col("kind").str.starts_with("a datetime")
+    kinds = found.select("text", pl.when(is_date).then(pl.lit("a date")).otherwise("kind").alias("kind"))
     numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
     by_kind = (
         pl.concat([kinds, numbers])

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from targcn.errors import InputError
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.dates import read_times
+from targcn.facts.dates import read_intervals, read_times
 from targcn.facts.moments import Times
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.splits import distinct_facts, find_repetitions, split_facts
-from targcn.facts.timeline import Timeline
+from targcn.facts.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
 
@@ -50,15 +50,10 @@ def encode_splits(
 
     If the source lists all its names by id, the tables may hold these ids instead of names.
     """
-    where = ", ".join(table.where for table in tables.values())
-    try:
-        frame = pl.concat([tables[split].frame for split in SPLITS])
-    except pl.exceptions.PolarsError:
-        types = ", ".join(f"{one.frame['time'].dtype} in {one.where}" for one in tables.values())
-        raise InputError(f"{name}: the times are of different types: {types}") from None
+    whole = _join_tables(name, tables)
     faulty = [table for table in tables.values() if table.problems]
     try:
-        times = read_times(frame["time"], where, options)
+        times = _read_cells(whole, options)
     except InputError:
         # If the cells of one file alone are at fault, its own error names its rows.
         for table in faulty or tables.values():
@@ -66,6 +61,7 @@ def encode_splits(
         raise
     for table in faulty:
         read_table_times(table, options)
+    frame = whole.frame
     entities, relations, timeline, facts = _encode(frame, times, entity_names, relation_names)
     borders = np.cumsum([tables[split].frame.height for split in SPLITS[:-1]])
     parts = np.split(facts.columns, borders, axis=1)
@@ -81,12 +77,34 @@ def read_table_times(table: FactTable, options: ReadOptions) -> Times:
     times = None
     try:
         if table.frame.height:
-            times = read_times(table.frame["time"], table.where, options, table.rows)
+            times = _read_cells(table, options)
     except InputError as error:
         problems.append(str(error).removeprefix(f"{table.where}: "))
     if times is None or problems:
         raise InputError(f"{table.where}: {'; '.join(problems)}")
     return times
+
+
+def _read_cells(table: FactTable, options: ReadOptions) -> Times:
+    frame = table.frame
+    if table.has_intervals:
+        return read_intervals(frame["start"], frame["end"], table.where, options, table.rows)
+    return read_times(frame["time"], table.where, options, table.rows)
+
+
+def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
+    where = ", ".join(table.where for table in tables.values())
+    frames = [tables[split].frame for split in SPLITS]
+    if len({table.has_intervals for table in tables.values()}) > 1:
+        kinds = ("a time", "a start and an end")
+        found = ", ".join(f"{kinds[one.has_intervals]} in {one.where}" for one in tables.values())
+        raise InputError(f"{name}: the facts have {found}; give all the same columns")
+    try:
+        return FactTable(where, pl.concat(frames))
+    except pl.exceptions.PolarsError:
+        when = "start" if tables["train"].has_intervals else "time"
+        types = ", ".join(f"{one.frame[when].dtype} in {one.where}" for one in tables.values())
+        raise InputError(f"{name}: the times are of different types: {types}") from None
 
 
 def _encode(
@@ -99,11 +117,12 @@ def _encode(
         "entity", [frame["subject"], frame["object"]], entity_names
     )
     relations, (relation_ids,) = _encode_names("relation", [frame["relation"]], relation_names)
-    numbers = times.values.to_numpy()
-    start = int(numbers.min())
-    ticks = numbers - start
-    timeline = Timeline.of(times.unit, start, times.dated, ticks, times.step, times.style)
-    return entities, relations, timeline, Facts.of(subjects, relation_ids, objects, ticks)
+    columns = [times.values] if times.ends is None else [times.values, times.ends]
+    start = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
+    ticks = [(column - start).fill_null(OPEN).to_numpy() for column in columns]
+    known = np.concatenate([np.unique(column[column != OPEN]) for column in ticks])
+    timeline = Timeline.of(times.unit, start, times.dated, known, times.step, times.style)
+    return entities, relations, timeline, Facts.of(subjects, relation_ids, objects, *ticks)
 
 
 def _encode_names(

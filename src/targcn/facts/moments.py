@@ -10,16 +10,21 @@ from targcn.errors import InputError
 from targcn.facts.columns import list_rows
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.time_forms import AS_WRITTEN, Moments, TimeStyle
-from targcn.facts.timeline import CALENDAR_CODES, DEFAULT_STYLE
+from targcn.facts.timeline import CALENDAR_CODES, DEFAULT_STYLE, UNITS
 
 
 @dataclass(frozen=True)
 class Times:
-    """Whole numbers of one unit, one per row, counted from 1970 if `dated`."""
+    """Whole numbers of one unit, one per row, counted from 1970 if `dated`.
+
+    While a column is read, `ends` are the last ones that each cell stands for.
+    """
 
     unit: str
     dated: bool
     values: pl.Series
+    # Of intervals: the last ones. What is open is null, here and among the values.
+    ends: pl.Series | None = None
     # How many of the source's numbers are one of these; 1 if `dated`.
     step: int = 1
     style: TimeStyle = DEFAULT_STYLE
@@ -29,12 +34,16 @@ class Times:
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """A column of times as written, to name the rows in which some of them stand."""
+    """A column of times as written, to name the rows in which some of them stand.
+
+    Starts and ends of intervals are one such column, without those that are open.
+    """
 
     where: str
     cells: pl.Series
     # The positions of the cells in the source, if it has others as well.
     rows: pl.Series | None = None
+    has_intervals: bool = False
 
     def rows_with(self, values: pl.Series) -> str:
         found = self.cells.is_in(values.implode()).arg_true()
@@ -85,6 +94,19 @@ def finest_unit(moments: Moments) -> str:
 def count_units(moments: Moments, unit: str) -> pl.Series:
     """Units since 1970, rounded down."""
     return pl.Series(moments.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
+
+
+def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
+    """The last unit of what each moment stands for: a month, if that is the precision.
+
+    >>> count_last_units(np.array(["1970-02-01"], "M8[us]"), "month", "day").to_list()
+    [58]
+    """
+    if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
+        return count_units(moments, unit)
+    after = moments.astype(f"M8[{CALENDAR_CODES[precision]}]") + span
+    last = after.astype("M8[us]") - np.timedelta64(1, "us")
+    return count_units(last, unit)
 
 
 def _is_whole(moments: Moments, code: str) -> bool:

@@ -29,6 +29,12 @@ class ReadOptions:
     time: str | None = None
     """Name of the column with the times."""
 
+    start: str | None = None
+    """Name of the column with the first times, of facts that hold for a while."""
+
+    end: str | None = None
+    """Name of the column with the last times; like a start it may be empty: an open end."""
+
     table: str | None = None
     """Which table of a database, sheet of a workbook or file of a zip archive."""
 
@@ -64,6 +70,9 @@ class ReadOptions:
 
     missing: Literal["refuse", "drop", "keep"] = "refuse"
     """Rows with a cell like NA, null or -: refuse them, drop them, or keep the cell as a name."""
+
+    reversed: Literal["refuse", "open"] = "refuse"
+    """Facts whose end is before their start: refuse them, or take such ends as open."""
 
     split: Literal["random", "time", "none"] = "random"
     """How to split one table 80/10/10 into train, valid and test: at random, or by time; none: all

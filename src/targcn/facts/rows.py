@@ -6,28 +6,40 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import ROLES, FactTable, find_columns
+from targcn.facts.columns import FactTable, find_columns, unused_interval
 from targcn.facts.read_options import ReadOptions
 
 
 def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
-    """The columns of the four roles and those that --where names.
+    """The columns of all roles and those that --where names.
 
     >>> needed_columns(["s", "r", "o", "t", "n", "x"], "the frame", ReadOptions(where="n > 1"))
     ['s', 'r', 'o', 't', 'n']
     """
-    chosen = find_columns(columns, where, options).values()
-    asked = _find_asked(options.where, columns, where) if options.where is not None else []
-    return list(dict.fromkeys([*chosen, *(name for name in asked if name in columns)]))
+    chosen = find_columns(columns, where, options)
+    # Beside a time, so that a note can tell of them.
+    unused = unused_interval(columns, chosen) or ()
+    asked: list[str] = []
+    if options.where is not None:
+        known = dict.fromkeys([*columns, *chosen])
+        asked = _find_asked(options.where, list(known), where)
+    used = [*chosen.values(), *unused, *(name for name in asked if name in columns)]
+    return list(dict.fromkeys(used))
 
 
 def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTable:
-    """The columns of the four roles, of the rows that --where keeps and --sample draws."""
+    """The columns of all roles, of the rows that --where keeps and --sample draws."""
     names = table.collect_schema().names()
     chosen = find_columns(names, where, options)
     roles = {role: pl.col(name) for role, name in chosen.items()}
     notes = []
+    if (unused := unused_interval(names, chosen)) and options.time is None:
+        start, end = unused
+        notes.append(
+            f"the times are in {chosen['time']!r}; --start {start!r} --end {end!r} reads intervals"
+        )
     facts = table.select(**roles).collect()
+    num_rows = facts.height
     if options.where is not None:
         # A role is also known by its own name, unless a column of that name is something else.
         aliases = {role: column for role, column in roles.items() if role not in names}
@@ -44,7 +56,7 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
         )
         facts = facts[np.sort(drawn)]
         notes.append(f"a sample of {options.sample:,} of {total:,} rows")
-    if notes:
+    if len(facts) < num_rows:
         where += " (rows counted after --where and --sample)"
     return FactTable(where, facts, notes=tuple(notes))
 
@@ -66,10 +78,10 @@ def _mask(table: pl.LazyFrame, where: str, condition: str) -> pl.Series:
 
 
 def _find_asked(condition: str, columns: Sequence[str], where: str) -> list[str]:
-    """The columns that a condition names: those of the table, or roles."""
+    """The columns that a condition names, among those of the table and its roles."""
     asked = _parse(condition).meta.root_names()
     for name in asked:
-        if name not in columns and name not in ROLES:
+        if name not in columns:
             listed = ", ".join(columns[:12]) + (", …" if len(columns) > 12 else "")
             raise _misfit(condition, where, f"there is no column {name!r} among {listed}")
     return asked

@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import ROLES
-from targcn.facts.dataset import SPLITS, Facts, Split
+from targcn.facts.dataset import SPLITS, Facts, Split, join_facts
 from targcn.facts.read_options import ReadOptions
 
 
 def distinct_facts(facts: Facts) -> Facts:
     """Every fact once, sorted: the order of the rows in a table then changes nothing."""
-    distinct = _as_frame(facts).unique().sort("time", "subject", "relation", "object")
-    return Facts.of(*(distinct[column].to_numpy() for column in ROLES))
+    frame = _as_frame(facts)
+    distinct = frame.unique().sort("time", "subject", "relation", "object", *frame.columns[4:])
+    return Facts.of(*(column.to_numpy() for column in distinct))
 
 
 def leave_out(facts: Facts, others: Facts) -> Facts:
@@ -23,15 +23,17 @@ def leave_out(facts: Facts, others: Facts) -> Facts:
     >>> leave_out(Facts.of([0, 1], [0, 0], [1, 2], [5, 7]), Facts.of([1], [0], [2], [7])).times
     array([5], dtype=int32)
     """
-    frame, known = (_as_frame(one).cast(pl.Int64) for one in (facts, others))
-    kept = frame.with_row_index("row").join(known, on=ROLES, how="anti")
+    # Together, a fact of one time is an interval of one tick if others have intervals.
+    both = _as_frame(join_facts(facts, others)).cast(pl.Int64)
+    frame, known = both.head(len(facts)), both.tail(len(others))
+    kept = frame.with_row_index("row").join(known, on=both.columns, how="anti")
     return facts.where(kept["row"].sort().to_numpy())
 
 
 def split_facts(facts: Facts, options: ReadOptions) -> dict[Split, Facts]:
     """Split facts that are sorted by time 80/10/10, at random or by time.
 
-    A split by time puts all facts of one time into the same split.
+    A split by time puts all facts of one time, or which begin at one, into the same split.
     """
     num_held_out = max(len(facts) // 10, 1)
     borders = [len(facts) - 2 * num_held_out, len(facts) - num_held_out]
@@ -56,8 +58,9 @@ def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
         if repeated := frame.height - frame.n_unique():
             notes.append(f"{repeated:,} facts are repeated within {split}; kept as published")
     earlier = frames["train"]
+    columns = earlier.columns
     for split in SPLITS[1:]:
-        if shared := frames[split].join(earlier, on=ROLES, how="semi").height:
+        if shared := frames[split].join(earlier, on=columns, how="semi").height:
             notes.append(
                 f"{shared:,} facts of {split} are also in an earlier split, which leaks their "
                 "answers into training; kept as published"
@@ -67,4 +70,5 @@ def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
 
 
 def _as_frame(facts: Facts) -> pl.DataFrame:
-    return pl.DataFrame(list(facts.columns), schema=ROLES)
+    names = ("subject", "relation", "object", "time", "end")[: len(facts.columns)]
+    return pl.DataFrame(list(facts.columns), schema=names)

@@ -26,11 +26,14 @@ MONTH_NAME: Final = (
 ZONE: Final = (
     "(?P<zone>(?i:z|utc|gmt)|(?P<sign>[+-])(?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?)"
 )
-# The directives of strptime that are understood, and two of our own: %q for a quarter, %e for a
-# year that may be short. No day and no month is 0.
+# The directives of strptime that are understood, and some of our own. No day and no month is 0.
 DIRECTIVES: Final = {
     "Y": "(?P<year>[0-9]{4})",
-    "e": "(?P<year>[0-9]{1,4})",
+    "e": "(?P<year>-?[0-9]{1,4})",
+    "E": "(?P<year>-[0-9]{1,4}|[0-9]{3,4})",
+    "D": "(?P<decade>[0-9]{1,3})",
+    "C": "(?P<century>[0-9]{1,2})",
+    "?": "[0-9#]+",
     "y": "(?P<short_year>[0-9]{2})",
     "q": "(?P<quarter>[1-4])",
     "m": "(?P<month>[1-9][0-9]|0?[1-9])",
@@ -48,6 +51,7 @@ DIRECTIVES: Final = {
     "A": "[A-Za-z]+[.]?",
     "%": "%",
 }
+OUR_DIRECTIVES: Final = "eEDC?q"
 # May follow every full date.
 TIME_OF_DAY: Final = (
     "(?:(?:T| +)(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})"
@@ -63,10 +67,11 @@ WORDS: Final = {
 }
 WORD_PARTS: Final = ("name", "half", "sign")
 PARTS: Final = (
-    *("year", "short_year", "quarter", "month", "name", "day", "hour", "half", "minute", "second"),
+    *("year", "short_year", "decade", "century", "quarter", "month", "name", "day", "hour", "half", "minute", "second"),
     *("fraction", "sign", "zone_hour", "zone_minute"),
 )
-ABSENT: Final = -1
+ABSENT: Final = -(10**6)
+MAX_YEAR: Final = 9999
 NUMBER: Final = "^[+-]?[0-9]{1,19}(?:[.][0-9]*)?$"
 
 
@@ -82,6 +87,11 @@ class Form:
     def is_marked(self) -> bool:
         """Whether the writer has marked a month or a day as unknown."""
         return self.format.endswith(("-##", "-00", "-XX"))
+
+    @property
+    def span(self) -> int:
+        """For how many of its units it stands."""
+        return {"a quarter": 3, "a decade": 10, "a century": 100}.get(self.kind, 1)
 
     @property
     def has_order(self) -> bool:
@@ -107,6 +117,17 @@ FORMS: Final = tuple(
     )
     for format in formats
 )
+# The years before 1000, in questions and in intervals.
+EARLY_FORMS: Final = (Form("a date", "day", "%E-%m-%d"), Form("a year", "year", "%E"))
+# Of a date that is in no calendar, the year may still be one.
+IN_NO_CALENDAR: Final = Form("a date in no calendar", "day", "%e-%?-%?")
+# What the start or the end of an interval may be as well.
+INTERVAL_FORMS: Final = (
+    *EARLY_FORMS,
+    Form("a decade", "year", "%D#-##-##"),
+    Form("a century", "year", "%C##-##-##"),
+    IN_NO_CALENDAR,
+)
 
 
 @cache
@@ -119,14 +140,14 @@ def pattern_of(format: str) -> str:
     pattern = ""
     for directive, blanks, literal in re.findall("%(.?)|( +)|(.)", format, re.DOTALL):
         if not blanks and not literal and directive not in DIRECTIVES:
-            known = " ".join(f"%{one}" for one in DIRECTIVES if one not in "eq")
+            known = " ".join(f"%{one}" for one in DIRECTIVES if one not in OUR_DIRECTIVES)
             raise InputError(f"--date-format {format!r}: %{directive} is none of {known}")
         pattern += DIRECTIVES.get(directive, "") or (" +" if blanks else re.escape(literal))
     try:
         parts = re.compile(pattern).groupindex
     except re.error:
         raise InputError(f"--date-format {format!r} has a part twice; name each once") from None
-    if not {"year", "short_year"} & set(parts):
+    if not {"year", "short_year", "decade", "century"} & set(parts):
         raise InputError(f"--date-format {format!r} has no year; write it like '%d.%m.%Y'")
     return pattern
 
@@ -152,11 +173,13 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
         return np.where(values == ABSENT, default, values)
 
     short = part("short_year", 0)
-    year = part("year", short + np.where(short < 69, 2000, 1900))  # as strptime does
+    short = short + np.where(short < 69, 2000, 1900)  # as strptime does
+    decade = part("decade", 10 * part("century", ABSENT))
+    year = part("year", np.where(decade < 0, short, 10 * decade))
     month = part("month", part("name", 3 * part("quarter", 1) - 2))
     hour, minute, second = (part(name, 0) for name in ("hour", "minute", "second"))
     half, zone_minute = part("half", ABSENT), part("zone_minute", 0)
-    known = (year >= 1) & (year <= 9999) & (month >= 1) & (month <= 12)
+    known = (year != 0) & (np.abs(year) <= MAX_YEAR) & (month >= 1) & (month <= 12)
     known &= (hour < 24) & (minute < 60) & (second < 60) & (zone_minute < 60)
     known &= (half == ABSENT) | ((hour >= 1) & (hour <= 12))
     year, month = np.where(known, year, 1970), np.where(known, month, 1)
@@ -168,7 +191,7 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
     moments = days.astype("M8[us]") + microseconds
     offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
     in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
-    known &= (in_utc >= 1) & (in_utc <= 9999)
+    known &= np.abs(in_utc) <= MAX_YEAR
     return np.where(known, moments, np.datetime64("NaT")), np.broadcast_to(offsets, known.shape)
 
 
@@ -263,8 +286,7 @@ def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
     >>> read_moment("7 Apr 2012", TimeStyle()), read_moment("soon", TimeStyle())
     (np.datetime64('2012-04-07T00:00:00.000000'), None)
     """
-    years = Form("a year", "year", "%Y")
-    for form in (*style.forms, *FORMS, years):
+    for form in (*style.forms, *FORMS, *EARLY_FORMS):
         found = re.fullmatch(form.pattern, text)
         if found is None:
             continue

@@ -23,6 +23,8 @@ TICK_CODES: Final = CALENDAR_CODES | {"millisecond": "ms", "microsecond": "us"}
 # The largest time of a data set; the distance between larger ones might not fit into 64 bits.
 MAX_TIME: Final = 10**18
 DEFAULT_STYLE: Final = TimeStyle()
+# Stands for a beginning or an end that is not known: the fact holds since ever, or still.
+OPEN: Final = -1
 
 
 def calendar_value(when: str, unit: str, style: TimeStyle = DEFAULT_STYLE) -> int:
@@ -97,6 +99,21 @@ class Timeline:
         if not self.dated:
             return str(value * self.step)
         return str(np.datetime64(value, CALENDAR_CODES[self.unit]))  # type: ignore[call-overload]
+
+    def label_interval(self, first: int, last: int) -> str:
+        """The dates of the first and the last tick of a fact, either of which may be OPEN.
+
+        >>> years = Timeline.of("year", calendar_value("1952", "year"), True, [0, 12])
+        >>> years.label_interval(0, 12), years.label_interval(0, OPEN), years.label_interval(0, 0)
+        ('1952 – 1964', 'since 1952', '1952')
+        >>> years.label_interval(OPEN, 12)
+        'until 1964'
+        """
+        if first == last:
+            return self.label(first) if first != OPEN else "at any time"
+        if OPEN in (first, last):
+            return f"since {self.label(first)}" if last == OPEN else f"until {self.label(last)}"
+        return f"{self.label(first)} – {self.label(last)}"
 
     def calendar(self, ticks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Year, month and day of each tick, one row each; hours are a fraction of the day.

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import ROLES, usual_role
+from targcn.facts.columns import INTERVAL_ROLES, MISSING, NAMES, ROLES, USUAL_NAMES, usual_role
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.rows import needed_columns
 from targcn.facts.sources.source import path_of
@@ -39,7 +39,6 @@ class DelimitedText(TextFile):
         cells = _cells(first_line, separator) if has_quotes else first_line.split(separator)
         header = [cell.strip() for cell in cells]
         has_header = not _is_fact(header, options)
-        names = header if has_header else [*ROLES, "column 4"]
         frame = pl.read_csv(
             path,
             has_header=False,
@@ -49,6 +48,7 @@ class DelimitedText(TextFile):
             skip_lines=num_blank,
             raise_if_empty=False,
         )
+        names = header if has_header else _benchmark_columns(frame)
         columns = {
             name: pl.col(f"column {names.index(name)}")
             for name in needed_columns(names, path.name, options)
@@ -106,11 +106,33 @@ def _has_quotes(path: Path, line: str, separator: str) -> bool:
 
 
 def _is_fact(cells: list[str], options: ReadOptions) -> bool:
-    """Whether a first line is a fact: four or five cells, the fourth a time, no column names."""
-    if any(getattr(options, role) for role in ROLES) or len(cells) not in (4, 5):
+    """Whether a first line is a fact: four or five cells, the fourth a time, no column names.
+
+    The fifth may be an end; the fourth is then a start, which may be missing.
+    """
+    if any(getattr(options, role) for role in USUAL_NAMES) or len(cells) not in (4, 5):
         return False
-    is_header = set(ROLES) <= {usual_role(cell) for cell in cells}
-    return not is_header and (cells[3][:1].isdigit() or cells[3][:1] in "+-")
+    usual = {usual_role(cell) for cell in cells}
+    is_header = set(NAMES) < usual and bool(usual & {"time", "start"})
+    when = cells[4] if len(cells) == 5 and cells[3] in MISSING else cells[3]
+    return not is_header and (when[:1].isdigit() or when[:1] in "+-")
+
+
+def _benchmark_columns(frame: pl.DataFrame) -> list[str]:
+    """The columns of a file without a header; the fifth is an end if it can be one.
+
+    That is, if it holds dates and missing cells alone, or numbers of which none is below the start.
+    """
+    if frame.width < 5:
+        return list(ROLES)
+    starts, ends = (frame[:, position].str.strip_chars() for position in (3, 4))
+    ends = ends.filter(~ends.is_in(MISSING).fill_null(True))
+    is_date = ends.unique().str.contains(r"^-?[0-9]{1,4}[0-9#X]*[-/.][0-9A-Za-z#]+")
+    if not len(ends) or is_date.all():
+        return list(INTERVAL_ROLES)
+    numbers = [column.cast(pl.Int64, strict=False) for column in (starts, frame[:, 4])]
+    is_end = (numbers[1] >= numbers[0]).fill_null(False)
+    return list(INTERVAL_ROLES) if is_end.all() else [*ROLES, "column 4"]
 
 
 def _first_ragged_line(path: Path) -> str:

@@ -22,7 +22,7 @@ class NamedDataset(Source):
         if source == EMBEDDED:
             return find_source(EMBEDDED_FILE).read(EMBEDDED_FILE, options)
         named = CATALOG[str(source)]
-        if options.origin or options.tick:
+        if named.origin and (options.origin or options.tick):
             raise InputError(
                 f"{named.name} counts days from {named.origin}; leave out --origin and --tick"
             )
@@ -30,8 +30,10 @@ class NamedDataset(Source):
             return _derive(named, self.read(named.derived_from, options))
         folder = fetch(named)
         if not is_prepared(folder):
-            # Some publishers write dates, others count days from the first one.
-            options = replace(options, origin=named.origin, tick="day")
+            options = replace(options, reversed=named.reversed)
+            if named.origin:
+                # Some publishers write dates, others count days from the first one.
+                options = replace(options, origin=named.origin, tick="day")
         dataset = find_source(folder).read(folder, options)
         num_facts = tuple(len(dataset.splits[split]) for split in SPLITS)
         num_entities = len(dataset.entities)

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from targcn.facts.columns import ROLES, usual_role
+from targcn.facts.columns import USUAL_NAMES, usual_role
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.rows import needed_columns
 from targcn.facts.sources.table_source import TableSource
@@ -31,7 +31,7 @@ class NetworkxGraph(TableSource):
         return ("the graph has no directions: each edge is read from its first node to its second",)
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        edges = _columns_of(source, [getattr(options, role) for role in ROLES])
+        edges = _columns_of(source, [getattr(options, role) for role in USUAL_NAMES])
         needed = needed_columns(list(edges), self.label(source), options)
         return pl.LazyFrame({name: pl.Series(edges[name], strict=False) for name in needed})
 

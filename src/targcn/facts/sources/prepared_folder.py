@@ -5,7 +5,8 @@ A machine without polars can therefore train. The folder holds
     dataset.json     name, format, counts, unit and first time, notes about the source
     entities.json    names in the order of their ids; relations.json likewise
     times.npy        the distinct ticks
-    train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times
+    train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times;
+                     of intervals five: the first ticks and the last, -1 where they are open
 
 and its arrays are memory-mapped.
 """
@@ -19,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset, Facts
+from targcn.facts.dataset import NO_FACTS, SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.time_forms import TimeStyle
-from targcn.facts.timeline import UNITS, Timeline
+from targcn.facts.timeline import OPEN, UNITS, Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 MANIFEST: Final = "dataset.json"
-FORMAT: Final = 1
+# The second format holds intervals.
+FORMATS: Final = (1, 2)
 
 
 class PreparedFolder(Source):
@@ -59,12 +61,13 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
             "it was before, and add them again when they are needed"
         )
     for split, facts in dataset.splits.items():
-        np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+        columns = facts.columns if len(facts) else NO_FACTS.columns
+        np.save(folder / f"{split}.npy", columns, allow_pickle=False)
     np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
     manifest = {
-        "format": FORMAT,
+        "format": FORMATS[dataset.has_intervals],
         "name": dataset.name,
         "unit": dataset.timeline.unit,
         "start": dataset.timeline.start,
@@ -82,10 +85,10 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
 def load_prepared(folder: Path) -> Dataset:
     """Read a prepared folder and check its counts."""
     manifest = _read_json(folder / MANIFEST, dict)
-    if manifest.get("format") != FORMAT:
+    if manifest.get("format") not in FORMATS:
         raise InputError(
             f"{folder} was prepared in format {manifest.get('format')!r}, but this version reads "
-            f"format {FORMAT}; prepare it again"
+            f"formats up to {FORMATS[-1]}; prepare it again"
         )
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
@@ -105,13 +108,30 @@ def load_prepared(folder: Path) -> Dataset:
     splits = {}
     for split in SPLITS:
         path = folder / f"{split}.npy"
-        splits[split] = Facts(_read_array(path, (4, expected[split])))
+        num_rows = 4 + (manifest["format"] == FORMATS[1] and expected[split] > 0)
+        splits[split] = Facts(_read_array(path, (num_rows, expected[split])))
         # Otherwise ids without a name would fail much later, as a bad index.
         ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
         if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
             raise _damaged(path, "some ids have no name")
+        if fault := _find_fault(splits[split], int(ticks.max(initial=0))):
+            raise _damaged(path, fault)
     timeline = Timeline(unit, start, dated, ticks, step, style)
     return Dataset(name, entities, relations, timeline, splits, notes)
+
+
+def _find_fault(facts: Facts, last_tick: int) -> str | None:
+    """What is wrong with the times of facts, if anything is."""
+    times = facts.columns[3:]
+    if times.size and (times.min() < (OPEN if facts.has_intervals else 0) or times.max() > last_tick):
+        return "some times are not on its timeline"
+    if facts.has_intervals:
+        first, last = times
+        if ((last < first) & (last != OPEN)).any():
+            return "some facts end before they begin"
+        if ((first == OPEN) & (last == OPEN)).any():
+            return "some facts have neither a beginning nor an end"
+    return None
 
 
 def _write_json(path: Path, content: object) -> None:

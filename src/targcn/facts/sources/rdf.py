@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import ROLES, usual_role
+from targcn.facts.columns import NAMES, USUAL_NAMES, usual_role
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_file import TableFile
 from targcn.facts.sources.table_source import first_line
@@ -80,11 +80,11 @@ def _name_properties(iris: Iterable[str], options: ReadOptions) -> dict[str, str
     """Each property by the last part of its IRI, or by all of it where that would be unclear."""
     short = {iri: re.split("[/#:]", iri.rstrip("/#"))[-1] for iri in iris}
     count = Counter(short.values())
-    given = [getattr(options, role) for role in ROLES]
+    given = [getattr(options, role) for role in USUAL_NAMES]
     clear = {
         iri
         for iri, name in short.items()
-        if count[name] == 1 and iri not in given and usual_role(name) in (None, "time")
+        if count[name] == 1 and iri not in given and usual_role(name) not in NAMES
     }
     return {name if iri in clear and name != "graph" else iri: iri for iri, name in short.items()}
 

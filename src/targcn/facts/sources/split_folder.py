@@ -85,7 +85,8 @@ def _read_listing(path: Path) -> list[str] | None:
         # Some publishers write the number of names on the first line.
         if not line.strip() or (number == 1 and "\t" not in line and line.strip().isdigit()):
             continue
-        name, tab, written = line.rpartition("\t")
+        # Some publishers tell more of a name, behind its id.
+        name, tab, written = _find_id(line)
         if not tab or not re.fullmatch("[0-9]{1,9}", written.strip()):
             raise InputError(f"{path.name}, line {number}: expected a name, a tab and an id")
         if by_id.setdefault(int(written), tidy_name(name)) != tidy_name(name):
@@ -99,6 +100,15 @@ def _read_listing(path: Path) -> list[str] | None:
         twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"{path.name}: the name {twice!r} has two ids")
     return names
+
+
+def _find_id(line: str) -> tuple[str, str, str]:
+    """A name, a tab and an id: the last cell, or the second if only that is a number."""
+    name, tab, written = line.rpartition("\t")
+    cells = line.split("\t")
+    if len(cells) > 2 and not written.strip().isdigit():
+        name, written = cells[:2]
+    return name, tab, written
 
 
 def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[str] | None]) -> None:
