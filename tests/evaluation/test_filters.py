@@ -3,11 +3,21 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle
+from interval_worlds import (
+    IntervalWorld,
+    as_points,
+    interval_worlds,
+    known_at,
+    with_reciprocals,
+)
 from oracle import Query, World, checked, queries_of, worlds, worlds_with_queries
 from targcn.errors import InputError
-from targcn.evaluation.filters import Filter, KnownAnswers
+from targcn.evaluation.asking import interval_queries
+from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers, known_answers
+from targcn.facts.dataset import OPEN
 
 
 def look_up(world: World, which: Filter, queries: list[Query]) -> list[tuple[int, int]]:
@@ -80,3 +90,83 @@ def test_keys_past_64_bits_are_refused() -> None:
 def test_to_a_device_answers_alike() -> None:
     known = KnownAnswers.of(WORLD.graph, "time-aware").to("cpu")
     assert known.look_up(queries_of([(0, 0, 4)]))[1].tolist() == [1, 2]
+
+
+# --- intervals -----------------------------------------------------------------------------
+
+
+@checked
+@given(interval_worlds(min_facts=1), st.data())
+def test_of_intervals_those_that_hold_then_each_once(
+    world: IntervalWorld, data: st.DataObject
+) -> None:
+    query = st.tuples(
+        st.integers(0, world.num_entities - 1),
+        st.integers(0, 2 * world.num_relations - 1),
+        st.integers(-2, 10) | st.sampled_from([399, 400, 401, 10**9, 2**40]),
+    )
+    queries = data.draw(st.lists(query, min_size=1, max_size=20))
+    rows, entities = KnownAnswers.of(world.graph, "time-aware").look_up(queries_of(queries))
+    found = sorted(zip(rows.tolist(), entities.tolist(), strict=True))
+    assert found == [
+        (row, answer)
+        for row, query in enumerate(queries)
+        for answer in sorted(known_at(world, *query))
+    ]
+    rows, entities = KnownAnswers.of(world.graph, "static").look_up(queries_of(queries))
+    everything = with_reciprocals(world.facts, world.num_relations)
+    ever = {
+        (row, o)
+        for row, (s, r, _) in enumerate(queries)
+        for q, p, o, *_ in everything
+        if (q, p) == (s, r)
+    }
+    assert sorted(zip(rows.tolist(), entities.tolist(), strict=True)) == sorted(ever)
+
+
+@checked
+@given(interval_worlds(min_facts=1), st.data())
+def test_others_of_intervals_hold_then_too(world: IntervalWorld, data: st.DataObject) -> None:
+    facts = with_reciprocals(world.facts, world.num_relations)
+    ends = [400 if last == OPEN else last for *_, last in facts]
+    ticks = [
+        data.draw(st.integers(max(fact[3], 0), max(end, fact[3], 0)))
+        for fact, end in zip(facts, ends, strict=True)
+    ]
+    index = KnownAnswers.of(world.graph, "time-aware")
+    asked = queries_of([(s, r, t) for (s, r, *_), t in zip(facts, ticks, strict=True)])
+    found = index.others(asked, torch.tensor([fact[2] for fact in facts]))
+    most = max(len(known_at(world, s, r, tick)) for s, r, *_ in facts for tick in range(402)) - 1
+    assert index.most_others == most
+    assert found.shape == (len(facts), most)
+    for (s, r, o, *_), tick, row in zip(facts, ticks, found.tolist(), strict=True):
+        others = sorted(known_at(world, s, r, tick) - {o})
+        assert row == others + [o] * (most - len(others))
+
+
+@checked
+@given(interval_worlds(min_facts=1))
+def test_identical_knows_answers_over_the_same_interval_alone(world: IntervalWorld) -> None:
+    known = known_answers(world.dataset, "cpu", identical=True)["time-aware"]
+    queries, _ = interval_queries(world.dataset.facts, world.num_relations)
+    rows, entities = known.look_up(queries)
+    found = sorted(zip(rows.tolist(), entities.tolist(), strict=True))
+    facts = with_reciprocals(world.facts, world.num_relations)
+    expected = {
+        (row, other[2])
+        for row, (s, r, _, first, last) in enumerate(facts)
+        for other in facts
+        if (*other[:2], max(other[3], 0), other[4]) == (s, r, max(first, 0), last)
+    }
+    assert found == sorted(expected)
+
+
+@checked
+@given(interval_worlds(min_facts=1, longest=0, open_ends=False))
+def test_intervals_of_one_tick_are_points(world: IntervalWorld) -> None:
+    points, queries = as_points(world), [(s, r, first) for s, r, _, first, _ in world.facts]
+    for which in FILTERS:
+        known = KnownAnswers.of(world.graph, which).look_up(queries_of(queries))
+        assert sorted(zip(*(one.tolist() for one in known), strict=True)) == look_up(
+            points, which, queries
+        )

@@ -1,6 +1,7 @@
 """The one evaluator of every model: it takes a data set and a setting once, then any models."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -8,6 +9,13 @@ from torch import Tensor
 
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
+from targcn.evaluation.asking import (
+    MOST_TICKS,
+    IntervalFacts,
+    Ticks,
+    has_intervals,
+    interval_queries,
+)
 from targcn.evaluation.candidates import (
     Candidates,
     Kind,
@@ -15,7 +23,7 @@ from targcn.evaluation.candidates import (
     known_candidates,
     score_candidates,
 )
-from targcn.evaluation.filters import FILTERS, Filter, known_answers
+from targcn.evaluation.filters import FILTERS, Filter, IntervalQueries, known_answers
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
     TIES,
@@ -25,9 +33,9 @@ from targcn.evaluation.ranking import (
     ranks_of,
     rows_at_once,
 )
-from targcn.evaluation.report import Report, Setting, Side
+from targcn.evaluation.report import PROTOCOLS, Report, Setting, Side
 from targcn.facts.dataset import SPLITS, Dataset, Facts
-from targcn.graph.queries import FactColumns, queries_of
+from targcn.graph.queries import Queries, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -45,15 +53,25 @@ class Evaluator:
         device: torch.device,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        self.dataset, self.setting, self.device = dataset, setting, device
-        self.processes = processes
+        self.dataset, self.device, self.processes = dataset, device, processes
         self.facts = facts_to_ask(dataset, setting)
+        self.setting = setting = complete_setting(setting, dataset)
         self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
-        self.known = known_answers(dataset, device)
-        queries, targets = queries_of(self.facts, len(dataset.relations))
+        self.known = known_answers(dataset, device, setting.intervals == "identical")
+        ask: Callable[[Facts, int], tuple[Queries, Tensor]]
+        ask = interval_queries if setting.intervals else queries_of
+        queries, targets = ask(self.facts, len(dataset.relations))
         self.num_queries = len(queries)
         mine = processes.shard(torch.arange(len(queries)))
+        # Facts that hold over intervals are at their first known tick here.
         self.queries, self.targets = queries[mine].to(device), targets[mine].to(device)
+        self.notes = dataset.additions
+        self.ticks: Ticks | None = None
+        if setting.most_ticks is not None:
+            assert isinstance(queries, IntervalQueries)
+            ticks = Ticks.of(queries, dataset, setting.most_ticks)
+            self.ticks = ticks[mine].to(device)
+            self.notes += _note_on(ticks, setting.most_ticks)
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
@@ -63,9 +81,8 @@ class Evaluator:
         """The ranks under every filter: of each fact's object, then of each fact's subject."""
         model, ties = model.to(self.device), self.setting.ties
         with self.processes.barrier():
-            mine = rank_targets(
-                model, self.queries, self.targets, self.graph, self.known, ties, progress
-            )
+            asked = model, self.queries, self.targets, self.graph, self.known
+            mine = rank_targets(*asked, ties, progress, self.ticks)
         return {
             which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
         }
@@ -85,7 +102,7 @@ class Evaluator:
             model=name,
             setting=self.setting,
             num_queries=self.num_queries,
-            notes=self.dataset.additions,
+            notes=self.notes,
             metrics={
                 which: {side: compute_metrics(found) for side, found in of_sides.items()}
                 for which, of_sides in by_side.items()
@@ -119,6 +136,35 @@ def facts_to_ask(dataset: Dataset, setting: Setting) -> Facts:
     return facts
 
 
+def complete_setting(setting: Setting, dataset: Dataset) -> Setting:
+    """The setting with what it does not say about intervals; of points there is nothing to say."""
+    if not has_intervals(dataset):
+        if setting.intervals is not None:
+            raise InputError(
+                f"{dataset.name} has no facts with a beginning and an end; leave out intervals"
+            )
+        return replace(setting, most_ticks=None)
+    if setting.intervals not in (None, *PROTOCOLS):
+        raise InputError(
+            f"intervals {setting.intervals!r} is unknown; choose one of {', '.join(PROTOCOLS)}"
+        )
+    if setting.intervals == "identical":
+        return replace(setting, most_ticks=None)
+    most = setting.most_ticks or MOST_TICKS
+    return replace(setting, intervals="enumerate-time", most_ticks=most)
+
+
+def _note_on(ticks: Ticks, most: int) -> tuple[str, ...]:
+    """Say so if facts are asked at some of their ticks only."""
+    if not ticks.num_thinned:
+        return ()
+    thinned, num_facts = ticks.num_thinned // 2, len(ticks.counts) // 2
+    return (
+        f"{thinned:,} of {num_facts:,} facts hold at more than {most} ticks of the data, and were "
+        f"asked at {most} of them, evenly spread",
+    )
+
+
 class CandidateEvaluator:
     """Asks a model for the relation or the time of each fact of a split, or of some of them."""
 
@@ -132,9 +178,9 @@ class CandidateEvaluator:
         seed: int = 0,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        self.dataset, self.setting, self.kind = dataset, setting, kind
-        self.device, self.processes = device, processes
-        facts = FactColumns.of(facts_to_ask(dataset, setting))
+        self.dataset, self.kind, self.device, self.processes = dataset, kind, device, processes
+        facts = IntervalFacts.of(facts_to_ask(dataset, setting))
+        self.setting = replace(setting, intervals="first-tick" if has_intervals(dataset) else None)
         if most is not None and most < len(facts):
             chosen = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))
             facts = facts[chosen[:most].sort().values]
@@ -163,7 +209,7 @@ class CandidateEvaluator:
             scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
             ranks = ranks_of(scores, targets, facts, self.known, self.setting.ties)
             errors = [
-                self._errors(scores, targets, known.look_up(facts)) for known in self.known.values()
+                self._errors(scores, facts, known.look_up(facts)) for known in self.known.values()
             ]
             return torch.stack([*ranks.values(), *errors]).cpu()
 
@@ -193,11 +239,14 @@ class CandidateEvaluator:
             unit=self.dataset.timeline.unit if self.kind == "time" else None,
         )
 
-    def _errors(self, scores: Tensor, targets: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
-        """How far the best candidate is from the target, without the others that are known."""
+    def _errors(self, scores: Tensor, facts: IntervalFacts, known: tuple[Tensor, Tensor]) -> Tensor:
+        """How far the best time is from the fact's, without the others that are known."""
+        if self.kind == "relation":
+            return scores.new_zeros(len(scores))
         rows, columns = known
-        others = columns != targets[rows]
+        others = columns != self.candidates.positions(facts)[rows]
         hidden = (rows[others], columns[others])
         left = scores.index_put(hidden, scores.new_tensor(-torch.inf))
-        ids = self.candidates.ids
-        return (ids[left.argmax(1)] - ids[targets]).abs().double()
+        best = self.candidates.ids[left.argmax(1)]
+        nearest = torch.minimum(torch.maximum(best, facts.firsts), facts.lasts)
+        return (best - nearest).abs().double()
