@@ -55,7 +55,6 @@ class FactTable:
     # What is wrong with rows that were left out; whoever reads the times says all that is wrong.
     problems: tuple[str, ...] = ()
 
-
     @property
     def has_intervals(self) -> bool:
         return "end" in self.frame.columns

@@ -334,7 +334,9 @@ def _describe_misfits(
     is_date = pl.col("is_marked")
     if written.has_intervals:
         is_date |= ~pl.col("kind").str.starts_with("a datetime")
-    kinds = found.select("text", pl.when(is_date).then(pl.lit("a date")).otherwise("kind").alias("kind"))
+    kinds = found.select(
+        "text", pl.when(is_date).then(pl.lit("a date")).otherwise("kind").alias("kind")
+    )
     numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
     by_kind = (
         pl.concat([kinds, numbers])

@@ -67,7 +67,20 @@ WORDS: Final = {
 }
 WORD_PARTS: Final = ("name", "half", "sign")
 PARTS: Final = (
-    *("year", "short_year", "decade", "century", "quarter", "month", "name", "day", "hour", "half", "minute", "second"),
+    *(
+        "year",
+        "short_year",
+        "decade",
+        "century",
+        "quarter",
+        "month",
+        "name",
+        "day",
+        "hour",
+        "half",
+        "minute",
+        "second",
+    ),
     *("fraction", "sign", "zone_hour", "zone_minute"),
 )
 ABSENT: Final = -(10**6)

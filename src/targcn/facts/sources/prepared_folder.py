@@ -123,7 +123,9 @@ def load_prepared(folder: Path) -> Dataset:
 def _find_fault(facts: Facts, last_tick: int) -> str | None:
     """What is wrong with the times of facts, if anything is."""
     times = facts.columns[3:]
-    if times.size and (times.min() < (OPEN if facts.has_intervals else 0) or times.max() > last_tick):
+    if times.size and (
+        times.min() < (OPEN if facts.has_intervals else 0) or times.max() > last_tick
+    ):
         return "some times are not on its timeline"
     if facts.has_intervals:
         first, last = times
