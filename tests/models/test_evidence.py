@@ -33,6 +33,7 @@ from oracle import (
 )
 from small_training import DATA, FACTS, create, mrr, same_weights, stop_at, trace_of
 from targcn.errors import InputError
+from targcn.graph import nearest as nearest_facts
 from targcn.graph.nearest import NearestFacts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
@@ -191,8 +192,10 @@ def test_scores_of_intervals_follow_the_formula(
     """The time of a fact is its moment nearest to the query's."""
     world, queries = drawn
     model, graph = build(world, **windows), world.graph
-    sample = model.find(queries_of(queries), graph)
-    scores = scores_of(model, queries, graph)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_facts, "LOOKED_BACK", 50)
+        sample = model.find(queries_of(queries), graph)
+        scores = scores_of(model, queries, graph)
     for row, query in enumerate(queries):
         expected = slow_scores(model, world, query, sample[row : row + 1])
         torch.testing.assert_close(scores[row], expected)
@@ -208,7 +211,9 @@ def test_training_scores_of_intervals_follow_it_without_what_holds_then(
     model, graph = build(world, **windows), world.graph
     everything = with_reciprocals(world.facts, world.num_relations)
     facts = [(*fact[:3], moment(fact, time)) for fact in everything]
-    sample = train_sample(model, facts, graph)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_facts, "LOOKED_BACK", 50)
+        sample = train_sample(model, facts, graph)
     queries = [(s, r, t) for s, r, _, t in facts]
     expected = torch.stack(
         [
