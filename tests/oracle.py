@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from hypothesis import settings
+from hypothesis import assume, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -66,6 +66,15 @@ def known_answers(
         if which != "raw":
             known[s, r, t if which == "time-aware" else 0].add(o)
     return known
+
+
+def known_at(world: "World", query: Query) -> set[int]:
+    """The true answers at the time of a query, fact by fact; facts may hold over intervals."""
+    return {
+        fact[2]
+        for fact in with_reciprocals(world.facts, world.num_relations)
+        if fact[:2] == query[:2] and holds(fact, query[2])
+    }
 
 
 def rank(scores: Sequence[float], target: int, known: set[int], ties: str) -> float:
@@ -608,6 +617,14 @@ def interval_worlds_with_queries(draw: st.DrawFn, min_facts: int = 1) -> tuple[W
     ]
     queries += draw(st.lists(st.sampled_from(inside), max_size=4))
     return replace(world, facts=facts), queries
+
+
+@st.composite
+def interval_worlds(draw: st.DrawFn) -> World:
+    """Facts that hold over intervals, of which at least one end is known."""
+    world, _ = draw(interval_worlds_with_queries())
+    assume(any(tick != OPEN for fact in world.facts for tick in fact[3:]))
+    return world
 
 
 @st.composite

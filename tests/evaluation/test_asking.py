@@ -1,5 +1,6 @@
 """At which ticks intervals are asked about, and the ranks that come of it, against loops."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,18 @@ from hypothesis import strategies as st
 
 import oracle
 from fake_model import FakeModel, fake_run, few_values, report_of
-from interval_worlds import IntervalWorld, as_points, holds, interval_worlds, known_at
-from oracle import checked
+from oracle import (
+    Fact,
+    Query,
+    World,
+    checked,
+    first_tick,
+    holds,
+    interval_worlds,
+    known_at,
+    last_tick,
+    worlds,
+)
 from targcn.errors import InputError
 from targcn.evaluation import evaluator as evaluator_module
 from targcn.evaluation import ranking
@@ -27,31 +38,30 @@ from targcn.runs.evaluate import evaluate
 SETTING = Setting("test", "train")
 
 
-def evaluator_of(world: IntervalWorld, **how: Any) -> Evaluator:
+def evaluator_of(world: World, **how: Any) -> Evaluator:
     return Evaluator(world.dataset, Setting("test", "train", **how), torch.device("cpu"))
 
 
-def report(world: IntervalWorld, **options: Any) -> Report:
+def report(world: World, **options: Any) -> Report:
     model = FakeModel(few_values)
     return evaluate(fake_run(world.dataset, model), context="train", device="cpu", **options)
 
 
-def ticks_of(world: IntervalWorld, fact: tuple[int, ...], most: int) -> list[int]:
+def ticks_of(world: World, fact: Fact, most: int) -> list[int]:
     """The ticks of the data that a fact holds at; so many of them, evenly spread, if more."""
-    all_of_them = [tick for tick in world.ticks if holds(fact, tick)]  # type: ignore[arg-type]
+    of_data = sorted({tick for one in world.facts for tick in one[3:] if tick != OPEN})
+    all_of_them = [tick for tick in of_data if holds(fact, tick)]
     if len(all_of_them) <= most:
         return all_of_them
     return [all_of_them[n * (len(all_of_them) - 1) // (most - 1)] for n in range(most)]
 
 
-def rank_at(
-    world: IntervalWorld, query: tuple[int, int, int], target: int, known: set[int], ties: Ties
-) -> float:
+def rank_at(world: World, query: Query, target: int, known: set[int], ties: Ties) -> float:
     scores = few_values(oracle.queries_of([query]), world.num_entities)[0].tolist()
     return oracle.rank(scores, target, known, ties)
 
 
-def asked_of(world: IntervalWorld) -> list[tuple[tuple[int, int, int, int, int], int, int, int]]:
+def asked_of(world: World) -> list[tuple[Fact, int, int, int]]:
     """Each fact of test with the subject, relation and target of its queries: objects first."""
     there = [(fact, fact[0], fact[1], fact[2]) for fact in world.test]
     return there + [(fact, fact[2], fact[1] + world.num_relations, fact[0]) for fact in world.test]
@@ -59,60 +69,59 @@ def asked_of(world: IntervalWorld) -> list[tuple[tuple[int, int, int, int, int],
 
 @pytest.mark.parametrize("ties", TIES)
 @checked
-@given(interval_worlds(min_facts=1), st.sampled_from([2, 3, 100]))
-def test_enumerated_ranks_are_means_over_ticks(ties: Ties, world: IntervalWorld, most: int) -> None:
+@given(interval_worlds(), st.sampled_from([2, 3, 100]))
+def test_enumerated_ranks_are_means_over_ticks(ties: Ties, world: World, most: int) -> None:
     evaluator = evaluator_of(world, ties=ties, most_ticks=most)
     model: Any = FakeModel(few_values)
     found = evaluator.ranks(model)
     for number, (fact, s, r, target) in enumerate(asked_of(world)):
         ticks = ticks_of(world, fact, most)
-        ever = {o for tick in range(402) for o in known_at(world, s, r, tick)}
+        everything = oracle.with_reciprocals(world.facts, world.num_relations)
+        ever = {one[2] for one in everything if one[:2] == (s, r)}
         for which in FILTERS:
             ranks = []
             for tick in ticks:
-                true = {"raw": set(), "static": ever, "time-aware": known_at(world, s, r, tick)}
+                true = {"raw": set(), "static": ever, "time-aware": known_at(world, (s, r, tick))}
                 ranks.append(rank_at(world, (s, r, tick), target, true[which], ties))
             assert float(found[which][number]) == pytest.approx(sum(ranks) / len(ranks), abs=1e-12)
 
 
 @checked
-@given(interval_worlds(min_facts=1))
-def test_identical_asks_once_and_knows_the_same_interval(world: IntervalWorld) -> None:
+@given(interval_worlds())
+def test_identical_asks_once_and_knows_the_same_interval(world: World) -> None:
     evaluator = evaluator_of(world, intervals="identical")
     model: Any = FakeModel(few_values)
     found = evaluator.ranks(model)["time-aware"].tolist()
     assert sum(model.batches) == 2 * len(world.test)
     for number, (fact, s, r, target) in enumerate(asked_of(world)):
-        same = [
-            (q, p, o)
-            for q, p, o, *interval in [
-                *world.facts,
-                *((o, r + world.num_relations, s, *ends) for s, r, o, *ends in world.facts),
-            ]
-            if (max(interval[0], 0), interval[1]) == (max(fact[3], 0), fact[4])
-        ]
-        known = {o for q, p, o in same if (q, p) == (s, r)}
+        known = {
+            other[2]
+            for other in oracle.with_reciprocals(world.facts, world.num_relations)
+            if (*other[:2], first_tick(other), last_tick(other))
+            == (s, r, first_tick(fact), last_tick(fact))
+        }
         tick = next((tick for tick in fact[3:] if tick != OPEN), 0)
         assert found[number] == rank_at(world, (s, r, tick), target, known, "mean")
 
 
 @checked
-@given(interval_worlds(min_facts=1, longest=0, open_ends=False))
-def test_one_tick_gives_exactly_the_figures_of_points(world: IntervalWorld) -> None:
-    points = report_of(as_points(world), few_values, context="train")
+@given(worlds(min_facts=1))
+def test_one_tick_gives_exactly_the_figures_of_points(points: World) -> None:
+    world = replace(points, facts=[(*fact, fact[3]) for fact in points.facts])
+    expected = report_of(points, few_values, context="train")
     protocols: tuple[Protocol, ...] = ("enumerate-time", "identical")
     for protocol in protocols:
         lasting = report(world, intervals=protocol)
-        assert lasting.metrics == points.metrics
-        assert lasting.mrr_interval == points.mrr_interval
-        assert lasting.by_relation == points.by_relation
+        assert lasting.metrics == expected.metrics
+        assert lasting.mrr_interval == expected.mrr_interval
+        assert lasting.by_relation == expected.by_relation
     for ask in ("relation", "time"):
         how: Any = {"ask": ask, "context": "train"}
-        expected = report_of(as_points(world), few_values, **how)
+        expected = report_of(points, few_values, **how)
         assert report(world, ask=ask).metrics == expected.metrics
 
 
-WORLD = IntervalWorld(
+WORLD = World(
     4, 1, [(0, 0, 1, 0, 5), (0, 0, 2, 3, OPEN), (1, 0, 3, OPEN, 9), (0, 0, 3, 1, 4)], cuts=(1, 2)
 )
 
@@ -120,7 +129,7 @@ WORLD = IntervalWorld(
 def test_ticks_are_evenly_spread_with_the_first_and_the_last() -> None:
     facts = Facts.of([0, 0, 0], [0, 0, 0], [1, 1, 1], [0, 2, OPEN], [9, 2, OPEN])
     queries, _ = interval_queries(facts, 1)
-    dataset = IntervalWorld(2, 1, [(0, 0, 1, n, n) for n in range(10)]).dataset
+    dataset = World(2, 1, [(0, 0, 1, n, n) for n in range(10)]).dataset
     ticks = Ticks.of(queries, dataset, 4)
     assert ticks.counts.tolist() == 2 * [4, 1, 4]
     rows, numbers = torch.tensor([0, 0, 0, 0, 1, 2, 2]), torch.tensor([0, 1, 2, 3, 0, 0, 3])
@@ -179,7 +188,8 @@ def test_a_comparison_names_it_too() -> None:
 def test_what_makes_no_sense_is_refused(
     points: bool, options: dict[str, str], message: str
 ) -> None:
-    dataset = as_points(WORLD).dataset if points else WORLD.dataset
+    facts = [fact[:4] for fact in WORLD.facts] if points else WORLD.facts
+    dataset = replace(WORLD, facts=facts).dataset
     run = fake_run(dataset, FakeModel(few_values))
     with pytest.raises(InputError, match=message):
         evaluate(run, context="train", device="cpu", **options)  # type: ignore[arg-type]

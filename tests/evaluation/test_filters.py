@@ -6,18 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from interval_worlds import (
-    IntervalWorld,
-    as_points,
+from oracle import (
+    Query,
+    World,
+    checked,
+    first_tick,
     interval_worlds,
+    interval_worlds_with_queries,
     known_at,
+    last_tick,
+    queries_of,
     with_reciprocals,
+    worlds,
+    worlds_with_queries,
 )
-from oracle import Query, World, checked, queries_of, worlds, worlds_with_queries
 from targcn.errors import InputError
 from targcn.evaluation.asking import interval_queries
 from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers, known_answers
-from targcn.facts.dataset import OPEN
 
 
 def look_up(world: World, which: Filter, queries: list[Query]) -> list[tuple[int, int]]:
@@ -96,77 +101,64 @@ def test_to_a_device_answers_alike() -> None:
 
 
 @checked
-@given(interval_worlds(min_facts=1), st.data())
-def test_of_intervals_those_that_hold_then_each_once(
-    world: IntervalWorld, data: st.DataObject
-) -> None:
-    query = st.tuples(
-        st.integers(0, world.num_entities - 1),
-        st.integers(0, 2 * world.num_relations - 1),
-        st.integers(-2, 10) | st.sampled_from([399, 400, 401, 10**9, 2**40]),
-    )
-    queries = data.draw(st.lists(query, min_size=1, max_size=20))
-    rows, entities = KnownAnswers.of(world.graph, "time-aware").look_up(queries_of(queries))
-    found = sorted(zip(rows.tolist(), entities.tolist(), strict=True))
-    assert found == [
+@given(interval_worlds_with_queries())
+def test_of_intervals_those_that_hold_then_each_once(drawn: tuple[World, list[Query]]) -> None:
+    world, queries = drawn
+    assert look_up(world, "time-aware", queries) == [
         (row, answer)
         for row, query in enumerate(queries)
-        for answer in sorted(known_at(world, *query))
+        for answer in sorted(known_at(world, query))
     ]
-    rows, entities = KnownAnswers.of(world.graph, "static").look_up(queries_of(queries))
-    everything = with_reciprocals(world.facts, world.num_relations)
     ever = {
         (row, o)
-        for row, (s, r, _) in enumerate(queries)
-        for q, p, o, *_ in everything
-        if (q, p) == (s, r)
+        for row, query in enumerate(queries)
+        for s, r, o, *_ in with_reciprocals(world.facts, world.num_relations)
+        if (s, r) == query[:2]
     }
-    assert sorted(zip(rows.tolist(), entities.tolist(), strict=True)) == sorted(ever)
+    assert look_up(world, "static", queries) == sorted(ever)
 
 
 @checked
-@given(interval_worlds(min_facts=1), st.data())
-def test_others_of_intervals_hold_then_too(world: IntervalWorld, data: st.DataObject) -> None:
+@given(interval_worlds(), st.data())
+def test_others_of_intervals_hold_then_too(world: World, data: st.DataObject) -> None:
     facts = with_reciprocals(world.facts, world.num_relations)
-    ends = [400 if last == OPEN else last for *_, last in facts]
     ticks = [
-        data.draw(st.integers(max(fact[3], 0), max(end, fact[3], 0)))
-        for fact, end in zip(facts, ends, strict=True)
+        data.draw(st.integers(first_tick(fact), min(last_tick(fact), first_tick(fact) + 9)))
+        for fact in facts
     ]
     index = KnownAnswers.of(world.graph, "time-aware")
-    asked = queries_of([(s, r, t) for (s, r, *_), t in zip(facts, ticks, strict=True)])
-    found = index.others(asked, torch.tensor([fact[2] for fact in facts]))
-    most = max(len(known_at(world, s, r, tick)) for s, r, *_ in facts for tick in range(402)) - 1
+    asked = [(s, r, t) for (s, r, *_), t in zip(facts, ticks, strict=True)]
+    found = index.others(queries_of(asked), torch.tensor([fact[2] for fact in facts]))
+    # Most hold at once when one of them begins.
+    begun = [(s, r, first_tick(fact)) for s, r, *_ in facts for fact in facts]
+    most = max(len(known_at(world, query)) for query in begun) - 1
     assert index.most_others == most
     assert found.shape == (len(facts), most)
-    for (s, r, o, *_), tick, row in zip(facts, ticks, found.tolist(), strict=True):
-        others = sorted(known_at(world, s, r, tick) - {o})
-        assert row == others + [o] * (most - len(others))
+    for fact, query, row in zip(facts, asked, found.tolist(), strict=True):
+        others = sorted(known_at(world, query) - {fact[2]})
+        assert row == others + [fact[2]] * (most - len(others))
 
 
 @checked
-@given(interval_worlds(min_facts=1))
-def test_identical_knows_answers_over_the_same_interval_alone(world: IntervalWorld) -> None:
+@given(interval_worlds())
+def test_identical_knows_answers_over_the_same_interval_alone(world: World) -> None:
     known = known_answers(world.dataset, "cpu", identical=True)["time-aware"]
-    queries, _ = interval_queries(world.dataset.facts, world.num_relations)
-    rows, entities = known.look_up(queries)
-    found = sorted(zip(rows.tolist(), entities.tolist(), strict=True))
+    rows, entities = known.look_up(interval_queries(world.dataset.facts, world.num_relations)[0])
     facts = with_reciprocals(world.facts, world.num_relations)
+    keys = [(*fact[:2], first_tick(fact), last_tick(fact)) for fact in facts]
     expected = {
         (row, other[2])
-        for row, (s, r, _, first, last) in enumerate(facts)
-        for other in facts
-        if (*other[:2], max(other[3], 0), other[4]) == (s, r, max(first, 0), last)
+        for row, key in enumerate(keys)
+        for other, its_key in zip(facts, keys, strict=True)
+        if its_key == key
     }
-    assert found == sorted(expected)
+    assert sorted(zip(rows.tolist(), entities.tolist(), strict=True)) == sorted(expected)
 
 
 @checked
-@given(interval_worlds(min_facts=1, longest=0, open_ends=False))
-def test_intervals_of_one_tick_are_points(world: IntervalWorld) -> None:
-    points, queries = as_points(world), [(s, r, first) for s, r, _, first, _ in world.facts]
+@given(worlds_with_queries())
+def test_intervals_of_one_tick_are_points(drawn: tuple[World, list[Query]]) -> None:
+    world, queries = drawn
+    lasting = replace(world, facts=[(*fact, fact[3]) for fact in world.facts])
     for which in FILTERS:
-        known = KnownAnswers.of(world.graph, which).look_up(queries_of(queries))
-        assert sorted(zip(*(one.tolist() for one in known), strict=True)) == look_up(
-            points, which, queries
-        )
+        assert look_up(lasting, which, queries) == look_up(world, which, queries)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,25 +14,6 @@ from targcn.graph.queries import FactColumns, queries_of
 # Ticks of one fact, at most, that it is asked at: in an evaluation, and while training validates.
 MOST_TICKS: Final = 100
 FEW_TICKS: Final = 4
-
-
-def has_intervals(dataset: Dataset) -> bool:
-    """Whether any fact of a data set may hold over an interval."""
-    parts = (*dataset.splits.values(), dataset.added)
-    return any(len(facts) and facts.has_intervals for facts in parts)
-
-
-def as_points(facts: Facts) -> Facts:
-    """Facts as points in time: those that hold over intervals at their first known tick.
-
-    >>> as_points(Facts.of([0, 0, 0], [0, 0, 0], [1, 2, 3], [5, OPEN, OPEN], [7, 7, OPEN])).times
-    array([5, 7, 0], dtype=int32)
-    """
-    if not facts.has_intervals:
-        return facts
-    subjects, relations, objects, firsts, lasts = facts.columns
-    known = np.where(firsts != OPEN, firsts, np.maximum(lasts, 0))
-    return Facts.of(subjects, relations, objects, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +28,7 @@ class IntervalFacts(FactColumns):
 
     @classmethod
     def of(cls, facts: Facts) -> "IntervalFacts":
-        at = FactColumns.of(as_points(facts))
+        at = FactColumns.of(facts)
         firsts, lasts = _ends(facts)
         is_bounded = torch.from_numpy((facts.columns[3:] != OPEN).all(0))
         return cls(at.subjects, at.relations, at.objects, at.times, firsts, lasts, is_bounded)
@@ -56,7 +36,7 @@ class IntervalFacts(FactColumns):
 
 def interval_queries(facts: Facts, num_relations: int) -> tuple[IntervalQueries, Tensor]:
     """Both queries of every fact with its interval, and the entity that each asks for."""
-    queries, targets = queries_of(as_points(facts), num_relations)
+    queries, targets = queries_of(facts, num_relations)
     firsts, lasts = (column.repeat(2) for column in _ends(facts))
     at = queries.subjects, queries.relations, queries.times
     return IntervalQueries(*at, firsts, lasts), targets

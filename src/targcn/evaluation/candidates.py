@@ -12,7 +12,6 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from targcn.evaluation.asking import as_points
 from targcn.evaluation.filters import FILTERS, Filter, require_keys
 from targcn.evaluation.lanes import Lanes, merge_intervals
 from targcn.evaluation.ranking import in_batches, rows_at_once
@@ -183,7 +182,7 @@ class TimesOfIntervals(KnownCandidates):
 
 def over_intervals(facts: Facts, candidates: Candidates, dataset: Dataset) -> KnownCandidates:
     """What the time-aware filter knows of facts that hold over intervals."""
-    columns, ends = FactColumns.of(as_points(facts)), torch.from_numpy(facts.ends.astype("int64"))
+    columns, ends = FactColumns.of(facts), torch.from_numpy(facts.ends.astype("int64"))
     known = KnownCandidates.of(columns, candidates, "raw", dataset)
     firsts, span = torch.from_numpy(facts.times.astype("int64")), facts.last_time + 1
     require_keys(len(facts), span + 1)
@@ -213,7 +212,7 @@ def known_candidates(
 ) -> dict[Filter, KnownCandidates]:
     """The true candidates of all splits, indexed for every filter."""
     facts = dataset.facts
-    columns = FactColumns.of(as_points(facts))
+    columns = FactColumns.of(facts)
 
     def index(which: Filter) -> KnownCandidates:
         if which == "time-aware" and facts.has_intervals:

@@ -1,6 +1,6 @@
 """The one evaluator of every model: it takes a data set and a setting once, then any models."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,6 @@ from targcn.evaluation.asking import (
     MOST_TICKS,
     IntervalFacts,
     Ticks,
-    has_intervals,
     interval_queries,
 )
 from targcn.evaluation.candidates import (
@@ -34,6 +33,7 @@ from targcn.evaluation.ranking import (
     rows_at_once,
 )
 from targcn.evaluation.report import PROTOCOLS, Report, Setting, Side
+from targcn.evaluation.when import Overlap, grow_intervals, overlaps, usual_lengths
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.graph.queries import Queries, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
@@ -138,7 +138,7 @@ def facts_to_ask(dataset: Dataset, setting: Setting) -> Facts:
 
 def complete_setting(setting: Setting, dataset: Dataset) -> Setting:
     """The setting with what it does not say about intervals; of points there is nothing to say."""
-    if not has_intervals(dataset):
+    if not dataset.has_intervals:
         if setting.intervals is not None:
             raise InputError(
                 f"{dataset.name} has no facts with a beginning and an end; leave out intervals"
@@ -180,7 +180,7 @@ class CandidateEvaluator:
     ) -> None:
         self.dataset, self.kind, self.device, self.processes = dataset, kind, device, processes
         facts = IntervalFacts.of(facts_to_ask(dataset, setting))
-        self.setting = replace(setting, intervals="first-tick" if has_intervals(dataset) else None)
+        self.setting = replace(setting, intervals="first-tick" if dataset.has_intervals else None)
         if most is not None and most < len(facts):
             chosen = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))
             facts = facts[chosen[:most].sort().values]
@@ -190,6 +190,11 @@ class CandidateEvaluator:
         candidates = Candidates.of(dataset, kind)
         self.known = known_candidates(dataset, candidates, device)
         self.candidates = candidates.to(device)
+        # Of what is asked for over time, how long facts of each relation usually hold.
+        self.lengths: Tensor | None = None
+        if kind == "time" and dataset.has_intervals:
+            seen = dataset.context(setting.context)
+            self.lengths = usual_lengths(seen, len(dataset.relations)).to(device)
 
     def evaluate(
         self,
@@ -203,7 +208,7 @@ class CandidateEvaluator:
         size = min(rows_at_once(len(self.candidates), self.device), MOST_FACTS_AT_ONCE)
 
         def measure(rows: slice) -> Tensor:
-            """The rank under every filter, and the error of the best candidate."""
+            """The rank and the error of the best candidate under every filter, and the overlap."""
             facts = self.facts[rows]
             targets = self.candidates.positions(facts)
             scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
@@ -211,13 +216,15 @@ class CandidateEvaluator:
             errors = [
                 self._errors(scores, facts, known.look_up(facts)) for known in self.known.values()
             ]
-            return torch.stack([*ranks.values(), *errors]).cpu()
+            return torch.stack([*ranks.values(), *errors, *self._overlaps(scores, facts)]).cpu()
 
         with self.processes.barrier():
             batches = list(in_batches(measure, len(self.facts), size, progress))
-            mine = torch.cat(batches, dim=1) if batches else torch.empty(2 * len(self.known), 0)
+            num_rows = 2 * len(self.known) + (0 if self.lengths is None else 5)
+            mine = torch.cat(batches, dim=1) if batches else torch.empty(num_rows, 0)
         rows = [self.processes.gather_shards(row, self.num_queries) for row in mine.double()]
-        ranks, errors = rows[: len(self.known)], rows[len(self.known) :]
+        num = len(self.known)
+        ranks, errors, overlap = rows[:num], rows[num : 2 * num], rows[2 * num :]
         metrics: dict[Filter, dict[Side, dict[str, float]]] = {}
         for which, of_filter, off in zip(self.known, ranks, errors, strict=True):
             found = compute_metrics(of_filter)
@@ -237,7 +244,16 @@ class CandidateEvaluator:
             },
             by_relation={},
             unit=self.dataset.timeline.unit if self.kind == "time" else None,
+            overlap=_mean_overlap(overlap),
         )
+
+    def _overlaps(self, scores: Tensor, facts: IntervalFacts) -> Tensor:
+        """Of intervals how well they are found, and whether both ends are known."""
+        if self.lengths is None:
+            return scores.new_empty(0, len(scores))
+        found = grow_intervals(scores, self.candidates.ids, self.lengths[facts.relations])
+        fit = overlaps(*found, facts.firsts, facts.lasts)
+        return torch.cat([fit, facts.is_bounded.double()[None]])
 
     def _errors(self, scores: Tensor, facts: IntervalFacts, known: tuple[Tensor, Tensor]) -> Tensor:
         """How far the best time is from the fact's, without the others that are known."""
@@ -250,3 +266,12 @@ class CandidateEvaluator:
         best = self.candidates.ids[left.argmax(1)]
         nearest = torch.minimum(torch.maximum(best, facts.firsts), facts.lasts)
         return (best - nearest).abs().double()
+
+
+def _mean_overlap(rows: Sequence[Tensor]) -> Overlap | None:
+    """The means over facts with both ends; None if there are no such facts."""
+    if not rows or not rows[-1].any():
+        return None
+    *fit, is_bounded = rows
+    means = (float(one[is_bounded > 0].mean()) for one in fit)
+    return Overlap(int(is_bounded.sum()), *means)

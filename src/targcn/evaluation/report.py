@@ -13,6 +13,7 @@ from targcn.output.tables import Column, Table, Value
 
 if TYPE_CHECKING:
     from targcn.evaluation.calibration import Calibration
+    from targcn.evaluation.when import Overlap
 
 Side = Literal["both", "object", "subject", "relation", "time"]
 # How facts that hold over intervals are asked about: at each of their ticks, or once for all.
@@ -66,6 +67,8 @@ class Report(Shown):
     calibration: "Calibration | None" = None
     # What a mean absolute error counts, where times are asked for.
     unit: str | None = None
+    # How well intervals are found, where times of facts with both ends are asked for.
+    overlap: "Overlap | None" = None
 
     def as_table(self) -> Table:
         """The metrics under every filter; `report_table` has those of each direction too."""
@@ -85,6 +88,7 @@ class Report(Shown):
         content |= {"notes": list(self.notes)} if self.notes else {}
         content |= {"calibration": asdict(self.calibration)} if self.calibration else {}
         content |= {"unit": self.unit} if self.unit else {}
+        content |= {"overlap": asdict(self.overlap)} if self.overlap else {}
         return content | ({"by_relation": self.by_relation} if by_relation else {})
 
 
@@ -102,7 +106,8 @@ def report_table(report: Report) -> Table:
             name = "" if side in ("object", "subject") else which
             rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
     title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
-    notes = report.notes + ((f"{report.calibration}",) if report.calibration else ())
+    measured = (report.calibration, report.overlap)
+    notes = report.notes + tuple(str(one) for one in measured if one)
     return Table(columns, tuple(rows), title, notes)
 
 
