@@ -773,9 +773,10 @@ def partners(
 ) -> list[Partner]:
     """How many times know each partner, most first, then by relation and partner."""
     of_entity = {
-        (*fact[1:3], first_tick(fact)) for fact in facts_from(facts, num_relations, entity)
+        (*fact[1:3], first_tick(fact), last_tick(fact))
+        for fact in facts_from(facts, num_relations, entity)
     }
-    counts = Counter((r, o) for r, o, t in of_entity if before is None or t < before)
+    counts = Counter((r, o) for r, o, t, _ in of_entity if before is None or t < before)
     return sorted(((r, o, n) for (r, o), n in counts.items()), key=lambda row: (-row[2], row))
 
 

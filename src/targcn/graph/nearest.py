@@ -21,8 +21,9 @@ from targcn.graph.temporal_graph import (
     reciprocal_of,
 )
 
-# How many facts that began before a time, the latest ones, are asked whether they hold then.
-LOOKED_BACK = 256
+# Of the facts that began before a time, the latest ones are asked whether they hold then: this many
+# times as many as are wanted.
+LOOKED_BACK = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,8 @@ def nearest_positions(
 ) -> tuple[Tensor, Tensor]:
     """Where the `count` facts nearest to its time come in to each entity, and which exist.
 
-    Of the facts that began before the time, the latest ones (LOOKED_BACK) and those that ended
-    latest are looked at: whatever an older fact is, if it still holds, it is not found.
+    Of the intervals that began before the time, the latest ones (LOOKED_BACK · count) and those
+    that ended latest are looked at: one that began earlier and still holds is not found.
     """
     return _nearest_of(graph, graph, entities.long(), times.long(), count)
 
@@ -128,7 +129,7 @@ def _nearest_intervals(
     """
     assert facts.by_end is not None
     by_end, device, num_facts = facts.by_end, starts.device, len(facts.times)
-    back = torch.arange(min(LOOKED_BACK, num_facts), device=device)
+    back = torch.arange(min(LOOKED_BACK * count, num_facts), device=device)
     steps = torch.arange(count, device=device)
     begun = here[:, None] - 1 - back
     ended_before = find_first(by_end.keys, by_end.span, owners, times.clamp(max=by_end.span - 1))
@@ -139,7 +140,7 @@ def _nearest_intervals(
     later = here[:, None] + steps
     candidates = torch.cat([begun, ended, later], dim=1)
     exists = [begun >= starts[:, None], ended_before_back, later < ends[:, None]]
-    if num_facts == 0:
+    if num_facts == 0 or count == 0:
         return candidates[:, :0], candidates[:, :0] > 0
     candidates.clamp_(min=0, max=num_facts - 1)
     distances = (moments_near(facts, candidates, times) - times[:, None]).abs_()

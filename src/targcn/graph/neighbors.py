@@ -67,7 +67,7 @@ class Neighborhood(Columns):
 
     entities: Tensor
     relations: Tensor
-    # The time of the fact, of an interval its nearest moment, minus the time of the query, in ticks.
+    # The time of the fact minus the time of the query, in ticks; an interval's is the nearest one.
     deltas: Tensor
     filled: Tensor
 
@@ -208,7 +208,7 @@ def hide_facts(
     num_relations: int,
     how: Sampling,
 ) -> Neighborhood:
-    """Empty the places of the hidden facts, among those that hold `then`. Here an answer could leak.
+    """Empty the places of the hidden facts, where they hold `then`. Here an answer could leak.
 
     More than K facts were sampled, by as many as the hidden one can fill places. The others keep
     their order of arrival, so the first K of them are a sample of the graph without the hidden

@@ -26,8 +26,8 @@ class PartnersOf(Columns):
 class Partners:
     """Every distinct (entity, relation, partner) of a graph, the entity as the subject.
 
-    A count is the number of different times, of intervals of first ticks, so that a fact which is
-    there twice counts once.
+    A count is the number of different times or intervals, so that a fact which is there twice
+    counts once.
     """
 
     def __init__(self, graph: TemporalGraph) -> None:
@@ -38,8 +38,9 @@ class Partners:
         # The facts of an entity are sorted by time, and stay so within a key.
         order = torch.argsort(keys, stable=True)
         keys, times = keys[order], graph.times[order].long()
+        ends = graph.last_ticks[order]
         is_new = torch.ones_like(keys, dtype=torch.bool)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1])
+        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
         keys, numbers, counts = torch.unique_consecutive(
             keys[is_new], return_inverse=True, return_counts=True
         )

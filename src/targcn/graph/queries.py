@@ -34,7 +34,7 @@ class FactColumns(Columns):
 
     @classmethod
     def of(cls, facts: Facts) -> "FactColumns":
-        """Facts at their times; an interval at its first tick, or at its last if that alone is known.
+        """Facts at their times; an interval at its first tick, or its last if that alone is known.
 
         >>> FactColumns.of(Facts.of([0, 0], [0, 0], [1, 1], [3, OPEN], [5, 5])).times.tolist()
         [3, 5]

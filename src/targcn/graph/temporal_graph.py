@@ -137,7 +137,7 @@ class TemporalGraph:
     ) -> Tensor:
         """Where a fact that holds at a time stands: nowhere, once, or more often if data repeat it.
 
-        With an end, only a fact from that very time to that end.
+        With an end, only a fact from that very time to that end; either may be OPEN.
         """
         incoming = slice(*self.offsets[object : object + 2].tolist())
         held = (self.subjects[incoming] == subject) & (self.relations[incoming] == relation)
@@ -145,14 +145,15 @@ class TemporalGraph:
         if end is None:
             held &= (times <= time) & (ends >= time)
         else:
-            held &= (times == time) & (ends == end)
+            held &= (times == max(time, 0)) & (ends == (_largest(ends) if end == OPEN else end))
         return held.nonzero().flatten() + int(incoming.start)
 
     def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
         """The graph without some facts and with others that it does not hold.
 
-        A fact of one time to leave out is every one that holds at that time. All other facts keep the numbers that random draws know them by: where a neighbourhood is
-        sampled, they are drawn as before, and the answers change by these facts alone.
+        A fact of one time to leave out is every one that holds at that time. All other facts keep
+        the numbers that random draws know them by: where a neighbourhood is sampled, they are drawn
+        as before, and the answers change by these facts alone.
         """
         here = self.to("cpu")
         gone = here._positions(without)
@@ -177,10 +178,7 @@ class TemporalGraph:
     def _positions(self, facts: Facts) -> Tensor:
         """Where these facts and their reciprocals stand."""
         found = [torch.empty(0, dtype=torch.int64)]
-        rows = [facts.subjects, facts.relations, facts.objects, facts.times]
-        if facts.has_intervals:
-            rows.append(facts.ends)
-        for subject, relation, object_, *interval in np.stack(rows).T.tolist():
+        for subject, relation, object_, *interval in facts.columns.T.tolist():
             found.append(self.positions_of(subject, relation, object_, *interval))
             back = relation + self.num_relations
             found.append(self.positions_of(object_, back, subject, *interval))

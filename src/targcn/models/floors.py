@@ -149,8 +149,9 @@ class _Groups:
 class _DecayedSums:
     """Σ exp(−|t − t'| / scale) over the times t' of a group's facts, at any t, without a loop.
 
-    The t' of an interval is its moment nearest to t: while it holds, it counts 1. Seen from one fact, all facts before it decay alike, and so do all facts after it: two running
-    sums per fact, computed once, are enough for every t.
+    The t' of an interval is its moment nearest to t: while it holds, it counts 1. Seen from one
+    fact, all facts that are over decay alike, and so do all facts to come: two running sums per
+    fact, computed once, are enough for every t.
     """
 
     def __init__(self, groups: _Groups, scale: float) -> None:
