@@ -880,16 +880,22 @@ def tables_of(module: torch.nn.Module) -> dict[str, Any]:
 def evidence_scores(
     model: Evidence, query: Query, found: FoundEvidence, kept: Sequence[bool] | None = None
 ) -> list[float]:
-    """log(1 + Σ exp c) + (p[r] + p'[s]) · q[o] + β[o]; `kept` of the prior is not dropped out."""
+    """log(1 + Σ exp c) − log(1 + Σ exp d) + (p[r] + p'[s]) · q[o] + β[o].
+
+    `kept` of the prior is not dropped out; d is there only if facts may speak against answers.
+    """
     s, r, t = query
     unit = round(model.settings.time_unit)
     tables = tables_of(model)
     of_facts, of_paths = tables_of(model.fact_weights), tables_of(model.path_weights)
     of_partners = tables_of(model.partner_weights)
     num_entities = len(tables["prior_bias"])
-    sums = [0.0] * num_entities
+    sums, against = [0.0] * num_entities, [0.0] * num_entities
     for _, r_, o, t_ in found.facts:
         sums[o] += math.exp(fact_weight(of_facts, r, r_, time_bucket(t_ - t, unit)))
+        if model.settings.against:
+            of_against = tables_of(model.against_weights)
+            against[o] += math.exp(fact_weight(of_against, r, r_, time_bucket(t_ - t, unit)))
     for _, _, o, t_ in found.of_relation:
         bucket = time_bucket(t_ - t, unit)
         sums[o] += math.exp(
@@ -909,6 +915,7 @@ def evidence_scores(
         asked = [a / share if keep else 0.0 for a, keep in zip(asked, kept, strict=True)]
     return [
         math.log(1 + sums[o])
+        - math.log(1 + against[o])
         + sum(a * b for a, b in zip(asked, tables["prior_objects"][o], strict=True))
         + tables["prior_bias"][o]
         for o in range(num_entities)

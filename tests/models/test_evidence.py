@@ -46,7 +46,7 @@ from targcn.training.signals import TrainingStopped
 WIDE = dict.fromkeys(["facts", "relation_facts", "first_facts", "second_facts", "partners"], 60)
 NARROW = {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2}
 LEAST = {"facts": 1, "relation_facts": 0, "first_facts": 0, "second_facts": 1, "partners": 0}
-WINDOWS = st.sampled_from([WIDE, NARROW, LEAST | {"prior_dim": 0}])
+WINDOWS = st.sampled_from([WIDE, NARROW, LEAST | {"prior_dim": 0}, NARROW | {"against": True}])
 # What the tests change one by one; not the defaults.
 PLAIN: dict[str, Any] = {
     "dim": 3,
@@ -234,6 +234,17 @@ def test_time_is_counted_in_units() -> None:
         torch.testing.assert_close(scores[row], torch.tensor(expected, dtype=torch.float64))
 
 
+def test_what_never_comes_again_is_learned() -> None:
+    """Everybody meets another one each day, so that whoever was met before is no answer."""
+    facts = [(s, 0, 10 + (3 * s + t) % 20, t) for t in range(16) for s in range(10)]
+    data = World(30, 1, facts, cuts=(130, 130)).dataset
+    found = {}
+    for against in (False, True):
+        run = targcn.fit(data, "evidence", **SMALL | {"epochs": 8, "against": against})
+        found[against] = mrr(run)
+    assert found[True] > found[False] + 0.05
+
+
 @pytest.mark.parametrize("windows", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("past_only", [False, True])
 def test_a_score_does_not_depend_on_its_batch(
@@ -250,7 +261,7 @@ def test_a_score_does_not_depend_on_its_batch(
 @pytest.mark.parametrize("past_only", [False, True])
 def test_everything_is_computed_where_the_context_is(past_only: bool) -> None:
     """A tensor made without a word about its device would be on another one, without numbers."""
-    model, graph = build(WORLD, **NARROW), WORLD.past if past_only else WORLD.graph
+    model, graph = build(WORLD, **NARROW, against=True), WORLD.past if past_only else WORLD.graph
     queries, answers = queries_of(QUERIES), torch.zeros(len(QUERIES), dtype=torch.long)
     seeds = torch.zeros_like(answers)
     with torch.device("meta"):
@@ -455,7 +466,7 @@ SMALL: dict[str, Any] = {
 
 
 def test_gradients_are_finite_and_reach_every_weight() -> None:
-    model = build(WORLD, **NARROW, fact_dropout=0.2, prior_dropout=0.5).train()
+    model = build(WORLD, **NARROW, fact_dropout=0.2, prior_dropout=0.5, against=True).train()
     facts = with_reciprocals(WORLD.facts, 2)
     sample = train_sample(model, facts, WORLD.graph)
     queries = queries_of([(s, r, t) for s, r, _, t in facts])

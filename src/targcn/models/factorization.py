@@ -139,8 +139,8 @@ def learned_ticks(dataset: Dataset) -> Tensor:
 
     Of intervals, the first and last ticks that are known: those between are interpolated.
     """
-    times = dataset.timeline.ticks
-    if len(dataset.train):
+    times = dataset.train.times if len(dataset.train) else dataset.timeline.ticks
+    if dataset.train.has_intervals:
         ends = dataset.train.columns[3:]
         times = ends[ends != OPEN]
     if len(times) == 0:
