@@ -105,9 +105,9 @@ def test_data_info_tells_of_intervals(tmp_path: Path) -> None:
     path.write_text(SPANS)
     said = call("data", "info", path).stdout
     assert (
-        "40 of 40 facts hold for longer than one year; 10 have no end; those with both hold for "
-        in said
-    )
+        "40 of 40 facts hold for longer than a year, typically for 7 years (the median of those "
+        "with both ends); without end: 10\n"
+    ) in said
     assert "since 199" in said
     described = json.loads(call("data", "info", path, "--json").stdout)["intervals"]
     assert described["num_longer"] == described["num_facts"] == 40

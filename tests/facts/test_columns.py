@@ -220,6 +220,13 @@ def test_starts_and_ends_are_found_by_their_usual_names(tmp_path, header):
     assert found.rows() == SPANS
 
 
+def test_from_and_to_are_times_beside_a_given_subject_and_object():
+    frame = pl.DataFrame(SPANS, schema=["who", "rel", "what", "from", "to"], orient="row")
+    assert read_table(frame, ReadOptions(subject="who", object="what")).rows() == SPANS
+    # Beside a time they are not, if there is nothing else to be the subject.
+    assert read_table(FRAME.rename({"subject": "from", "object": "to"})).rows() == ROWS
+
+
 def _place(name):
     roles = ["subject", "relation", "object", "start", "end"]
     found = "start" if name == "from" else "end" if name == "to" else usual_role(name)

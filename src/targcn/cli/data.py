@@ -132,8 +132,7 @@ def export_data(
 
     Facts that hold over an interval have a start and an end; an empty cell is an open one.
 
-    A name that ends in .csv, .jsonl or .parquet is one table of all facts, any other a folder with
-    train.csv, valid.csv and test.csv.
+    An --out of .csv, .jsonl or .parquet is one table, any other a folder with one for each split.
     """
     from targcn.facts.export import export_dataset
 
@@ -168,17 +167,14 @@ def _describe_intervals(facts: "Facts") -> dict[str, Any] | None:
 
 
 def _say_intervals(counts: dict[str, Any], unit: str) -> str:
-    open_ends = " and ".join(
-        f"{count:,} have no {what}"
-        for what in ("start", "end")
-        if (count := counts[f"num_without_{what}"])
-    )
     said = (
-        f"{counts['num_longer']:,} of {counts['num_facts']:,} facts hold for longer than one {unit}"
+        f"{counts['num_longer']:,} of {counts['num_facts']:,} facts hold for longer than a {unit}"
     )
-    said += f"; {open_ends}" if open_ends else ""
     if (length := counts["typical_length"]) is not None:
-        said += f"; those with both hold for {length:g} {unit}s (median)"
+        said += f", typically for {length:g} {unit}s (the median of those with both ends)"
+    for what in ("start", "end"):
+        if count := counts[f"num_without_{what}"]:
+            said += f"; without {what}: {count:,}"
     return said
 
 

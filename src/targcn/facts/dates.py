@@ -196,7 +196,8 @@ def _read_text(
 ) -> tuple[pl.Series, Times]:
     """The texts in some order, and their times."""
     style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
-    forms = style.forms + (INTERVAL_FORMS if written.has_intervals else ())
+    has_more = written.has_intervals and not options.date_format
+    forms = style.forms + (INTERVAL_FORMS if has_more else ())
     found, rest = _match_forms(distinct, forms)
     problems = _describe_misfits(found, rest, written, options)
     if not found.height:

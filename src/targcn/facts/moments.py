@@ -69,8 +69,12 @@ class TimeColumn:
         return pl.concat([self.cells.unique(), self.ends.unique()]).unique().drop_nulls()
 
     def rows_with(self, values: pl.Series) -> str:
-        cells = self.known_cells
-        return list_rows(cells.is_in(values.implode()).arg_true(), cells, self.known_rows)
+        cells, rows = self.known_cells, self.known_rows
+        found = cells.is_in(values.implode()).arg_true()
+        if self.has_intervals and rows is not None:
+            # In the order of the source, its starts and ends together.
+            found = found.gather(rows.gather(found).arg_sort())
+        return list_rows(found, cells, rows)
 
     def refuse(self, *problems: str) -> NoReturn:
         raise InputError(f"{self.where}: {'; '.join(problems)}")

@@ -51,7 +51,8 @@ DIRECTIVES: Final = {
     "A": "[A-Za-z]+[.]?",
     "%": "%",
 }
-OUR_DIRECTIVES: Final = "eEDC?q"
+# Ours alone, not for --date-format: some of them mean something else elsewhere.
+OUR_DIRECTIVES: Final = frozenset("eEDC?q")
 # May follow every full date.
 TIME_OF_DAY: Final = (
     "(?:(?:T| +)(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})"
@@ -156,9 +157,6 @@ def pattern_of(format: str) -> str:
     """
     pattern = ""
     for directive, blanks, literal in re.findall("%(.?)|( +)|(.)", format, re.DOTALL):
-        if not blanks and not literal and directive not in DIRECTIVES:
-            known = " ".join(f"%{one}" for one in DIRECTIVES if one not in OUR_DIRECTIVES)
-            raise InputError(f"--date-format {format!r}: %{directive} is none of {known}")
         pattern += DIRECTIVES.get(directive, "") or (" +" if blanks else re.escape(literal))
     try:
         parts = re.compile(pattern).groupindex
@@ -171,6 +169,11 @@ def pattern_of(format: str) -> str:
 
 def format_of(date_format: str) -> Form:
     """The form of the dates that --date-format describes."""
+    known = [one for one in DIRECTIVES if one not in OUR_DIRECTIVES]
+    for directive in re.findall("%(.?)", date_format, re.DOTALL):
+        if directive not in known:
+            listed = " ".join(f"%{one}" for one in known)
+            raise InputError(f"--date-format {date_format!r}: %{directive} is none of {listed}")
     parts = re.compile(pattern_of(date_format)).groupindex
     finest = "day" if "day" in parts else "month" if {"month", "name"} & set(parts) else "year"
     return Form(f"a time like {date_format}", finest, date_format)

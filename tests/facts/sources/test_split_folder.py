@@ -241,3 +241,10 @@ def test_an_end_before_its_start_names_its_file(tmp_path):
     for split, end in zip(SPLITS, ("2015-##-##", "2013-##-##", "2014-##-##"), strict=True):
         (tmp_path / f"{split}.txt").write_text(f"a\tr\tb\t2014-##-##\t{end}\n")
     assert complaint(tmp_path).startswith("valid.txt: the end is before the start in row 1")
+
+
+def test_a_file_whose_ends_are_all_open(tmp_path):
+    for split, end in zip(SPLITS, ('"2015"', "null", '"2014"'), strict=True):
+        fact = f'{{"s": "a", "r": "r", "o": "b", "start": "2014", "end": {end}}}\n'
+        (tmp_path / f"{split}.jsonl").write_text(fact)
+    assert open_dataset(tmp_path).named("valid", 0)[3] == "since 2014"
