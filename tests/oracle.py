@@ -9,11 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from hypothesis import settings
+from hypothesis import assume, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.dataset import OPEN, Dataset, Facts
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.graph.queries import Queries
@@ -23,7 +23,8 @@ from targcn.models.layers.aggregators import Aggregator
 from targcn.models.targcn import TARGCN
 from targcn.models.tgap import TGAP
 
-Fact = tuple[int, int, int, int]  # subject, relation, object, time
+# Subject, relation, object, time; an interval has its last tick too, and either may be OPEN.
+Fact = tuple[int, ...]
 Query = tuple[int, int, int]  # subject, relation, time
 Neighbor = tuple[int, int, int]  # entity, relation, time minus the query's
 
@@ -35,7 +36,25 @@ checked = settings(deadline=None, max_examples=60)
 
 
 def with_reciprocals(facts: Sequence[Fact], num_relations: int) -> list[Fact]:
-    return [*facts, *((o, r + num_relations, s, t) for s, r, o, t in facts)]
+    return [*facts, *((o, r + num_relations, s, *when) for s, r, o, *when in facts)]
+
+
+def first_tick(fact: Fact) -> int:
+    return max(fact[3], 0)
+
+
+def last_tick(fact: Fact) -> int:
+    """Of an open interval, later than anything."""
+    return 10**18 if len(fact) > 4 and fact[4] == OPEN else fact[-1]
+
+
+def moment(fact: Fact, time: int) -> int:
+    """The tick nearest to a time at which a fact holds."""
+    return min(max(time, first_tick(fact)), last_tick(fact))
+
+
+def holds(fact: Fact, time: int) -> bool:
+    return moment(fact, time) == time
 
 
 def known_answers(
@@ -47,6 +66,15 @@ def known_answers(
         if which != "raw":
             known[s, r, t if which == "time-aware" else 0].add(o)
     return known
+
+
+def known_at(world: "World", query: Query) -> set[int]:
+    """The true answers at the time of a query, fact by fact; facts may hold over intervals."""
+    return {
+        fact[2]
+        for fact in with_reciprocals(world.facts, world.num_relations)
+        if fact[:2] == query[:2] and holds(fact, query[2])
+    }
 
 
 def rank(scores: Sequence[float], target: int, known: set[int], ties: str) -> float:
@@ -98,10 +126,12 @@ def decayed_copy(
 ) -> list[float]:
     """Σ over the facts of s with o of (10 if same relation else 1)·(exp(−|Δ|/30) + 10^-3)."""
     scores = [0.0] * num_entities
-    for s, r, o, t in with_reciprocals(facts, num_relations):
+    for fact in with_reciprocals(facts, num_relations):
+        s, r, o, *_ = fact
         if s == query[0]:
             weight = 10 if r == query[1] else 1
-            scores[o] += weight * (math.exp(-abs(query[2] - t) / scale) + 1e-3)
+            distance = abs(query[2] - moment(fact, query[2]))
+            scores[o] += weight * (math.exp(-distance / scale) + 1e-3)
     return scores
 
 
@@ -110,7 +140,9 @@ def facts_around(
 ) -> list[Neighbor]:
     """Every fact that comes in to an entity, seen from a time, sorted."""
     everything = with_reciprocals(facts, num_relations)
-    return sorted((s, r, t - time) for s, r, o, t in everything if o == entity)
+    return sorted(
+        (fact[0], fact[1], moment(fact, time) - time) for fact in everything if fact[2] == entity
+    )
 
 
 def inclusion_probabilities(weights: Sequence[float], number: int) -> list[float]:
@@ -517,7 +549,7 @@ class World:
             "world",
             Vocabulary("entity", [f"e{number}" for number in range(self.num_entities)]),
             Vocabulary("relation", [f"r{number}" for number in range(self.num_relations)]),
-            Timeline.of("day", 0, True, [fact[3] for fact in self.facts]),
+            Timeline.of("day", 0, True, [t for fact in self.facts for t in fact[3:] if t != OPEN]),
             {split: facts_of(facts) for split, facts in splits.items()},
         )
 
@@ -556,6 +588,43 @@ def worlds_with_queries(draw: st.DrawFn, min_facts: int = 0) -> tuple[World, lis
         of_facts = [(s, r, t) for s, r, _, t in with_reciprocals(world.facts, world.num_relations)]
         queries += draw(st.lists(st.sampled_from(of_facts), max_size=4))
     return world, queries
+
+
+@st.composite
+def interval_worlds_with_queries(draw: st.DrawFn, min_facts: int = 1) -> tuple[World, list[Query]]:
+    """Facts that hold over intervals, of one tick or open ones too, and queries of any time.
+
+    Facts say the same over several intervals, which may overlap.
+    """
+    world, queries = draw(worlds_with_queries(min_facts))
+    lengths = st.lists(
+        st.sampled_from([0, 0, 1, 2, 5, 300, OPEN]),
+        min_size=len(world.facts),
+        max_size=len(world.facts),
+    )
+    facts = [
+        (s, r, o, t, OPEN if length == OPEN else t + length)
+        for (s, r, o, t), length in zip(world.facts, draw(lengths), strict=True)
+    ]
+    opened = draw(st.sets(st.integers(0, len(facts)), max_size=3))
+    facts = [
+        (*fact[:3], OPEN, fact[4]) if place in opened else fact for place, fact in enumerate(facts)
+    ]
+    inside = [
+        (s, r, moment((s, r, o, *when), time))
+        for s, r, o, *when in with_reciprocals(facts, world.num_relations)
+        for time in (0, 3, 200)
+    ]
+    queries += draw(st.lists(st.sampled_from(inside), max_size=4))
+    return replace(world, facts=facts), queries
+
+
+@st.composite
+def interval_worlds(draw: st.DrawFn) -> World:
+    """Facts that hold over intervals, of which at least one end is known."""
+    world, _ = draw(interval_worlds_with_queries())
+    assume(any(tick != OPEN for fact in world.facts for tick in fact[3:]))
+    return world
 
 
 @st.composite
@@ -671,28 +740,31 @@ Partner = tuple[int, int, int]  # relation, partner, count
 
 def facts_from(facts: Sequence[Fact], num_relations: int, entity: int) -> list[Fact]:
     """The facts of an entity as their subject, in the order of the graph."""
-    incoming = sorted(
-        (t, r, s) for s, r, o, t in with_reciprocals(facts, num_relations) if o == entity
-    )
-    return [(entity, (r + num_relations) % (2 * num_relations), s, t) for t, r, s in incoming]
+    incoming = [fact for fact in with_reciprocals(facts, num_relations) if fact[2] == entity]
+    incoming.sort(key=lambda fact: (first_tick(fact), fact[1], fact[0], last_tick(fact)))
+    return [
+        (entity, (r + num_relations) % (2 * num_relations), s, *when) for s, r, _, *when in incoming
+    ]
 
 
 def facts_under(facts: Sequence[Fact], num_relations: int, relation: int) -> list[Fact]:
     """The facts of a relation: by time, then as in the graph by object and subject."""
     under = [fact for fact in with_reciprocals(facts, num_relations) if fact[1] == relation]
-    return sorted(under, key=lambda fact: (fact[3], fact[2], fact[0]))
+    return sorted(under, key=lambda fact: (first_tick(fact), fact[2], fact[0], last_tick(fact)))
 
 
 def nearest(facts: Sequence[Fact], time: int, count: int, past_only: bool = False) -> list[Fact]:
-    """The first `count` by distance in time, and of two as far the earlier one, sorted.
+    """The first `count` by distance in time, and of two as far the one that began earlier, sorted.
 
-    Facts of one time are taken in the order given; if they are before the time, from the last on.
+    Those that began from the time on are taken in the order given; those before it, from the last.
+    The time of each is its moment nearest to the time.
     """
-    seen = [
-        (abs(fact[3] - time), fact[3] >= time, place if fact[3] >= time else -place, fact)
-        for place, fact in enumerate(facts)
-        if fact[3] < time or not past_only
-    ]
+    seen = []
+    for place, fact in enumerate(facts):
+        begun, then = first_tick(fact) < time, moment(fact, time)
+        if begun or not past_only:
+            order = abs(then - time), not begun, -place if begun else place
+            seen.append((*order, (*fact[:3], then)))
     return sorted(fact for *_, fact in sorted(seen)[:count])
 
 
@@ -700,8 +772,11 @@ def partners(
     facts: Sequence[Fact], num_relations: int, entity: int, before: int | None = None
 ) -> list[Partner]:
     """How many times know each partner, most first, then by relation and partner."""
-    of_entity = set(facts_from(facts, num_relations, entity))
-    counts = Counter((r, o) for _, r, o, t in of_entity if before is None or t < before)
+    of_entity = {
+        (*fact[1:3], first_tick(fact), last_tick(fact))
+        for fact in facts_from(facts, num_relations, entity)
+    }
+    counts = Counter((r, o) for r, o, t, _ in of_entity if before is None or t < before)
     return sorted(((r, o, n) for (r, o), n in counts.items()), key=lambda row: (-row[2], row))
 
 
@@ -737,7 +812,7 @@ def find_evidence(
     def near_entity(entity: int, count: int) -> list[Fact]:
         return near(facts_from(world.facts, num_relations, entity), count)
 
-    left = [fact for fact in world.facts if fact not in own]
+    left = [fact for fact in world.facts if not (holds(fact, t) and (*fact[:3], t) in own)]
     counted = partners(left, num_relations, s, t if past_only else None)[: how.partners]
     return FoundEvidence(
         near_entity(s, how.facts),
@@ -805,16 +880,22 @@ def tables_of(module: torch.nn.Module) -> dict[str, Any]:
 def evidence_scores(
     model: Evidence, query: Query, found: FoundEvidence, kept: Sequence[bool] | None = None
 ) -> list[float]:
-    """log(1 + Σ exp c) + (p[r] + p'[s]) · q[o] + β[o]; `kept` of the prior is not dropped out."""
+    """log(1 + Σ exp c) − log(1 + Σ exp d) + (p[r] + p'[s]) · q[o] + β[o].
+
+    `kept` of the prior is not dropped out; d is there only if facts may speak against answers.
+    """
     s, r, t = query
     unit = round(model.settings.time_unit)
     tables = tables_of(model)
     of_facts, of_paths = tables_of(model.fact_weights), tables_of(model.path_weights)
     of_partners = tables_of(model.partner_weights)
     num_entities = len(tables["prior_bias"])
-    sums = [0.0] * num_entities
+    sums, against = [0.0] * num_entities, [0.0] * num_entities
     for _, r_, o, t_ in found.facts:
         sums[o] += math.exp(fact_weight(of_facts, r, r_, time_bucket(t_ - t, unit)))
+        if model.settings.against:
+            of_against = tables_of(model.against_weights)
+            against[o] += math.exp(fact_weight(of_against, r, r_, time_bucket(t_ - t, unit)))
     for _, _, o, t_ in found.of_relation:
         bucket = time_bucket(t_ - t, unit)
         sums[o] += math.exp(
@@ -834,6 +915,7 @@ def evidence_scores(
         asked = [a / share if keep else 0.0 for a, keep in zip(asked, kept, strict=True)]
     return [
         math.log(1 + sums[o])
+        - math.log(1 + against[o])
         + sum(a * b for a, b in zip(asked, tables["prior_objects"][o], strict=True))
         + tables["prior_bias"][o]
         for o in range(num_entities)

@@ -3,11 +3,26 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import strategies as st
 
 import oracle
-from oracle import Query, World, checked, queries_of, worlds, worlds_with_queries
+from oracle import (
+    Query,
+    World,
+    checked,
+    first_tick,
+    interval_worlds,
+    interval_worlds_with_queries,
+    known_at,
+    last_tick,
+    queries_of,
+    with_reciprocals,
+    worlds,
+    worlds_with_queries,
+)
 from targcn.errors import InputError
-from targcn.evaluation.filters import Filter, KnownAnswers
+from targcn.evaluation.asking import interval_queries
+from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers, known_answers
 
 
 def look_up(world: World, which: Filter, queries: list[Query]) -> list[tuple[int, int]]:
@@ -80,3 +95,70 @@ def test_keys_past_64_bits_are_refused() -> None:
 def test_to_a_device_answers_alike() -> None:
     known = KnownAnswers.of(WORLD.graph, "time-aware").to("cpu")
     assert known.look_up(queries_of([(0, 0, 4)]))[1].tolist() == [1, 2]
+
+
+# --- intervals -----------------------------------------------------------------------------
+
+
+@checked
+@given(interval_worlds_with_queries())
+def test_of_intervals_those_that_hold_then_each_once(drawn: tuple[World, list[Query]]) -> None:
+    world, queries = drawn
+    assert look_up(world, "time-aware", queries) == [
+        (row, answer)
+        for row, query in enumerate(queries)
+        for answer in sorted(known_at(world, query))
+    ]
+    ever = {
+        (row, o)
+        for row, query in enumerate(queries)
+        for s, r, o, *_ in with_reciprocals(world.facts, world.num_relations)
+        if (s, r) == query[:2]
+    }
+    assert look_up(world, "static", queries) == sorted(ever)
+
+
+@checked
+@given(interval_worlds(), st.data())
+def test_others_of_intervals_hold_then_too(world: World, data: st.DataObject) -> None:
+    facts = with_reciprocals(world.facts, world.num_relations)
+    ticks = [
+        data.draw(st.integers(first_tick(fact), min(last_tick(fact), first_tick(fact) + 9)))
+        for fact in facts
+    ]
+    index = KnownAnswers.of(world.graph, "time-aware")
+    asked = [(s, r, t) for (s, r, *_), t in zip(facts, ticks, strict=True)]
+    found = index.others(queries_of(asked), torch.tensor([fact[2] for fact in facts]))
+    # Most hold at once when one of them begins.
+    begun = [(s, r, first_tick(fact)) for s, r, *_ in facts for fact in facts]
+    most = max(len(known_at(world, query)) for query in begun) - 1
+    assert index.most_others == most
+    assert found.shape == (len(facts), most)
+    for fact, query, row in zip(facts, asked, found.tolist(), strict=True):
+        others = sorted(known_at(world, query) - {fact[2]})
+        assert row == others + [fact[2]] * (most - len(others))
+
+
+@checked
+@given(interval_worlds())
+def test_identical_knows_answers_over_the_same_interval_alone(world: World) -> None:
+    known = known_answers(world.dataset, "cpu", identical=True)["time-aware"]
+    rows, entities = known.look_up(interval_queries(world.dataset.facts, world.num_relations)[0])
+    facts = with_reciprocals(world.facts, world.num_relations)
+    keys = [(*fact[:2], first_tick(fact), last_tick(fact)) for fact in facts]
+    expected = {
+        (row, other[2])
+        for row, key in enumerate(keys)
+        for other, its_key in zip(facts, keys, strict=True)
+        if its_key == key
+    }
+    assert sorted(zip(rows.tolist(), entities.tolist(), strict=True)) == sorted(expected)
+
+
+@checked
+@given(worlds_with_queries())
+def test_intervals_of_one_tick_are_points(drawn: tuple[World, list[Query]]) -> None:
+    world, queries = drawn
+    lasting = replace(world, facts=[(*fact, fact[3]) for fact in world.facts])
+    for which in FILTERS:
+        assert look_up(lasting, which, queries) == look_up(world, which, queries)

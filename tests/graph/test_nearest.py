@@ -1,5 +1,6 @@
 """Windows of the nearest facts against all facts sorted by distance."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,11 +12,15 @@ from oracle import (
     checked,
     facts_from,
     facts_under,
+    first_tick,
+    interval_worlds_with_queries,
+    last_tick,
     nearest,
     queries_of,
     worlds_with_another_future,
     worlds_with_queries,
 )
+from targcn.graph import nearest as nearest_facts
 from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
 from targcn.graph.temporal_graph import TemporalGraph
 
@@ -76,3 +81,55 @@ def test_of_one_time_those_next_to_the_query_in_the_order_of_the_graph_are_taken
         world = World(4, 1, [(0, 0, o, day) for o in (1, 2, 3)])
         [[of_entity], _] = find(world.graph, [(0, 0, 5)], 2)
         assert {1, 2, 3} - {fact[2] for fact in of_entity} == {left_out}
+
+
+@checked
+@given(interval_worlds_with_queries(), COUNTS)
+def test_the_nearest_intervals_are_found(drawn: tuple[World, list[Query]], count: int) -> None:
+    """Whatever holds is nearest; the time of a fact is its moment nearest to the query's."""
+    world, queries = drawn
+    facts, number = world.facts, world.num_relations
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_facts, "LOOKED_BACK", 50)
+        of_entities, of_relations = find(world.graph, queries, count)
+    for (s, r, t), of_entity, of_relation in zip(queries, of_entities, of_relations, strict=True):
+        assert of_entity == nearest(facts_from(facts, number, s), t, count)
+        assert of_relation == nearest(facts_under(facts, number, r), t, count)
+
+
+@checked
+@given(interval_worlds_with_queries(min_facts=5), st.integers(1, 3), st.sampled_from([1, 2]))
+def test_of_old_facts_those_that_ended_latest_are_looked_at(
+    drawn: tuple[World, list[Query]], count: int, looked_back: int
+) -> None:
+    """Old facts that still hold are not found: that bounds what a look-up takes."""
+    world, queries = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_facts, "LOOKED_BACK", looked_back)
+        found, _ = find(world.graph, queries, count)
+    for (s, _, t), of_entity in zip(queries, found, strict=True):
+        in_order = facts_from(world.facts, world.num_relations, s)
+        begun = [fact for fact in in_order if first_tick(fact) < t]
+        later = in_order[len(begun) :]
+        back = looked_back * count
+        old = [fact for fact in begun[:-back] if last_tick(fact) < t]
+        assert of_entity == nearest([*old, *begun[-back:], *later], t, count)
+
+
+@checked
+@given(worlds_with_queries(), COUNTS)
+def test_intervals_of_one_tick_are_points(drawn: tuple[World, list[Query]], count: int) -> None:
+    """In the same places, which dropout knows facts by."""
+    world, queries = drawn
+    asked = queries_of(queries)
+    of_ticks = World(world.num_entities, world.num_relations, [(*f, f[3]) for f in world.facts])
+    for find_them, whose in (
+        (nearest_of_entities, asked.subjects),
+        (nearest_of_relations, asked.relations),
+    ):
+        ours, theirs = (
+            find_them(one.graph, whose, asked.times, count) for one in (world, of_ticks)
+        )
+        assert torch.equal(ours.filled, theirs.filled)
+        for one, other in zip(ours.tensors(), theirs.tensors(), strict=True):
+            assert torch.equal(one[ours.filled], other[ours.filled])

@@ -16,7 +16,9 @@ from oracle import (
     checked,
     facts_around,
     facts_of,
+    holds,
     inclusion_probabilities,
+    interval_worlds_with_queries,
     with_reciprocals,
     worlds,
     worlds_with_another_future,
@@ -470,3 +472,82 @@ def test_facts_that_stay_are_drawn_as_before(world: World, data: st.DataObject) 
     for entity, (row, all_row) in enumerate(zip(rows_of(found), rows_of(wider), strict=True)):
         left = [(s, r, d) for s, r, d in all_row if (s, r, entity, d + 3) not in unseen]
         assert row == left[:2]
+
+
+# --- intervals ------------------------------------------------------------------------------
+
+
+@checked
+@given(interval_worlds_with_queries(), st.none() | st.integers(0, 8))
+def test_whole_is_every_interval_in_range_by_its_nearest_moment(
+    drawn: tuple[World, list[Query]], search_range: int | None
+) -> None:
+    world, queries = drawn
+    how = Sampling(strategy="whole", search_range=search_range)
+    places = [(s, t) for s, _, t in queries]
+    for (entity, time), row in zip(places, sample(world.graph, places, how), strict=True):
+        around = facts_around(world.facts, world.num_relations, entity, time)
+        near = [f for f in around if search_range is None or abs(f[2]) <= search_range]
+        assert sorted(row) == near
+
+
+@pytest.mark.parametrize("window", [0, 1024])
+@pytest.mark.parametrize("floor", [0.0, 0.05])
+@pytest.mark.parametrize("time", [0, 4, 7, 30])
+def test_intervals_are_sampled_by_their_distance(time: int, floor: float, window: int) -> None:
+    """What holds counts most, whenever it began; after the last tick an open one still does."""
+    intervals = [(0, 9), (2, 3), (4, -1), (5, 5), (8, 20), (0, 0)]
+    size = len(intervals) + 1
+    facts = [
+        (copy * size + leaf, 0, copy * size, *interval)
+        for copy in range(COPIES)
+        for leaf, interval in enumerate(intervals, start=1)
+    ]
+    how = Sampling(2, decay=2.0, weight_floor=floor, window=window)
+    centres = [copy * size for copy in range(COPIES)]
+    graph = World(COPIES * size, 1, facts).graph
+    rows = sample(graph, [(centre, time) for centre in centres], how, 1)
+    counts = [0] * len(intervals)
+    for row, centre in zip(rows, centres, strict=True):
+        for entity, _, _ in row:
+            counts[entity - centre - 1] += 1
+    distances = [max(first - time, 0 if last < 0 else time - last, 0) for first, last in intervals]
+    weights = [math.exp(-distance / 2) + floor for distance in distances]
+    assert_close([count / COPIES for count in counts], inclusion_probabilities(weights, 2))
+
+
+@checked
+@given(interval_worlds_with_queries(), st.data())
+def test_intervals_that_hold_at_the_hidden_time_are_never_seen(
+    drawn: tuple[World, list[Query]], data: st.DataObject
+) -> None:
+    """Seen from any time: a neighbour looks from its own, at which they may hold as well."""
+    world, queries = drawn
+    facts = with_reciprocals(world.facts, world.num_relations)
+    own = data.draw(st.sampled_from(facts))
+    then = data.draw(st.sampled_from([t for *_, t in queries]))
+    hidden = (*own[:3], then)
+    back = (own[2], (own[1] + world.num_relations) % (2 * world.num_relations), own[0])
+    left = [f for f in facts if not (holds(f, then) and f[:3] in (own[:3], back))]
+    places = [(entity, t) for _, _, t in queries for entity in range(world.num_entities)]
+    rows = sample(world.graph, places, Sampling(strategy="whole"), 0, [hidden] * len(places))
+    for (entity, time), row in zip(places, rows, strict=True):
+        seen = [
+            (f[0], f[1], min(max(time, max(f[3], 0)), f[4] if f[4] >= 0 else 10**18) - time)
+            for f in left
+            if f[2] == entity
+        ]
+        assert sorted(row) == sorted(seen)
+
+
+@checked
+@given(worlds_with_queries(), st.sampled_from(["near", "random"]), st.sampled_from([0, 5]))
+def test_intervals_of_one_tick_are_sampled_like_points(
+    drawn: tuple[World, list[Query]], strategy: str, window: int
+) -> None:
+    world, queries = drawn
+    of_ticks = replace(world, facts=[(*fact, fact[3]) for fact in world.facts])
+    how = Sampling(3, strategy, window=window)
+    last = max((fact[3] for fact in world.facts), default=0)
+    places = [(s, min(max(t, 0), last)) for s, _, t in queries]
+    assert sample(of_ticks.graph, places, how) == sample(world.graph, places, how)

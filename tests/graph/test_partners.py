@@ -1,5 +1,8 @@
 """Partners and their counts against sets of facts."""
 
+from dataclasses import replace
+
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,12 +11,15 @@ from oracle import (
     Query,
     World,
     checked,
+    holds,
+    interval_worlds_with_queries,
     partners,
     queries_of,
     worlds_with_another_future,
     worlds_with_queries,
 )
-from targcn.graph.partners import Partners
+from targcn.graph.neighbors import SIDES_OF_A_FACT, HiddenFacts
+from targcn.graph.partners import Partners, hide_partner
 from targcn.graph.temporal_graph import TemporalGraph
 
 COUNTS = st.sampled_from([0, 1, 2, 3, 50])
@@ -52,3 +58,34 @@ def test_in_a_graph_of_the_past_nothing_else_changes_anything(
 def test_a_fact_that_is_there_twice_counts_once() -> None:
     world = World(3, 2, [(0, 1, 1, 4), (0, 1, 1, 4), (0, 1, 1, 9), (2, 0, 0, 4)])
     assert find(world.graph, [(0, 0, 0)], 9) == [[(1, 1, 2), (2, 2, 1)]]
+
+
+@checked
+@given(interval_worlds_with_queries(), COUNTS)
+def test_different_intervals_are_counted(drawn: tuple[World, list[Query]], count: int) -> None:
+    world, queries = drawn
+    for (s, _, _), row in zip(queries, find(world.graph, queries, count), strict=True):
+        assert row == partners(world.facts, world.num_relations, s)[:count]
+
+
+@checked
+@given(interval_worlds_with_queries(), COUNTS, st.data())
+def test_all_intervals_that_hold_at_the_hidden_time_are_counted_out(
+    drawn: tuple[World, list[Query]], count: int, data: st.DataObject
+) -> None:
+    """One that overlaps with the fact asked about would give the answer away."""
+    world, queries = drawn
+    own = data.draw(st.sampled_from(world.facts))
+    time = data.draw(st.sampled_from([t for *_, t in queries if holds(own, t)] or [max(own[3:])]))
+    left = [fact for fact in world.facts if not (fact[:3] == own[:3] and holds(fact, time))]
+    subjects = torch.tensor([own[0], own[2]])
+    times = torch.full_like(subjects, time)
+    hidden = HiddenFacts(*torch.tensor([[*own[:3], time]] * 2).T)
+    graph = world.graph
+    found = graph.partners.most_frequent(subjects, times, count + SIDES_OF_A_FACT)
+    hiding = hide_partner(found, count, subjects, hidden, graph)
+    rows = zip(*(column.tolist() for column in hiding.tensors()), strict=True)
+    for subject, row in zip(subjects.tolist(), rows, strict=True):
+        kept = [place for place in zip(*row, strict=True) if place[2] > 0]
+        expected = partners(replace(world, facts=left).facts, world.num_relations, subject)
+        assert kept == expected[:count]

@@ -7,7 +7,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracle import World, checked, facts_of, facts_under, with_reciprocals, worlds
+from oracle import (
+    Query,
+    World,
+    checked,
+    facts_of,
+    facts_under,
+    first_tick,
+    holds,
+    interval_worlds_with_queries,
+    last_tick,
+    moment,
+    with_reciprocals,
+    worlds,
+)
+from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Facts
 from targcn.graph import temporal_graph
 from targcn.graph.temporal_graph import TemporalGraph
@@ -50,9 +64,9 @@ def test_order_of_the_facts_changes_nothing(world: World, random: object) -> Non
 def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
     graph = world.graph
     everything = with_reciprocals(world.facts, world.num_relations)
-    for _, _, entity, moment in everything:
-        earlier = sum(o == entity and t < moment for _, _, o, t in everything)
-        found = torch.searchsorted(graph.keys, entity * graph.span + moment)
+    for _, _, entity, time in everything:
+        earlier = sum(o == entity and t < time for _, _, o, t in everything)
+        found = torch.searchsorted(graph.keys, entity * graph.span + time)
         assert found == graph.offsets[entity] + earlier
 
 
@@ -236,3 +250,54 @@ def test_intervals_keep_their_ends_in_both_directions() -> None:
     assert graph.times.tolist() == [0, 3, 0, 3]
     assert graph.ends.tolist() == [still, 5, still, 5]
     assert graph.span == 6
+
+
+@checked
+@given(interval_worlds_with_queries(), st.data())
+def test_intervals_are_left_out_and_added(
+    drawn: tuple[World, list[Query]], data: st.DataObject
+) -> None:
+    """A time stands for all that holds then; what stays keeps its number."""
+    world, _ = drawn
+    told = data.draw(st.sampled_from(world.facts))
+    time = moment(told, data.draw(st.integers(0, 10)))
+    exact = data.draw(st.booleans())
+    gone = told if exact else (*told[:3], time)
+
+    def is_meant(fact: tuple[int, ...]) -> bool:
+        if not exact:
+            return holds(fact, time)
+        return [first_tick(fact), last_tick(fact)] == [first_tick(told), last_tick(told)]
+
+    left = [fact for fact in world.facts if fact[:3] != told[:3] or not is_meant(fact)]
+    # No fact is this long.
+    new = (0, 0, 0, 1, 5000)
+    graph = world.graph
+    changed = graph.changed(facts_of([gone]), facts_of([new]))
+    expected = TemporalGraph.of(facts_of([*left, new]), world.num_entities, world.num_relations)
+    for name in ("subjects", "relations", "times", "ends", "keys", "offsets"):
+        assert torch.equal(getattr(changed, name), getattr(expected, name)), name
+    stayed = changed.numbers < len(graph)
+    for column in ("subjects", "relations", "times", "ends"):
+        before = getattr(graph, column)[changed.numbers[stayed]]
+        assert torch.equal(getattr(changed, column)[stayed], before)
+    assert int((~stayed).sum()) == 2
+
+
+@checked
+@given(interval_worlds_with_queries())
+def test_an_interval_is_found_at_each_of_its_ticks(drawn: tuple[World, list[Query]]) -> None:
+    world, queries = drawn
+    graph, both = world.graph, with_reciprocals(world.facts, world.num_relations)
+    for s, r, t in queries:
+        for o in range(world.num_entities):
+            here = [fact for fact in both if fact[:3] == (s, r, o)]
+            assert len(graph.positions_of(s, r, o, t)) == sum(holds(fact, t) for fact in here)
+
+
+def test_intervals_have_no_past() -> None:
+    world = World(2, 1, [(0, 0, 1, 3, 5)])
+    with pytest.raises(InputError, match="no context 'past' and no past_only for them"):
+        world.graph.as_past()
+    with pytest.raises(InputError, match="no context 'past'"):
+        TemporalGraph.of_context(world.dataset, "past")

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 import torch
 
+from oracle import World
 from targcn import Dataset, InputError, Run, explain, fit, open_dataset, predict
-from targcn.facts.dataset import Facts
+from targcn.facts.dataset import OPEN, Facts
 from targcn.inference.explanation import (
     DatedFact,
     Explanation,
     Reason,
     ScorePart,
+    describe_reason,
     in_words,
     lanes_of,
     name_others,
@@ -125,6 +127,49 @@ def test_reasons_against_an_answer_count_as_much(small: Dataset) -> None:
     assert [reason.effect for reason in named] == pytest.approx([-0.5, 0.3])
     assert [reason.facts[0].delta for reason in named] == [0, 1]
     assert name_others(reasons, top=2) == ()
+
+
+def test_intervals_are_told_as_such() -> None:
+    """Models know their moments nearest to the question's time; what a fact says is looked up."""
+    facts = [
+        (0, 0, 1, 2, 5),
+        (0, 0, 1, 3, 4),
+        (2, 0, 1, OPEN, 3),
+        (0, 0, 2, 8, OPEN),
+        (1, 0, 2, 6, 6),
+    ]
+    world = World(3, 1, facts, cuts=(4, 4))
+    moments = torch.tensor([[0, 0, 1, 5], [2, 0, 1, 3], [0, 0, 2, 8], [1, 0, 2, 6], [2, 0, 2, 6]])
+    subjects, relations, objects, times = (column[:, None] for column in moments.T)
+    effects = torch.arange(5, 0, -1).double()
+    reasons = Reasons(subjects, relations, objects, times, effects, torch.zeros(3))
+    told = [describe_reason(one, "day") for one in name_reasons(reasons, world.dataset, 6, 5)]
+    assert told == [
+        "e0 — r0 — e1, 1970-01-03 – 1970-01-06 (ended 1 day before)",
+        "e2 — r0 — e1, until 1970-01-04 (ended 3 days before)",
+        "e0 — r0 — e2, since 1970-01-09 (begins 2 days after)",
+        "e1 — r0 — e2, 1970-01-07 (at that time)",
+        # Of a what-if question, which no split knows.
+        "e2 — r0 — e2, 1970-01-07 (at that time)",
+    ]
+    reasons = replace(reasons[:1], times=torch.tensor([[4]]))
+    [holding] = name_reasons(reasons, world.dataset, 4, 1, "train")
+    assert describe_reason(holding, "day").endswith("e1, 1970-01-03 – 1970-01-06 (holds)")
+
+
+@pytest.mark.parametrize("model", ["evidence", "targcn"])
+def test_the_reasons_of_a_run_on_intervals_are_facts_of_its_context(model: str) -> None:
+    facts = [(n % 6, n % 2, n * n % 5, n % 9, n % 9 + n % 4) for n in range(60)]
+    world = World(6, 2, facts, cuts=(50, 55))
+    trained = fit(world.dataset, model, dim=4, epochs=1, device="cpu")
+    known = {
+        (f"e{s}", f"r{r}", f"e{o}", world.dataset.timeline.label_interval(first, last))
+        for s, r, o, first, last in world.train
+    }
+    found = explain(trained, "e1", "r1", "e1", "1970-01-05", context="train", top=99)
+    dated = [fact for reason in found.reasons for fact in reason.facts if fact.time is not None]
+    assert dated
+    assert {(one.subject, one.relation, one.object, one.time) for one in dated} <= known
 
 
 def test_the_other_side_asks_from_the_object(run: Run) -> None:

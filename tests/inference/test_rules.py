@@ -121,3 +121,20 @@ def test_other_models_have_no_rules(name: str) -> None:
     options: dict[str, Any] = {"dim": 4, "epochs": 1} if name == "distmult" else {}
     with pytest.raises(InputError, match=f"{name} has learned no weights .*; give a run of evid"):
         rules(fit(WORLD.dataset, name, **options))
+
+
+def test_rules_about_intervals_say_whether_a_fact_holds() -> None:
+    world = World(3, 1, [(0, 0, 1, 2, 5), (0, 0, 2, 7, 9)], cuts=(2, 2))
+    one = torch.ones(1, dtype=torch.int64)
+    kind = torch.tensor([KINDS.index("fact")])
+    found = torch.tensor([[0, NO_FACT]])
+    said = []
+    for first, last in ((0, 0), (-4, -3), (2, 2)):
+        range_ = [torch.tensor([[end, 0]]) for end in (first, last)]
+        rules_found = Rules(kind, 0 * one, found, *range_, one.double(), one)
+        said += [str(rule) for rule in name_rules(rules_found, world.dataset)]
+    assert said == [
+        "r0 ← r0, while it holds",
+        "r0 ← r0, ended 3 to 4 days before",
+        "r0 ← r0, begins 2 days after",
+    ]

@@ -21,6 +21,9 @@ from oracle import (
     evidence_scores,
     fact_weight,
     find_evidence,
+    holds,
+    interval_worlds_with_queries,
+    moment,
     queries_of,
     tables_of,
     time_bucket,
@@ -28,8 +31,9 @@ from oracle import (
     worlds,
     worlds_with_queries,
 )
-from small_training import DATA, create, mrr, same_weights, stop_at, trace_of
+from small_training import DATA, FACTS, create, mrr, same_weights, stop_at, trace_of
 from targcn.errors import InputError
+from targcn.graph import nearest as nearest_facts
 from targcn.graph.nearest import NearestFacts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
@@ -42,7 +46,7 @@ from targcn.training.signals import TrainingStopped
 WIDE = dict.fromkeys(["facts", "relation_facts", "first_facts", "second_facts", "partners"], 60)
 NARROW = {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2}
 LEAST = {"facts": 1, "relation_facts": 0, "first_facts": 0, "second_facts": 1, "partners": 0}
-WINDOWS = st.sampled_from([WIDE, NARROW, LEAST | {"prior_dim": 0}])
+WINDOWS = st.sampled_from([WIDE, NARROW, LEAST | {"prior_dim": 0}, NARROW | {"against": True}])
 # What the tests change one by one; not the defaults.
 PLAIN: dict[str, Any] = {
     "dim": 3,
@@ -180,6 +184,47 @@ def test_training_scores_follow_it_without_the_own_fact(
     torch.testing.assert_close(loss, cross_entropy(expected, answers))
 
 
+@settings(checked, max_examples=40)
+@given(interval_worlds_with_queries(), WINDOWS)
+def test_scores_of_intervals_follow_the_formula(
+    drawn: tuple[World, list[Query]], windows: dict[str, int]
+) -> None:
+    """The time of a fact is its moment nearest to the query's."""
+    world, queries = drawn
+    model, graph = build(world, **windows), world.graph
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_facts, "LOOKED_BACK", 50)
+        sample = model.find(queries_of(queries), graph)
+        scores = scores_of(model, queries, graph)
+    for row, query in enumerate(queries):
+        expected = slow_scores(model, world, query, sample[row : row + 1])
+        torch.testing.assert_close(scores[row], expected)
+
+
+@settings(checked, max_examples=40)
+@given(interval_worlds_with_queries(), WINDOWS, st.sampled_from([0, 3, 200]))
+def test_training_scores_of_intervals_follow_it_without_what_holds_then(
+    drawn: tuple[World, list[Query]], windows: dict[str, int], time: int
+) -> None:
+    """Each is asked at some tick of its interval."""
+    world, _ = drawn
+    model, graph = build(world, **windows), world.graph
+    everything = with_reciprocals(world.facts, world.num_relations)
+    facts = [(*fact[:3], moment(fact, time)) for fact in everything]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nearest_facts, "LOOKED_BACK", 50)
+        sample = train_sample(model, facts, graph)
+    queries = [(s, r, t) for s, r, _, t in facts]
+    expected = torch.stack(
+        [
+            slow_scores(model, world, queries[row], sample[row : row + 1], fact)
+            for row, fact in enumerate(facts)
+        ]
+    )
+    with torch.no_grad():
+        torch.testing.assert_close(model.score(queries_of(queries), sample), expected)
+
+
 def test_time_is_counted_in_units() -> None:
     model = build(WORLD, time_unit=3.0, **WIDE)
     sample = model.find(queries_of(QUERIES), WORLD.graph)
@@ -187,6 +232,17 @@ def test_time_is_counted_in_units() -> None:
     for row, query in enumerate(QUERIES):
         expected = evidence_scores(model, query, evidence_in(sample[row : row + 1]))
         torch.testing.assert_close(scores[row], torch.tensor(expected, dtype=torch.float64))
+
+
+def test_what_never_comes_again_is_learned() -> None:
+    """Everybody meets another one each day, so that whoever was met before is no answer."""
+    facts = [(s, 0, 10 + (3 * s + t) % 20, t) for t in range(16) for s in range(10)]
+    data = World(30, 1, facts, cuts=(130, 130)).dataset
+    found = {}
+    for against in (False, True):
+        run = targcn.fit(data, "evidence", **SMALL | {"epochs": 8, "against": against})
+        found[against] = mrr(run)
+    assert found[True] > found[False] + 0.05
 
 
 @pytest.mark.parametrize("windows", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -205,7 +261,7 @@ def test_a_score_does_not_depend_on_its_batch(
 @pytest.mark.parametrize("past_only", [False, True])
 def test_everything_is_computed_where_the_context_is(past_only: bool) -> None:
     """A tensor made without a word about its device would be on another one, without numbers."""
-    model, graph = build(WORLD, **NARROW), WORLD.past if past_only else WORLD.graph
+    model, graph = build(WORLD, **NARROW, against=True), WORLD.past if past_only else WORLD.graph
     queries, answers = queries_of(QUERIES), torch.zeros(len(QUERIES), dtype=torch.long)
     seeds = torch.zeros_like(answers)
     with torch.device("meta"):
@@ -217,8 +273,13 @@ def test_everything_is_computed_where_the_context_is(past_only: bool) -> None:
 
 
 def without(world: World, fact: Fact) -> World:
-    """All copies of a fact, given in either direction, taken out."""
-    left = [one for one in world.facts if fact not in with_reciprocals([one], world.num_relations)]
+    """All copies of a fact, given in either direction, taken out: all that hold at its time."""
+    left = [
+        one
+        for one in world.facts
+        if not holds(one, fact[3])
+        or fact[:3] not in [side[:3] for side in with_reciprocals([one], world.num_relations)]
+    ]
     return replace(world, facts=left)
 
 
@@ -241,6 +302,17 @@ def test_a_training_query_sees_a_graph_without_its_own_fact(
     assert leaks(world, own, past_only) == set()
 
 
+@settings(checked, max_examples=40)
+@given(interval_worlds_with_queries(), st.data(), st.sampled_from([0, 3, 200]))
+def test_a_training_query_sees_no_interval_that_holds_then_and_says_the_same(
+    drawn: tuple[World, list[Query]], data: st.DataObject, time: int
+) -> None:
+    """Wherever in its interval a fact is asked, and whatever other intervals it holds over."""
+    world, _ = drawn
+    own = data.draw(st.sampled_from(with_reciprocals(world.facts, world.num_relations)))
+    assert leaks(world, (*own[:3], moment(own, time))) == set()
+
+
 # A fact in both directions, whose ends are also their own neighbours and meet at other times;
 # and a fact of an entity with itself.
 TELLING = World(
@@ -251,6 +323,10 @@ TELLING = World(
         (2, 1, 2, 5), (2, 1, 2, 7), (2, 0, 3, 5),
     ],
 )  # fmt: skip
+# The same over intervals, each of which begins before the others' time and may outlast it.
+LASTING = replace(
+    TELLING, facts=[(*f[:3], max(f[3] - 3, 0), f[3] + n % 3) for n, f in enumerate(TELLING.facts)]
+)
 THERE, BACK, LOOP, LOOP_BACK = (0, 1, 1, 5), (1, 3, 0, 5), (2, 1, 2, 5), (2, 3, 2, 5)
 Hide = Callable[..., Any]
 
@@ -267,20 +343,21 @@ def hide_all_but(number: int, hide: Hide) -> Hide:
     return forgetful
 
 
+@pytest.mark.parametrize("world", [TELLING, LASTING], ids=["points", "intervals"])
 @pytest.mark.parametrize("own", [THERE, BACK, LOOP, LOOP_BACK], ids=str)
 @pytest.mark.parametrize(
     ("forgotten", "leak"), [(0, "facts"), (1, "of_relation"), (2, "paths"), (3, "partners")]
 )
 def test_a_fact_that_one_kind_of_evidence_forgot_to_hide_would_be_noticed(
-    own: Fact, forgotten: int, leak: str, monkeypatch: pytest.MonkeyPatch
+    own: Fact, forgotten: int, leak: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert leaks(TELLING, own) == set()
+    assert leaks(world, own) == set()
     if forgotten == 3:
         monkeypatch.setattr(evidence_module, "hide_partner", lambda found, *rest: found)
     else:
         hide = hide_all_but(forgotten, evidence_module.hide_nearest)
         monkeypatch.setattr(evidence_module, "hide_nearest", hide)
-    noticed = leaks(TELLING, own)
+    noticed = leaks(world, own)
     if own[0] == own[2] and leak == "paths":
         # No path leads back to the subject.
         assert noticed == set()
@@ -389,7 +466,7 @@ SMALL: dict[str, Any] = {
 
 
 def test_gradients_are_finite_and_reach_every_weight() -> None:
-    model = build(WORLD, **NARROW, fact_dropout=0.2, prior_dropout=0.5).train()
+    model = build(WORLD, **NARROW, fact_dropout=0.2, prior_dropout=0.5, against=True).train()
     facts = with_reciprocals(WORLD.facts, 2)
     sample = train_sample(model, facts, WORLD.graph)
     queries = queries_of([(s, r, t) for s, r, _, t in facts])
@@ -417,6 +494,17 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
         targcn.fit(DATA, "evidence", out=tmp_path / "run", progress=stop, **SMALL)
     assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
     assert not same_weights(targcn.fit(DATA, "evidence", seed=1, **SMALL), whole)
+
+
+def test_intervals_of_one_tick_are_learned_like_points() -> None:
+    """Of the same facts, drawn, dropped out and asked alike."""
+    weights = []
+    for facts in (FACTS, [(*fact, fact[3]) for fact in FACTS]):
+        data = World(30, 3, facts, cuts=(270, 270)).dataset
+        run = targcn.fit(data, "evidence", **SMALL | {"epochs": 1, "filtered_loss": True})
+        weights.append(run.model.state_dict())
+    for name, weight in weights[0].items():
+        torch.testing.assert_close(weights[1][name], weight)
 
 
 def test_new_entities_have_the_mean_prior_and_their_own_facts() -> None:

@@ -115,8 +115,11 @@ def test_reasons_are_all_evidence_that_ends_in_the_answer(
 
 @pytest.mark.parametrize("past_only", [False, True])
 @pytest.mark.parametrize(("query", "answer"), [*QUERIES, ((0, 0, 3), 5), ((5, 0, 3), 5)])
-def test_the_parts_add_up_to_the_score(query: Query, answer: int, past_only: bool) -> None:
-    model, graph = build(), graph_of(FACTS, past_only)
+@pytest.mark.parametrize("against", [False, True])
+def test_the_parts_add_up_to_the_score(
+    query: Query, answer: int, past_only: bool, against: bool
+) -> None:
+    model, graph = build(against=against), graph_of(FACTS, past_only)
     reasons = model.reasons(queries_of([query]), answer, graph)
     with torch.no_grad():
         scores = model(queries_of([query]), graph)[0]

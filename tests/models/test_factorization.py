@@ -274,6 +274,11 @@ def table_of(ticks: list[int]) -> TimeTable:
     return TimeTable(learned_ticks(world.dataset), rows)
 
 
+def test_of_intervals_the_known_ends_are_learned() -> None:
+    facts = [(0, 0, 1, 3, 9), (0, 0, 1, -1, 4), (0, 0, 1, 4, -1), (0, 0, 1, 20, 30)]
+    assert learned_ticks(World(2, 1, facts, cuts=(3, 3)).dataset).tolist() == [3, 4, 9]
+
+
 def test_a_known_time_is_its_own_row() -> None:
     table = table_of([-5, 0, 1, 3, 30, 1000, 10**9])
     assert torch.equal(table(table.ticks), table.rows)

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import targcn
-from oracle import Fact, Query, World, checked, decayed_copy, queries_of, seen, worlds_with_queries
+from oracle import (
+    Fact,
+    Query,
+    World,
+    checked,
+    decayed_copy,
+    interval_worlds_with_queries,
+    queries_of,
+    seen,
+    worlds_with_queries,
+)
 from small_training import create
 from targcn.errors import InputError
 from targcn.facts.timeline import Timeline
@@ -46,6 +56,20 @@ def test_decayed_copy_is_its_formula(drawn: tuple[World, list[Query]], scale: fl
     for row, query in zip(found, queries, strict=True):
         expected = decayed_copy(world.facts, world.num_entities, world.num_relations, query, scale)
         assert row == pytest.approx(expected, rel=1e-6)
+
+
+@checked
+@given(interval_worlds_with_queries(), st.sampled_from([0.01, 2.0, 30.0]))
+def test_of_intervals_they_are_their_formulas(
+    drawn: tuple[World, list[Query]], scale: float
+) -> None:
+    """While a fact holds it does not decay."""
+    world, queries = drawn
+    sizes = world.num_entities, world.num_relations
+    copied = score("decayed-copy", world, queries, scale=scale)
+    for query, row, were_seen in zip(queries, copied, score("seen", world, queries), strict=True):
+        assert row == pytest.approx(decayed_copy(world.facts, *sizes, query, scale), rel=1e-6)
+        assert were_seen == pytest.approx(seen(world.facts, *sizes, query), rel=1e-12)
 
 
 @checked

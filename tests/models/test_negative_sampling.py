@@ -22,6 +22,8 @@ from oracle import (
     boxte,
     bump_changes,
     checked,
+    holds,
+    interval_worlds_with_queries,
     queries_of,
     self_adversarial_cost,
     softmax_cost,
@@ -601,6 +603,23 @@ def test_a_sampled_entity_is_wrong_if_training_does_not_hold_it(
             for (s, r, t), row in zip(queries, found.entities.tolist(), strict=True)
         ]
         assert found.wrong.tolist() == expected
+
+
+@settings(checked, max_examples=40)
+@given(drawn=interval_worlds_with_queries())
+def test_a_sampled_entity_is_wrong_if_no_interval_holds_then(
+    drawn: tuple[World, list[Query]],
+) -> None:
+    world, queries = drawn
+    facts = with_reciprocals(world.facts, world.num_relations)
+    model = create("atise", world.dataset, {"dim": 1, "negatives": 16})
+    nothing = torch.zeros(len(queries)).long()
+    found = model.sample(queries_of(queries), nothing, world.graph, nothing)
+    expected = [
+        [not any(fact[:3] == (s, r, o) and holds(fact, t) for fact in facts) for o in row]
+        for (s, r, t), row in zip(queries, found.entities.tolist(), strict=True)
+    ]
+    assert found.wrong.tolist() == expected
 
 
 @settings(checked, max_examples=20)

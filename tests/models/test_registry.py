@@ -1,10 +1,12 @@
 from dataclasses import fields
 
 import pytest
+import torch
 
-from oracle import World
+from oracle import World, queries_of
 from small_training import create
 from targcn.errors import InputError
+from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model, ModelSettings
 from targcn.models.registry import DEFAULT, MODELS, find_model
 
@@ -28,3 +30,24 @@ def test_an_unknown_model_is_refused_with_the_nearest() -> None:
         find_model("sen")
     with pytest.raises(InputError, match="there is no model '1234567'; 'targcn models' lists them"):
         find_model("1234567")
+
+
+LASTING = World(3, 1, [(0, 0, 1, 0, 4), (1, 0, 2, 2, -1), (0, 0, 2, -1, 3)], cuts=(2, 2)).dataset
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_reads_intervals_or_says_that_it_does_not(name: str) -> None:
+    if find_model(name).reads_intervals:
+        model = create(name, LASTING)
+        graph = TemporalGraph.of_context(LASTING, "all")
+        with torch.no_grad():
+            scores = model.eval()(queries_of([(0, 0, 3), (2, 1, 9)]), graph)
+        assert scores.isfinite().all()
+    else:
+        with pytest.raises(InputError, match=f"{name} reads facts time by time, but those of worl"):
+            create(name, LASTING)
+
+
+def test_those_that_put_facts_into_snapshots_do_not_read_intervals() -> None:
+    refusing = {name for name in MODELS if not find_model(name).reads_intervals}
+    assert refusing == {"temp-sa", "temp-gru", "t-gap"}

@@ -15,6 +15,7 @@ from oracle import (
     World,
     checked,
     facts_around,
+    interval_worlds_with_queries,
     queries_of,
     targcn_scores,
     with_reciprocals,
@@ -134,6 +135,20 @@ def test_scores_follow_the_equations_in_any_world(
     options = {"dim": 4, "strategy": "whole", "steps": steps, "activation_inside": inside}
     queries = [query for query in queries if abs(query[2]) < 1000]
     model = build(world, **options)
+    found = scores_of(model, queries, world)
+    expected = slow_scores(model, queries, world, whole=True)
+    torch.testing.assert_close(found, expected.view_as(found), rtol=1e-6, atol=1e-6)
+
+
+@settings(checked, max_examples=25)
+@given(interval_worlds_with_queries(), st.sampled_from([1, 2]))
+def test_scores_of_intervals_follow_the_equations(
+    drawn: tuple[World, list[Query]], steps: int
+) -> None:
+    """Each fact is seen at its moment nearest to the time from which one looks."""
+    world, queries = drawn
+    queries = [query for query in queries if abs(query[2]) < 1000]
+    model = build(world, dim=4, strategy="whole", steps=steps)
     found = scores_of(model, queries, world)
     expected = slow_scores(model, queries, world, whole=True)
     torch.testing.assert_close(found, expected.view_as(found), rtol=1e-6, atol=1e-6)

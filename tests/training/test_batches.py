@@ -1,16 +1,18 @@
 """Batches: the same for the same seed and step, however they are shared and sampled."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 
-from oracle import known_answers
-from small_training import DATA, SMALL, TWO_AT_A_TIME, create
+from oracle import World, holds, known_answers, with_reciprocals
+from small_training import DATA, FACTS, SMALL, TWO_AT_A_TIME, create
 from targcn.distributed import ProcessGroup
 from targcn.errors import InputError
+from targcn.facts.dataset import OPEN
 from targcn.graph.columns import Columns
-from targcn.graph.queries import queries_of
+from targcn.graph.queries import draw_ticks, queries_of
 from targcn.recipes.training_settings import TrainingSettings
 from targcn.training.batches import Batch, Batches
 
@@ -118,6 +120,81 @@ def test_out_of_memory_fewer_steps_are_sampled_ahead(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(alone.model, "sample", limited)
     assert [rows_of(batch) for batch in of_epoch(alone, ahead=9)] == whole
+
+
+# Every second fact is open at one end; those of day 5 are asked then alone.
+LASTING = World(
+    30,
+    3,
+    [
+        (
+            s,
+            r,
+            (o + t // 4) % 30,
+            OPEN if s % 4 == 1 else t,
+            t if t == 5 else OPEN if s % 4 == 3 else t + s % 3,
+        )
+        for s, r, o, t in FACTS[:270]
+    ],
+    cuts=(270, 270),
+).dataset
+
+
+def batches_of_intervals(size: int, filtered: bool = False) -> list[Batches]:
+    torch.manual_seed(0)
+    model = create("targcn", LASTING, {"dim": 4, "neighbors": 4, "dropout": 0.0}).train()
+    how = TrainingSettings(batch_size=60, filtered_loss=filtered)
+    return [Batches(model, LASTING, how, 7, CPU, ProcessGroup(rank, size)) for rank in range(size)]
+
+
+def test_both_queries_of_an_interval_are_asked_at_a_tick_of_it_another_one_each_epoch() -> None:
+    [them] = batches_of_intervals(1)
+    num_facts = len(LASTING.train)
+    expected = sorted(zip(*LASTING.train.columns[:3].tolist(), strict=True))
+    asked = []
+    for epoch in range(4):
+        there, back = [], []
+        for batch in them.of_epoch(epoch):
+            for s, r, t, o, *_ in rows_of(batch):
+                (there if r < 3 else back).append((s, r, o, t) if r < 3 else (o, r - 3, s, t))
+        assert sorted(there) == sorted(back)
+        assert sorted(fact[:3] for fact in there) == expected
+        ticks = draw_ticks(LASTING.train, torch.tensor(LASTING.timeline.ticks), 7, epoch)
+        drawn = zip(*LASTING.train.columns[:3].tolist(), ticks.tolist(), strict=True)
+        assert sorted(there) == sorted(drawn)
+        inside = (ticks >= torch.tensor(LASTING.train.times)) & (
+            ticks <= torch.tensor(LASTING.train.ends)
+        )
+        assert inside.all()
+        asked.append(ticks)
+    moved = [int((one != other).sum()) for one, other in pairwise(asked)]
+    assert all(num_facts / 4 < number < num_facts for number in moved)
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_intervals_are_drawn_alike_wherever_an_epoch_is_entered_and_shared(filtered: bool) -> None:
+    whole = [rows_of(batch) for batch in of_epoch(batches_of_intervals(1, filtered)[0], ahead=1)]
+    entered = of_epoch(batches_of_intervals(1, filtered)[0], ahead=4, step=5)
+    assert [rows_of(batch) for batch in entered] == whole[5:]
+    parts = [of_epoch(member, 4) for member in batches_of_intervals(3, filtered)]
+    for rows, *shares in zip(whole, *parts, strict=True):
+        assert [rows_of(share) for share in shares] == [rows[n::3] for n in range(3)]
+
+
+def test_other_answers_are_those_that_hold_at_the_drawn_tick() -> None:
+    facts = with_reciprocals(list(zip(*LASTING.train.columns.tolist(), strict=True)), 3)
+    num_others = 0
+    for batch in batches_of_intervals(1, filtered=True)[0].of_epoch(2):
+        for s, r, t, own, others in zip(
+            *(column.tolist() for column in batch.queries.tensors()),
+            batch.answers.tolist(),
+            batch.others.tolist(),
+            strict=True,
+        ):
+            true = {fact[2] for fact in facts if fact[:2] == (s, r) and holds(fact, t)}
+            assert {own, *others} == true
+            num_others += len(true) - 1
+    assert num_others > 20
 
 
 def test_a_batch_must_be_shared_equally() -> None:

@@ -9,6 +9,7 @@ from targcn.cli.options import (
     AsJson,
     Context,
     Device,
+    Intervals,
     Split,
     Ties,
     require_folder,
@@ -26,6 +27,7 @@ def compare_runs(
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
+    intervals: Intervals = None,
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,
     resamples: int = 2000,
@@ -63,7 +65,13 @@ def compare_runs(
         warn_if_unfinished(folder)
     warn_if_in_context(split, context)
     options: dict[str, Any] = {"split": split, "context": context, "ties": ties, "filter": filter}
-    options |= {"to": to, "resamples": resamples, "seed": seed, "device": device}
+    options |= {
+        "intervals": intervals,
+        "to": to,
+        "resamples": resamples,
+        "seed": seed,
+        "device": device,
+    }
     with count_progress(f"evaluating {split}", "queries") as progress:
         found = compare(runs, progress=progress, **options)
     table = comparison_table(found)

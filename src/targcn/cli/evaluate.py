@@ -8,6 +8,7 @@ from targcn.cli.options import (
     Context,
     Device,
     Flag,
+    Intervals,
     NewerFacts,
     RunFolder,
     Split,
@@ -28,6 +29,7 @@ def evaluate_run(
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
+    intervals: Intervals = None,
     ask: Literal["entity", "relation", "time"] = "entity",
     queries: int | None = None,
     seed: int = 0,
@@ -44,7 +46,9 @@ def evaluate_run(
 
     --ask relation and --ask time rank the relation or the time of each fact among
     all of them; other true ones are filtered. That is one query per relation or
-    time of the data: --queries takes a sample of the facts.
+    time of the data: --queries takes a sample of the facts. A fact with a beginning
+    and an end is asked at its first known tick; how well an interval is found is
+    told as aeIOU (docs/questions.md).
 
     Args:
         ask: What to ask of each fact: both entities, its relation, or its time.
@@ -78,6 +82,7 @@ def evaluate_run(
             split=split,
             context=context,
             ties=ties,
+            intervals=intervals,
             ask=ask,
             queries=queries,
             seed=seed,

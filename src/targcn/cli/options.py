@@ -43,6 +43,14 @@ Ties = Annotated[
     Literal["optimistic", "mean", "pessimistic"],
     Parameter(help="The rank of an answer among equal scores."),
 ]
+Intervals = Annotated[
+    Literal["enumerate-time", "identical"] | None,
+    Parameter(
+        help="How facts with a beginning and an end are asked about: at each of their ticks, with "
+        "the mean rank; or once, where other answers are known only over the identical interval. "
+        "Default: enumerate-time."
+    ),
+]
 SPLITS = ("train", "valid", "test")
 Flag = Annotated[bool, Parameter(negative="")]
 

@@ -6,18 +6,19 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import torch
 from torch import Tensor
 
 from targcn.evaluation.filters import FILTERS, Filter, require_keys
+from targcn.evaluation.lanes import Lanes, merge_intervals
 from targcn.evaluation.ranking import in_batches, rows_at_once
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import Dataset, Facts
 from targcn.graph.columns import Columns
 from targcn.graph.queries import FactColumns, Queries
-from targcn.graph.ragged import look_up
+from targcn.graph.ragged import expand_ranges, look_up
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -157,6 +158,50 @@ class KnownCandidates(Columns):
         return torch.where(exists, pairs * self.num_thirds + thirds, -1)
 
 
+@dataclass(frozen=True, eq=False)
+class RelationsOverTime(KnownCandidates):
+    """The relations that hold between two entities at a time, of facts over intervals."""
+
+    lanes: Lanes
+
+    def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
+        return self.lanes.look_up(self._keys(facts), facts.times)
+
+
+@dataclass(frozen=True, eq=False)
+class TimesOfIntervals(KnownCandidates):
+    """The times in the intervals of each fact: candidates from one of `answers` up to `ends`."""
+
+    ends: Tensor
+
+    def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
+        rows, found = look_up(self.keys, self._keys(facts))
+        of_interval, candidates = expand_ranges(self.answers[found], self.ends[found])
+        return rows[of_interval], candidates
+
+
+def over_intervals(facts: Facts, candidates: Candidates, dataset: Dataset) -> KnownCandidates:
+    """What the time-aware filter knows of facts that hold over intervals."""
+    columns, ends = FactColumns.of(facts), torch.from_numpy(facts.ends.astype("int64"))
+    known = KnownCandidates.of(columns, candidates, "raw", dataset)
+    firsts, span = torch.from_numpy(facts.times.astype("int64")), facts.last_time + 1
+    require_keys(len(facts), span + 1)
+    if candidates.kind == "relation":
+        known = replace(known, num_thirds=1)
+        keys, nothing = known._keys(columns), known.keys
+        merged = merge_intervals(keys, columns.relations, firsts, ends, span)
+        lanes = Lanes.of(merged, span)
+        return RelationsOverTime(
+            known.pairs, nothing, nothing, "relation", known.num_entities, 1, lanes
+        )
+    keys = known._keys(columns)
+    merged = merge_intervals(keys, torch.zeros_like(keys), firsts, ends, span)
+    starts = torch.searchsorted(candidates.ids, merged.firsts)
+    ends = torch.searchsorted(candidates.ids, merged.lasts, right=True)
+    owners = known.num_entities, known.num_thirds
+    return TimesOfIntervals(known.pairs, merged.groups, starts, "time", *owners, ends)
+
+
 def filters_of(kind: Kind) -> tuple[Filter, ...]:
     """Of times there is no static filter: what is true at any time is all that is asked for."""
     return FILTERS if kind == "relation" else ("raw", "time-aware")
@@ -166,8 +211,12 @@ def known_candidates(
     dataset: Dataset, candidates: Candidates, device: torch.device | str
 ) -> dict[Filter, KnownCandidates]:
     """The true candidates of all splits, indexed for every filter."""
-    facts = FactColumns.of(dataset.facts)
-    return {
-        which: KnownCandidates.of(facts, candidates, which, dataset).to(device)
-        for which in filters_of(candidates.kind)
-    }
+    facts = dataset.facts
+    columns = FactColumns.of(facts)
+
+    def index(which: Filter) -> KnownCandidates:
+        if which == "time-aware" and facts.has_intervals:
+            return over_intervals(facts, candidates, dataset)
+        return KnownCandidates.of(columns, candidates, which, dataset)
+
+    return {which: index(which).to(device) for which in filters_of(candidates.kind)}

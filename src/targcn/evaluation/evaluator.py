@@ -1,6 +1,7 @@
 """The one evaluator of every model: it takes a data set and a setting once, then any models."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import torch
@@ -8,6 +9,12 @@ from torch import Tensor
 
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
+from targcn.evaluation.asking import (
+    MOST_TICKS,
+    IntervalFacts,
+    Ticks,
+    interval_queries,
+)
 from targcn.evaluation.candidates import (
     Candidates,
     Kind,
@@ -15,7 +22,7 @@ from targcn.evaluation.candidates import (
     known_candidates,
     score_candidates,
 )
-from targcn.evaluation.filters import FILTERS, Filter, known_answers
+from targcn.evaluation.filters import FILTERS, Filter, IntervalQueries, known_answers
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
     TIES,
@@ -25,9 +32,10 @@ from targcn.evaluation.ranking import (
     ranks_of,
     rows_at_once,
 )
-from targcn.evaluation.report import Report, Setting, Side
+from targcn.evaluation.report import PROTOCOLS, Report, Setting, Side
+from targcn.evaluation.when import Overlap, grow_intervals, overlaps, usual_lengths
 from targcn.facts.dataset import SPLITS, Dataset, Facts
-from targcn.graph.queries import FactColumns, queries_of
+from targcn.graph.queries import Queries, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -45,15 +53,25 @@ class Evaluator:
         device: torch.device,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        self.dataset, self.setting, self.device = dataset, setting, device
-        self.processes = processes
+        self.dataset, self.device, self.processes = dataset, device, processes
         self.facts = facts_to_ask(dataset, setting)
+        self.setting = setting = complete_setting(setting, dataset)
         self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
-        self.known = known_answers(dataset, device)
-        queries, targets = queries_of(self.facts, len(dataset.relations))
+        self.known = known_answers(dataset, device, setting.intervals == "identical")
+        ask: Callable[[Facts, int], tuple[Queries, Tensor]]
+        ask = interval_queries if setting.intervals else queries_of
+        queries, targets = ask(self.facts, len(dataset.relations))
         self.num_queries = len(queries)
         mine = processes.shard(torch.arange(len(queries)))
+        # Facts that hold over intervals are at their first known tick here.
         self.queries, self.targets = queries[mine].to(device), targets[mine].to(device)
+        self.notes = dataset.additions
+        self.ticks: Ticks | None = None
+        if setting.most_ticks is not None:
+            assert isinstance(queries, IntervalQueries)
+            ticks = Ticks.of(queries, dataset, setting.most_ticks)
+            self.ticks = ticks[mine].to(device)
+            self.notes += _note_on(ticks, setting.most_ticks)
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
@@ -63,9 +81,8 @@ class Evaluator:
         """The ranks under every filter: of each fact's object, then of each fact's subject."""
         model, ties = model.to(self.device), self.setting.ties
         with self.processes.barrier():
-            mine = rank_targets(
-                model, self.queries, self.targets, self.graph, self.known, ties, progress
-            )
+            asked = model, self.queries, self.targets, self.graph, self.known
+            mine = rank_targets(*asked, ties, progress, self.ticks)
         return {
             which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
         }
@@ -85,7 +102,7 @@ class Evaluator:
             model=name,
             setting=self.setting,
             num_queries=self.num_queries,
-            notes=self.dataset.additions,
+            notes=self.notes,
             metrics={
                 which: {side: compute_metrics(found) for side, found in of_sides.items()}
                 for which, of_sides in by_side.items()
@@ -119,6 +136,35 @@ def facts_to_ask(dataset: Dataset, setting: Setting) -> Facts:
     return facts
 
 
+def complete_setting(setting: Setting, dataset: Dataset) -> Setting:
+    """The setting with what it does not say about intervals; of points there is nothing to say."""
+    if not dataset.has_intervals:
+        if setting.intervals is not None:
+            raise InputError(
+                f"{dataset.name} has no facts with a beginning and an end; leave out intervals"
+            )
+        return replace(setting, most_ticks=None)
+    if setting.intervals not in (None, *PROTOCOLS):
+        raise InputError(
+            f"intervals {setting.intervals!r} is unknown; choose one of {', '.join(PROTOCOLS)}"
+        )
+    if setting.intervals == "identical":
+        return replace(setting, most_ticks=None)
+    most = setting.most_ticks or MOST_TICKS
+    return replace(setting, intervals="enumerate-time", most_ticks=most)
+
+
+def _note_on(ticks: Ticks, most: int) -> tuple[str, ...]:
+    """Say so if facts are asked at some of their ticks only."""
+    if not ticks.num_thinned:
+        return ()
+    thinned, num_facts = ticks.num_thinned // 2, len(ticks.counts) // 2
+    return (
+        f"{thinned:,} of {num_facts:,} facts hold at more than {most} ticks of the data, and were "
+        f"asked at {most} of them, evenly spread",
+    )
+
+
 class CandidateEvaluator:
     """Asks a model for the relation or the time of each fact of a split, or of some of them."""
 
@@ -132,9 +178,9 @@ class CandidateEvaluator:
         seed: int = 0,
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        self.dataset, self.setting, self.kind = dataset, setting, kind
-        self.device, self.processes = device, processes
-        facts = FactColumns.of(facts_to_ask(dataset, setting))
+        self.dataset, self.kind, self.device, self.processes = dataset, kind, device, processes
+        facts = IntervalFacts.of(facts_to_ask(dataset, setting))
+        self.setting = replace(setting, intervals="first-tick" if dataset.has_intervals else None)
         if most is not None and most < len(facts):
             chosen = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))
             facts = facts[chosen[:most].sort().values]
@@ -144,6 +190,11 @@ class CandidateEvaluator:
         candidates = Candidates.of(dataset, kind)
         self.known = known_candidates(dataset, candidates, device)
         self.candidates = candidates.to(device)
+        # Of what is asked for over time, how long facts of each relation usually hold.
+        self.lengths: Tensor | None = None
+        if kind == "time" and dataset.has_intervals:
+            seen = dataset.context(setting.context)
+            self.lengths = usual_lengths(seen, len(dataset.relations)).to(device)
 
     def evaluate(
         self,
@@ -157,21 +208,23 @@ class CandidateEvaluator:
         size = min(rows_at_once(len(self.candidates), self.device), MOST_FACTS_AT_ONCE)
 
         def measure(rows: slice) -> Tensor:
-            """The rank under every filter, and the error of the best candidate."""
+            """The rank and the error of the best candidate under every filter, and the overlap."""
             facts = self.facts[rows]
             targets = self.candidates.positions(facts)
             scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
             ranks = ranks_of(scores, targets, facts, self.known, self.setting.ties)
             errors = [
-                self._errors(scores, targets, known.look_up(facts)) for known in self.known.values()
+                self._errors(scores, facts, known.look_up(facts)) for known in self.known.values()
             ]
-            return torch.stack([*ranks.values(), *errors]).cpu()
+            return torch.stack([*ranks.values(), *errors, *self._overlaps(scores, facts)]).cpu()
 
         with self.processes.barrier():
             batches = list(in_batches(measure, len(self.facts), size, progress))
-            mine = torch.cat(batches, dim=1) if batches else torch.empty(2 * len(self.known), 0)
+            num_rows = 2 * len(self.known) + (0 if self.lengths is None else 5)
+            mine = torch.cat(batches, dim=1) if batches else torch.empty(num_rows, 0)
         rows = [self.processes.gather_shards(row, self.num_queries) for row in mine.double()]
-        ranks, errors = rows[: len(self.known)], rows[len(self.known) :]
+        num = len(self.known)
+        ranks, errors, overlap = rows[:num], rows[num : 2 * num], rows[2 * num :]
         metrics: dict[Filter, dict[Side, dict[str, float]]] = {}
         for which, of_filter, off in zip(self.known, ranks, errors, strict=True):
             found = compute_metrics(of_filter)
@@ -191,13 +244,34 @@ class CandidateEvaluator:
             },
             by_relation={},
             unit=self.dataset.timeline.unit if self.kind == "time" else None,
+            overlap=_mean_overlap(overlap),
         )
 
-    def _errors(self, scores: Tensor, targets: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
-        """How far the best candidate is from the target, without the others that are known."""
+    def _overlaps(self, scores: Tensor, facts: IntervalFacts) -> Tensor:
+        """Of intervals how well they are found, and whether both ends are known."""
+        if self.lengths is None:
+            return scores.new_empty(0, len(scores))
+        found = grow_intervals(scores, self.candidates.ids, self.lengths[facts.relations])
+        fit = overlaps(*found, facts.firsts, facts.lasts)
+        return torch.cat([fit, facts.is_bounded.double()[None]])
+
+    def _errors(self, scores: Tensor, facts: IntervalFacts, known: tuple[Tensor, Tensor]) -> Tensor:
+        """How far the best time is from the fact's, without the others that are known."""
+        if self.kind == "relation":
+            return scores.new_zeros(len(scores))
         rows, columns = known
-        others = columns != targets[rows]
+        others = columns != self.candidates.positions(facts)[rows]
         hidden = (rows[others], columns[others])
         left = scores.index_put(hidden, scores.new_tensor(-torch.inf))
-        ids = self.candidates.ids
-        return (ids[left.argmax(1)] - ids[targets]).abs().double()
+        best = self.candidates.ids[left.argmax(1)]
+        nearest = torch.minimum(torch.maximum(best, facts.firsts), facts.lasts)
+        return (best - nearest).abs().double()
+
+
+def _mean_overlap(rows: Sequence[Tensor]) -> Overlap | None:
+    """The means over facts with both ends; None if there are no such facts."""
+    if not rows or not rows[-1].any():
+        return None
+    *fit, is_bounded = rows
+    means = (float(one[is_bounded > 0].mean()) for one in fit)
+    return Overlap(int(is_bounded.sum()), *means)

@@ -3,6 +3,10 @@
 `static` knows what is true at any time, `time-aware` what is true at the query's time, and `raw`
 knows nothing. They are different tasks: figures under different filters never share a column.
 ranking.py subtracts the known answers from the counts; the target itself stays.
+
+A fact that holds over an interval is true at each of its ticks. If such facts are asked about once,
+for all of their ticks, `identical` leaves to the time-aware filter what holds over the same
+interval alone.
 """
 
 from dataclasses import dataclass, replace
@@ -13,6 +17,7 @@ import torch
 from torch import Tensor
 
 from targcn.errors import InputError
+from targcn.evaluation.lanes import Lanes, merge_intervals
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
@@ -36,6 +41,8 @@ class KnownAnswers(Columns):
     @classmethod
     def of(cls, graph: TemporalGraph, which: Filter) -> "KnownAnswers":
         """Index the true answers among these facts."""
+        if which == "time-aware" and graph.ends is not None:
+            return AnswersOverTime.of_intervals(graph)
         end_of_time = graph.span if which == "time-aware" else 0
         num_entities, num_relations = graph.num_entities, graph.num_relations
         require_keys(num_entities * 2 * num_relations, end_of_time)
@@ -88,6 +95,86 @@ class KnownAnswers(Columns):
         return torch.where(columns < counts - 1, others, own)
 
 
+@dataclass(frozen=True, eq=False)
+class AnswersOverTime(KnownAnswers):
+    """Known answers over intervals: those that hold at the time of a query, each once."""
+
+    lanes: Lanes
+
+    @classmethod
+    def of_intervals(cls, graph: TemporalGraph) -> "AnswersOverTime":
+        assert graph.ends is not None
+        require_keys(len(graph), graph.span + 1)
+        groups = graph.subjects.long() * (2 * graph.num_relations) + graph.relations
+        merged = merge_intervals(groups, graph.objects, graph.times, graph.ends, graph.span)
+        lanes = Lanes.of(merged, graph.span)
+        return cls(lanes.keys, lanes.values, graph.num_relations, 0, lanes)
+
+    def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
+        rows, answers = self.lanes.look_up(self._keys(queries), queries.times)
+        return rows, answers.long()
+
+    @cached_property
+    def most_others(self) -> int:
+        return max(self.lanes.most_at_once - 1, 0)
+
+    def others(self, queries: Queries, answers: Tensor) -> Tensor:
+        found, holds = self.lanes.columns(self._keys(queries), queries.times)
+        own, past_all = answers[:, None], torch.iinfo(torch.int64).max
+        others = torch.where(holds & (found != own), found.long(), past_all)
+        others = others.sort(dim=1).values[:, : self.most_others]
+        return torch.where(others == past_all, own, others)
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalQueries(Queries):
+    """Queries about facts that hold over intervals; `times` are the ticks they are asked at."""
+
+    firsts: Tensor
+    # The last ticks; later than all that are known if open.
+    lasts: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersOfInterval(KnownAnswers):
+    """Known answers that hold over the very interval of a query."""
+
+    # The distinct intervals, sorted: first tick · (span + 1) + last tick.
+    intervals: Tensor
+    span: int
+
+    @classmethod
+    def of_intervals(cls, graph: TemporalGraph) -> "AnswersOfInterval":
+        assert graph.ends is not None
+        require_keys(graph.span, graph.span + 1)
+        known = cls(
+            graph.offsets[:0],
+            graph.objects[:0],
+            graph.num_relations,
+            0,
+            torch.unique(_join(graph.times, graph.ends, graph.span)),
+            graph.span,
+        )
+        require_keys(graph.num_entities * 2 * graph.num_relations, len(known.intervals))
+        columns = graph.subjects, graph.relations, graph.times, graph.times, graph.ends
+        rows = torch.stack([known._keys(IntervalQueries(*columns)), graph.objects.long()])
+        keys, answers = torch.unique(rows, dim=1).contiguous()
+        return replace(known, keys=keys, answers=answers)
+
+    def _keys(self, queries: Queries) -> Tensor:
+        assert isinstance(queries, IntervalQueries)
+        wanted = _join(queries.firsts, queries.lasts, self.span)
+        found = torch.searchsorted(self.intervals, wanted)
+        exists = self.intervals[found.clamp(max=max(len(self.intervals) - 1, 0))] == wanted
+        keys = queries.subjects.long() * (2 * self.num_relations) + queries.relations
+        return torch.where(exists, keys * len(self.intervals) + found, -1)
+
+
+def _join(firsts: Tensor, lasts: Tensor, span: int) -> Tensor:
+    """One number for each interval; all open ends are `span`."""
+    return firsts.long() * (span + 1) + lasts.long().clamp(max=span)
+
+
 def require_keys(num_owners: int, span: int) -> None:
     """Refuse times so far apart that keys, owner · span + time, would not fit into 64 bits."""
     if num_owners * span >= 2**63:
@@ -97,7 +184,18 @@ def require_keys(num_owners: int, span: int) -> None:
         )
 
 
-def known_answers(dataset: Dataset, device: torch.device | str) -> dict[Filter, KnownAnswers]:
-    """The true answers of all splits, indexed for every filter."""
+def known_answers(
+    dataset: Dataset, device: torch.device | str, identical: bool = False
+) -> dict[Filter, KnownAnswers]:
+    """The true answers of all splits, indexed for every filter.
+
+    If `identical`, the time-aware filter knows the answers over the interval of a query alone.
+    """
     everything = TemporalGraph.of(dataset.facts, len(dataset.entities), len(dataset.relations))
-    return {which: KnownAnswers.of(everything, which).to(device) for which in FILTERS}
+
+    def index(which: Filter) -> KnownAnswers:
+        if identical and which == "time-aware":
+            return AnswersOfInterval.of_intervals(everything)
+        return KnownAnswers.of(everything, which)
+
+    return {which: index(which).to(device) for which in FILTERS}

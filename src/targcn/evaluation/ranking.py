@@ -5,6 +5,7 @@ target in the middle.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal, Protocol, TypeVar
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from targcn.devices import available_bytes, is_out_of_memory
 from targcn.errors import InputError
+from targcn.evaluation.asking import Ticks
 from targcn.evaluation.filters import Filter, KnownAnswers
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
@@ -37,26 +39,39 @@ def rank_targets(
     known: Mapping[Filter, KnownAnswers],
     ties: Ties,
     progress: Progress | None = None,
+    ticks: Ticks | None = None,
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
-    Batches are as large as memory comfortably holds. Queries of one time are asked together, since
-    some models share work among them.
+    With `ticks` a query is asked at each of its own, and its rank is the mean of the ranks. Batches
+    are as large as memory comfortably holds. Queries of one time are asked together, since some
+    models share work among them.
     """
     model.eval()
     order = torch.argsort(queries.times, stable=True)
     queries, targets = queries[order], targets[order]
+    ticks = None if ticks is None else ticks[order]
+    counts = torch.ones_like(order) if ticks is None else ticks.counts
+    ends = counts.cumsum(0)
 
     def rank(rows: slice) -> Tensor:
-        scores = model(queries[rows], context)
-        ranks = ranks_of(scores, targets[rows], queries[rows], known, ties)
-        return torch.stack([ranks[which] for which in known]).cpu()
+        """The ranks under every filter, and whose they are."""
+        numbers = torch.arange(rows.start, rows.stop, device=order.device)
+        owners = torch.searchsorted(ends, numbers, right=True)
+        asked = queries[owners]
+        if ticks is not None:
+            places = numbers - (ends - counts)[owners]
+            asked = replace(asked, times=ticks.pick(owners, places))
+        ranks = ranks_of(model(asked, context), targets[owners], asked, known, ties)
+        return torch.stack([*(ranks[which] for which in known), order[owners].double()]).cpu()
 
     batch_size = rows_at_once(context.num_entities, context.device)
-    none = torch.empty(len(known), 0, dtype=torch.float64)
-    sorted_ranks = torch.cat([none, *in_batches(rank, len(queries), batch_size, progress)], dim=1)
-    ranks = torch.empty_like(sorted_ranks).index_copy_(1, order.cpu(), sorted_ranks)
-    return dict(zip(known, ranks, strict=True))
+    sums = torch.zeros(len(known), len(queries), dtype=torch.float64)
+    num_asked = int(counts.sum())
+    for *ranks, owners in in_batches(rank, num_asked, batch_size, progress):
+        sums.index_add_(1, owners.long(), torch.stack(ranks))
+    means = sums / torch.empty_like(counts).scatter_(0, order, counts).cpu()
+    return dict(zip(known, means, strict=True))
 
 
 def in_batches(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
@@ -13,8 +13,14 @@ from targcn.output.tables import Column, Table, Value
 
 if TYPE_CHECKING:
     from targcn.evaluation.calibration import Calibration
+    from targcn.evaluation.when import Overlap
 
 Side = Literal["both", "object", "subject", "relation", "time"]
+# How facts that hold over intervals are asked about: at each of their ticks, or once for all.
+Protocol = Literal["enumerate-time", "identical"]
+PROTOCOLS: Final[tuple[Protocol, ...]] = ("enumerate-time", "identical")
+# For their relation or their time they are asked at their first known tick.
+Intervals = Protocol | Literal["first-tick"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,20 @@ class Setting:
     split: Split
     context: Context
     ties: Ties = "mean"
+    # Of facts with a beginning and an end: how they are asked about, and if they are asked at each
+    # of their ticks, at how many at most. None: as the evaluator does it by default, or no such
+    # facts.
+    intervals: Intervals | None = None
+    most_ticks: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.split} split, context {self.context}, {self.ties} rank on ties"
+        words = f"{self.split} split, context {self.context}, {self.ties} rank on ties"
+        words += f", intervals {self.intervals}" if self.intervals else ""
+        return words + (f" (at most {self.most_ticks} ticks a fact)" if self.most_ticks else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The setting as plain data; nothing about intervals where there are none."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +67,8 @@ class Report(Shown):
     calibration: "Calibration | None" = None
     # What a mean absolute error counts, where times are asked for.
     unit: str | None = None
+    # How well intervals are found, where times of facts with both ends are asked for.
+    overlap: "Overlap | None" = None
 
     def as_table(self) -> Table:
         """The metrics under every filter; `report_table` has those of each direction too."""
@@ -61,7 +80,7 @@ class Report(Shown):
         content = {
             "dataset": self.dataset,
             "model": self.model,
-            **asdict(self.setting),
+            **self.setting.to_json(),
             "num_queries": self.num_queries,
             "metrics": self.metrics,
             "mrr_interval_95": self.mrr_interval,
@@ -69,6 +88,7 @@ class Report(Shown):
         content |= {"notes": list(self.notes)} if self.notes else {}
         content |= {"calibration": asdict(self.calibration)} if self.calibration else {}
         content |= {"unit": self.unit} if self.unit else {}
+        content |= {"overlap": asdict(self.overlap)} if self.overlap else {}
         return content | ({"by_relation": self.by_relation} if by_relation else {})
 
 
@@ -86,7 +106,8 @@ def report_table(report: Report) -> Table:
             name = "" if side in ("object", "subject") else which
             rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
     title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
-    notes = report.notes + ((f"{report.calibration}",) if report.calibration else ())
+    measured = (report.calibration, report.overlap)
+    notes = report.notes + tuple(str(one) for one in measured if one)
     return Table(columns, tuple(rows), title, notes)
 
 

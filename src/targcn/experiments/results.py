@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         figures = [
-            asdict(setting) | {"metrics": metrics} for setting, metrics in self.figures.items()
+            setting.to_json() | {"metrics": metrics} for setting, metrics in self.figures.items()
         ]
         return vars(self) | {"cell": self.cell.to_json(), "figures": figures}
 

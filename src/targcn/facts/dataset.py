@@ -216,7 +216,15 @@ def join_facts(*parts: Facts) -> Facts:
     filled = [facts for facts in parts if len(facts)] or [NO_FACTS]
     if len(filled) == 1:
         return filled[0]
-    rows = [0, 1, 2, 3]
     if any(facts.has_intervals for facts in filled):
-        rows.append(-1)
-    return Facts(np.concatenate([facts.columns[rows] for facts in filled], axis=1))
+        filled = [as_intervals(facts) for facts in filled]
+    return Facts(np.concatenate([facts.columns for facts in filled], axis=1))
+
+
+def as_intervals(facts: Facts) -> Facts:
+    """The same facts; those of one time hold over intervals of one tick.
+
+    >>> as_intervals(Facts.of([0], [0], [1], [5])).columns.T.tolist()
+    [[0, 0, 1, 5, 5]]
+    """
+    return facts if facts.has_intervals else Facts(facts.columns[[0, 1, 2, 3, 3]])

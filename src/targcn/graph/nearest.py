@@ -1,7 +1,8 @@
 """The facts nearest in time: of an entity, or of a relation.
 
 Facts that are sorted by time have their nearest ones side by side, so a window is a start and a
-length; no fact outside it is looked at.
+length; no fact outside it is looked at. A fact that holds over an interval is seen at its moment
+nearest to the query's time, which is that time itself while it holds.
 """
 
 from dataclasses import dataclass, replace
@@ -12,14 +13,25 @@ from torch import Tensor
 from targcn.graph.columns import Columns
 from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.ragged import take
-from targcn.graph.temporal_graph import TemporalGraph, find_first, reciprocal_of
+from targcn.graph.temporal_graph import (
+    RelationMajor,
+    TemporalGraph,
+    find_first,
+    moments_near,
+    reciprocal_of,
+)
+
+# Of the facts that began before a time, the latest ones are asked whether they hold then: this many
+# times as many as are wanted.
+LOOKED_BACK = 4
 
 
 @dataclass(frozen=True, eq=False)
 class NearestFacts(Columns):
     """Facts seen from one of their ends: one row per query, one column per place.
 
-    Places that are not filled hold no fact.
+    Places that are not filled hold no fact. The time of an interval is its moment nearest to the
+    query's.
     """
 
     subjects: Tensor
@@ -39,7 +51,7 @@ def nearest_of_entities(
         entities[:, None].expand_as(places),
         reciprocal_of(take(graph.relations, places), graph.num_relations).long(),
         take(graph.subjects, places).long(),
-        take(graph.times, places).long(),
+        moments_near(graph, places, times),
         filled,
     )
 
@@ -47,12 +59,12 @@ def nearest_of_entities(
 def nearest_positions(
     graph: TemporalGraph, entities: Tensor, times: Tensor, count: int
 ) -> tuple[Tensor, Tensor]:
-    """Where the `count` facts nearest to its time come in to each entity, and which exist."""
-    entities, times = entities.long(), times.long()
-    starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
-    here = graph.ends_before(entities, times)
-    ends = here if graph.past_only else ends
-    return _nearest(graph.times, starts, ends, here, times, count)
+    """Where the `count` facts nearest to its time come in to each entity, and which exist.
+
+    Of the intervals that began before the time, the latest ones (LOOKED_BACK · count) and those
+    that ended latest are looked at: one that began earlier and still holds is not found.
+    """
+    return _nearest_of(graph, graph, entities.long(), times.long(), count)
 
 
 def nearest_of_relations(
@@ -61,15 +73,12 @@ def nearest_of_relations(
     """The `count` facts of each relation that are nearest to its time."""
     relations, times = relations.long(), times.long()
     facts = graph.by_relation
-    starts, ends = facts.offsets[relations], facts.offsets[relations + 1]
-    here = find_first(facts.keys, graph.span, relations, times)
-    ends = here if graph.past_only else ends
-    places, filled = _nearest(facts.times, starts, ends, here, times, count)
+    places, filled = _nearest_of(facts, graph, relations, times, count)
     return NearestFacts(
         take(facts.subjects, places).long(),
         relations[:, None].expand_as(places),
         take(facts.objects, places).long(),
-        take(facts.times, places).long(),
+        moments_near(facts, places, times),
         filled,
     )
 
@@ -86,6 +95,64 @@ def hide_nearest(
         ends = (facts.subjects == subjects[:, None]) & (facts.objects == objects[:, None])
         filled = filled & ~(ends & then & (facts.relations == relations[:, None]))
     return replace(facts, filled=filled)
+
+
+def _nearest_of(
+    facts: TemporalGraph | RelationMajor,
+    graph: TemporalGraph,
+    owners: Tensor,
+    times: Tensor,
+    count: int,
+) -> tuple[Tensor, Tensor]:
+    """The positions of the `count` nearest facts of each owner, and which of them exist."""
+    starts, ends = facts.offsets[owners], facts.offsets[owners + 1]
+    here = find_first(facts.keys, graph.span, owners, times)
+    if facts.ends is not None:
+        return _nearest_intervals(facts, starts, ends, here, owners, times, count)
+    ends = here if graph.past_only else ends
+    return _nearest(facts.times, starts, ends, here, times, count)
+
+
+def _nearest_intervals(
+    facts: TemporalGraph | RelationMajor,
+    starts: Tensor,
+    ends: Tensor,
+    here: Tensor,
+    owners: Tensor,
+    times: Tensor,
+    count: int,
+) -> tuple[Tensor, Tensor]:
+    """The same for intervals: the nearest among those that may be, in the order of the facts.
+
+    These are the latest to begin before the time, the latest to end before it, and the first to
+    begin from it on. Of two as far, the one that comes first in this list is taken.
+    """
+    assert facts.by_end is not None
+    by_end, device, num_facts = facts.by_end, starts.device, len(facts.times)
+    back = torch.arange(min(LOOKED_BACK * count, num_facts), device=device)
+    steps = torch.arange(count, device=device)
+    begun = here[:, None] - 1 - back
+    ended_before = find_first(by_end.keys, by_end.span, owners, times.clamp(max=by_end.span - 1))
+    places = ended_before[:, None] - 1 - steps
+    ended = by_end.positions[places.clamp(min=0)]
+    # Those that also began late are in the first list already.
+    ended_before_back = (places >= starts[:, None]) & (ended < here[:, None] - len(back))
+    later = here[:, None] + steps
+    candidates = torch.cat([begun, ended, later], dim=1)
+    exists = [begun >= starts[:, None], ended_before_back, later < ends[:, None]]
+    if num_facts == 0 or count == 0:
+        return candidates[:, :0], candidates[:, :0] > 0
+    candidates.clamp_(min=0, max=num_facts - 1)
+    distances = (moments_near(facts, candidates, times) - times[:, None]).abs_()
+    # One number to sort by, distance and place; no timeline is so long that it is cut here.
+    columns = torch.arange(candidates.shape[1], device=device)
+    far = torch.iinfo(torch.int64).max
+    order = distances.clamp_(max=far // len(columns) - 1) * len(columns) + columns
+    order.masked_fill_(~torch.cat(exists, dim=1), far)
+    first = torch.topk(order, count, dim=1, largest=False)
+    found = candidates.gather(1, first.indices).masked_fill_(first.values == far, num_facts)
+    found = torch.sort(found, dim=1).values
+    return found.clamp(max=num_facts - 1), found < num_facts
 
 
 def _nearest(

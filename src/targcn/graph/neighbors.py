@@ -16,7 +16,7 @@ from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
 from targcn.graph.random import combine, shifted, uniform
-from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
+from targcn.graph.temporal_graph import TemporalGraph, moments_near, reciprocal_of
 
 Strategy = Literal["near", "random", "whole"]
 # Candidates weighed together, over all rows; bounds memory, not results.
@@ -67,14 +67,17 @@ class Neighborhood(Columns):
 
     entities: Tensor
     relations: Tensor
-    # The time of the fact minus the time of the query, in ticks.
+    # The time of the fact minus the time of the query, in ticks; an interval's is the nearest one.
     deltas: Tensor
     filled: Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class HiddenFacts(Columns):
-    """For each row one fact that it must not see, whichever end of the fact it is at."""
+    """For each row one fact that it must not see, whichever end of the fact it is at.
+
+    An interval is hidden by a time at which it holds.
+    """
 
     subjects: Tensor
     relations: Tensor
@@ -105,7 +108,7 @@ def sample_neighbors(
 
     Sampling K facts by weight without replacement is a race: each fact arrives after an exponential
     time divided by its weight, and the first K are taken. With a window, facts more than
-    `window / 2` places away in the order of time do not start.
+    `window / 2` places away in the order of time, for intervals of their first ticks, do not start.
     """
     entities, times = entities.long(), times.long()
     before = times if before is None else before
@@ -130,21 +133,28 @@ def sample_neighbors(
         starts = torch.maximum(starts, torch.minimum(here - width // 2, ends - width))
     keep = width if how.strategy == "whole" else min(keep, width)
     row_hashes = combine(seed, entities, times)
-    # A time outside the timeline is farther from every fact, by as much as it lies outside.
-    inside = torch.minimum(times, latest).clamp(min=0)
+    inside = times
+    if graph.ends is None:
+        # A time outside the timeline is farther from every fact, by as much as it lies outside.
+        inside = torch.minimum(times, latest).clamp(min=0)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
     of_rows = starts, ends, inside, (times - inside).abs(), row_hashes
     columns = (torch.split(one, rows_at_once) for one in of_rows)
     parts = [_race(graph, how, width, keep, *part) for part in zip(*columns, strict=True)]
     positions, filled = map(torch.cat, zip(*parts, strict=True))
     subjects, relations = graph.subjects[positions], graph.relations[positions]
-    found = Neighborhood(subjects, relations, graph.times[positions] - times[:, None], filled)
+    deltas = moments_near(graph, positions, times) - times[:, None]
+    found = Neighborhood(subjects, relations, deltas, filled)
     if graph.past_only:
         # Otherwise empty places would hold whatever comes next in the graph.
         found = found.map(lambda column: column.masked_fill(~filled, 0))
     if hidden is None:
         return found
-    return hide_facts(found, entities, times, hidden, graph.num_relations, how)
+    # Seen from another time than the query's, as a neighbour does, a fact that holds then does not
+    # show whether it holds at the query's.
+    firsts, lasts = graph.times[positions], graph.last_ticks[positions]
+    then = (firsts <= hidden.times[:, None]) & (lasts >= hidden.times[:, None])
+    return hide_facts(found, then, entities, hidden, graph.num_relations, how)
 
 
 def _race(
@@ -166,7 +176,10 @@ def _race(
         return positions[:, :0], gone[:, :0]
     positions.clamp_(max=len(graph) - 1)
     outside = outside[:, None]
-    distances = graph.times.take(positions).sub_(inside.to(graph.times.dtype)[:, None]).abs_()
+    if graph.ends is None:
+        distances = graph.times.take(positions).sub_(inside.to(graph.times.dtype)[:, None]).abs_()
+    else:
+        distances = moments_near(graph, positions, inside).sub_(inside[:, None]).abs_()
     if how.search_range is not None:
         gone |= distances > how.search_range - outside
     if how.strategy == "whole":
@@ -189,19 +202,18 @@ def _race(
 
 def hide_facts(
     found: Neighborhood,
+    then: Tensor,
     entities: Tensor,
-    times: Tensor,
     hidden: HiddenFacts,
     num_relations: int,
     how: Sampling,
 ) -> Neighborhood:
-    """Empty the places of the hidden facts. Here an answer could leak.
+    """Empty the places of the hidden facts, where they hold `then`. Here an answer could leak.
 
     More than K facts were sampled, by as many as the hidden one can fill places. The others keep
     their order of arrival, so the first K of them are a sample of the graph without the hidden
     fact. (All copies of a duplicate fact are hidden, and may leave fewer than K.)
     """
-    then = found.deltas == (hidden.times - times)[:, None]
     filled = found.filled
     # A neighbourhood holds the facts that come in to an entity, which is their object.
     for there, relation, here in hidden.sides(num_relations):

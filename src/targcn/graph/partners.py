@@ -26,7 +26,8 @@ class PartnersOf(Columns):
 class Partners:
     """Every distinct (entity, relation, partner) of a graph, the entity as the subject.
 
-    A count is the number of different times, so that a fact which is there twice counts once.
+    A count is the number of different times or intervals, so that a fact which is there twice
+    counts once.
     """
 
     def __init__(self, graph: TemporalGraph) -> None:
@@ -37,8 +38,9 @@ class Partners:
         # The facts of an entity are sorted by time, and stay so within a key.
         order = torch.argsort(keys, stable=True)
         keys, times = keys[order], graph.times[order].long()
+        ends = graph.last_ticks[order]
         is_new = torch.ones_like(keys, dtype=torch.bool)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1])
+        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
         keys, numbers, counts = torch.unique_consecutive(
             keys[is_new], return_inverse=True, return_counts=True
         )
@@ -87,13 +89,18 @@ def hide_partner(
 ) -> PartnersOf:
     """Count the hidden fact of each row out, whichever end it is seen from.
 
+    Of intervals, all that hold at its time say the same and are counted out.
+
     More partners were found than the `most` that stay, by as many as the hidden fact has sides: a
     rare partner that stayed among more frequent ones would give the answer away.
     """
     counts = found.counts
+    copies = torch.ones_like(subjects)
+    if context.ends is not None:
+        copies = context.copies.count(*hidden.tensors())
     for here, relations, partners in hidden.sides(context.num_relations):
         own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
-        counts = counts - (own & (subjects == here)[:, None]).long()
+        counts = counts - (own & (subjects == here)[:, None]) * copies[:, None]
     # In the order of `Partners`: the more frequent first, then by relation and partner.
     keys = found.relations * context.num_entities + found.partners
     order = counts * (2 * context.num_relations * context.num_entities) - keys

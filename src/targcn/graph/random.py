@@ -58,7 +58,7 @@ def uniform(rows: Tensor, columns: Tensor) -> Tensor:
     return bits.bitwise_and_(0x7FFFFF).to(torch.float32).add_(0.5).mul_(2**-23)
 
 
-def whole_numbers(rows: Tensor, columns: Tensor, below: int) -> Tensor:
+def whole_numbers(rows: Tensor, columns: Tensor, below: Tensor | int) -> Tensor:
     """A whole number below `below` for each pair, all of them about equally likely.
 
     >>> numbers = whole_numbers(combine(0, torch.arange(100))[:, None], torch.arange(100), 4)

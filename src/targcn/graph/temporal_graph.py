@@ -16,10 +16,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.errors import InputError
-from targcn.facts.dataset import Context, Dataset, Facts, join_facts
-from targcn.graph.ragged import sort_rows
+from targcn.facts.dataset import OPEN, Context, Dataset, Facts, as_intervals, join_facts
+from targcn.graph.ragged import sort_rows, take
 
 if TYPE_CHECKING:
+    from targcn.graph.copies import Copies
     from targcn.graph.partners import Partners
 
 Numbers = npt.NDArray[Any]
@@ -96,8 +97,10 @@ class TemporalGraph:
         )
         sizes = [last - first, self.span, 2 * self.num_relations, self.num_entities]
         if facts.has_intervals:
-            columns += (np.concatenate([facts.ends[there], facts.ends[back]]),)
-            sizes.append(int(facts.ends.max()) + 1)
+            # Open ends are sorted as the tick after the last one.
+            ends = np.minimum(facts.ends, self.span)
+            columns += (np.concatenate([ends[there], ends[back]]),)
+            sizes.append(self.span + 1)
         owners, when, how, others, *until = sort_rows(
             [torch.from_numpy(column) for column in columns], sizes
         )
@@ -105,7 +108,7 @@ class TemporalGraph:
         self.subjects[place], self.relations[place], self.times[place] = others, how, when
         torch.add((owners.long() + first) * self.span, when, out=self.keys[place])
         if self.ends is not None:
-            self.ends[place] = until[0]
+            self.ends[place] = until[0].masked_fill_(until[0] == self.span, _largest(until[0]))
 
     @classmethod
     def of_context(
@@ -121,27 +124,45 @@ class TemporalGraph:
 
         Random draws know a fact by its place among those of its entity: later ones do not move it.
         """
+        if self.ends is not None:
+            raise InputError(
+                "facts that hold over intervals cannot be cut at a query's time, so there is no "
+                "context 'past' and no past_only for them; choose train, train+valid or all"
+            )
         places = torch.arange(len(self), device=self.device)
         return replace(self, past_only=True, numbers=places - self.offsets[self.objects.long()])
 
-    def positions_of(self, subject: int, relation: int, object: int, time: int) -> Tensor:
-        """Where a fact stands: nowhere, once, or more often if the data repeat it."""
-        first, last = self.offsets[object : object + 2].tolist()
-        held = (self.subjects[first:last] == subject) & (self.relations[first:last] == relation)
-        held &= self.times[first:last] == time
-        return held.nonzero().flatten() + int(first)
+    def positions_of(
+        self, subject: int, relation: int, object: int, time: int, end: int | None = None
+    ) -> Tensor:
+        """Where a fact that holds at a time stands: nowhere, once, or more often if data repeat it.
+
+        With an end, only a fact from that very time to that end; either may be OPEN.
+        """
+        incoming = slice(*self.offsets[object : object + 2].tolist())
+        held = (self.subjects[incoming] == subject) & (self.relations[incoming] == relation)
+        times, ends = self.times[incoming], self.last_ticks[incoming]
+        if end is None:
+            held &= (times <= time) & (ends >= time)
+        else:
+            held &= (times == max(time, 0)) & (ends == (_largest(ends) if end == OPEN else end))
+        return held.nonzero().flatten() + int(incoming.start)
 
     def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
         """The graph without some facts and with others that it does not hold.
 
-        All other facts keep the numbers that random draws know them by: where a neighbourhood is
-        sampled, they are drawn as before, and the answers change by these facts alone.
+        A fact of one time to leave out is every one that holds at that time. All other facts keep
+        the numbers that random draws know them by: where a neighbourhood is sampled, they are drawn
+        as before, and the answers change by these facts alone.
         """
         here = self.to("cpu")
         gone = here._positions(without)
         kept = torch.ones(len(here), dtype=torch.bool)
         kept[gone] = False
         facts = [here.subjects, here.relations, here.objects, here.times]
+        if here.ends is not None:
+            facts.append(here.ends.masked_fill(here.ends == _largest(here.ends), OPEN))
+            given = as_intervals(given)
         stay = kept & (here.relations < here.num_relations)
         stayed = Facts(torch.stack([column[stay] for column in facts]).numpy())
         changed = TemporalGraph.of(join_facts(stayed, given), here.num_entities, here.num_relations)
@@ -157,10 +178,10 @@ class TemporalGraph:
     def _positions(self, facts: Facts) -> Tensor:
         """Where these facts and their reciprocals stand."""
         found = [torch.empty(0, dtype=torch.int64)]
-        for subject, relation, object_, time in facts.columns.T.tolist():
-            found.append(self.positions_of(subject, relation, object_, time))
+        for subject, relation, object_, *interval in facts.columns.T.tolist():
+            found.append(self.positions_of(subject, relation, object_, *interval))
             back = relation + self.num_relations
-            found.append(self.positions_of(object_, back, subject, time))
+            found.append(self.positions_of(object_, back, subject, *interval))
         return torch.cat(found)
 
     def __len__(self) -> int:
@@ -169,6 +190,11 @@ class TemporalGraph:
     @property
     def objects(self) -> Tensor:
         return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
+
+    @property
+    def last_ticks(self) -> Tensor:
+        """The last tick of every fact: that of an interval, or the only one."""
+        return self.times if self.ends is None else self.ends
 
     def ends_before(self, entities: Tensor, times: Tensor) -> Tensor:
         """The end of the facts that come in to each entity before a time; offsets are the start.
@@ -194,13 +220,21 @@ class TemporalGraph:
         keys = self.relations.long() * self.span + self.times
         order = torch.argsort(keys, stable=True)
         counts = torch.bincount(self.relations, minlength=2 * self.num_relations)
+        ends = None if self.ends is None else self.ends[order]
         return RelationMajor(
             self.subjects[order],
             self.objects[order],
             self.times[order],
             keys[order],
             functional.pad(counts.cumsum(0), (1, 0)),
+            ends,
+            None if ends is None else ByEnd.of(self.relations[order], ends, self.span),
         )
+
+    @cached_property
+    def by_end(self) -> "ByEnd | None":
+        """The facts of each entity, found by when they end, if they hold over intervals."""
+        return None if self.ends is None else ByEnd.of(self.objects, self.ends, self.span)
 
     @cached_property
     def partners(self) -> "Partners":
@@ -209,13 +243,21 @@ class TemporalGraph:
 
         return Partners(self)
 
+    @cached_property
+    def copies(self) -> "Copies":
+        """How many facts say the same at a time."""
+        from targcn.graph.copies import Copies
+
+        return Copies(self)
+
     @property
     def device(self) -> torch.device:
         return self.subjects.device
 
     @property
     def num_bytes(self) -> int:
-        return sum(column.numel() * column.element_size() for column in self._columns)
+        columns = [*self._columns, *([] if self.ends is None else [self.ends])]
+        return sum(column.numel() * column.element_size() for column in columns)
 
     @property
     def _columns(self) -> tuple[Tensor, ...]:
@@ -248,6 +290,26 @@ class RelationMajor:
     times: Tensor
     keys: Tensor
     offsets: Tensor
+    ends: Tensor | None = None
+    by_end: "ByEnd | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class ByEnd:
+    """The positions of facts, sorted by their owner, an entity or a relation, and their last tick.
+
+    The keys are owner · span + last tick, in a span that has one tick more, for open ends.
+    """
+
+    span: int
+    keys: Tensor
+    positions: Tensor
+
+    @classmethod
+    def of(cls, owners: Tensor, ends: Tensor, span: int) -> "ByEnd":
+        keys = owners.long() * (span + 1) + ends.long().clamp(max=span)
+        keys, positions = torch.sort(keys, stable=True)
+        return cls(span + 1, keys, positions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +339,14 @@ def find_first(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor
     return torch.searchsorted(keys, owners.long() * span + times.long().clamp(min=0, max=span))
 
 
+def moments_near(facts: TemporalGraph | RelationMajor, places: Tensor, times: Tensor) -> Tensor:
+    """When each of these facts is seen from the time of its row: at its moment nearest to it."""
+    moments = take(facts.times, places).long()
+    if facts.ends is None:
+        return moments
+    return torch.minimum(torch.maximum(times.long()[:, None], moments), take(facts.ends, places))
+
+
 def reciprocal_of(relations: Tensor, num_relations: int) -> Tensor:
     """The relations read from object to subject, and reciprocal ones read back.
 
@@ -284,6 +354,11 @@ def reciprocal_of(relations: Tensor, num_relations: int) -> Tensor:
     [3, 2]
     """
     return (relations + num_relations) % (2 * num_relations)
+
+
+def _largest(numbers: Tensor) -> int:
+    """What stands for an open end among these."""
+    return int(torch.iinfo(numbers.dtype).max)
 
 
 def _count(entities: Numbers, num_entities: int) -> Numbers:

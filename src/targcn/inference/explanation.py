@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+import numpy as np
 from torch import Tensor
 
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts
 from targcn.models.base import KINDS, NO_FACT, Kind, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
 from targcn.output.shown import Shown
@@ -29,8 +30,10 @@ class DatedFact:
     relation: str
     object: str
     time: str | None
-    # Ticks from the question to the fact; negative if the fact is earlier.
+    # Ticks from the question to the fact, 0 while it holds; negative if the fact is earlier.
     delta: int | None
+    # Whether the time is an interval of more than one tick.
+    lasts: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,14 @@ class Explanation(Shown):
         return Table.of_text((self.measure, "reason"), rows, in_words(self)[0])
 
 
-def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tuple[Reason, ...]:
-    """The strongest reasons in words, for a question about this tick."""
+def name_reasons(
+    reasons: Reasons, dataset: Dataset, tick: int, top: int, context: Context = "all"
+) -> tuple[Reason, ...]:
+    """The strongest reasons in words, for a question about this tick, from the facts of a context.
+
+    Where facts hold over intervals, models know only their moments nearest to the tick.
+    """
+    known = dataset.context(context) if dataset.has_intervals else NO_FACTS
     total = float(reasons.effects.sum())
     named = []
     for row in _strongest_first(reasons)[:top].tolist():
@@ -118,7 +127,8 @@ def name_reasons(reasons: Reasons, dataset: Dataset, tick: int, top: int) -> tup
             weight = float(reasons.weights[row])
         columns = [column[row].tolist() for column in reasons.tensors()[:4]]
         facts = [fact for fact in zip(*columns, strict=True) if fact[1] != NO_FACT]
-        dated = tuple(_name(fact, dataset, None if kind == "partner" else tick) for fact in facts)
+        at = None if kind == "partner" else tick
+        dated = tuple(_name(fact, dataset, at, known) for fact in facts)
         named.append(Reason(kind, dated, effect, count, weight, share))
     return tuple(named)
 
@@ -216,12 +226,29 @@ def _strongest_first(reasons: Reasons) -> Tensor:
     return reasons.effects.abs().argsort(descending=True, stable=True)
 
 
-def _name(fact: tuple[int, ...], dataset: Dataset, tick: int | None) -> DatedFact:
+def _name(fact: tuple[int, ...], dataset: Dataset, tick: int | None, known: Facts) -> DatedFact:
     """A fact in words, seen from a tick; without one it is about any time."""
     subject, relation, object_, time = fact
     entities, relations = dataset.entities.names, dataset.relations.names
-    dated = (None, None) if tick is None else (dataset.timeline.label(time), time - tick)
-    return DatedFact(entities[subject], relations[relation], entities[object_], *dated)
+    said = entities[subject], relations[relation], entities[object_]
+    if tick is None:
+        return DatedFact(*said, None, None)
+    first, last = _find_interval(known, fact, tick)
+    label = dataset.timeline.label_interval(first, last)
+    return DatedFact(*said, label, time - tick, first != last or first == OPEN)
+
+
+def _find_interval(known: Facts, fact: tuple[int, ...], tick: int) -> tuple[int, int]:
+    """The first and last tick of a fact whose moment nearest to a tick is given as its time.
+
+    A fact that is not known, such as one of a what-if question, has that time alone.
+    """
+    said = (known.columns[:3] == np.array(fact[:3])[:, None]).all(0)
+    said &= np.clip(tick, known.times, known.ends) == fact[3]
+    if not known.has_intervals or not said.any():
+        return fact[3], fact[3]
+    first, last = known.columns[3:, said.argmax()].tolist()
+    return first, last
 
 
 def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
@@ -230,7 +257,9 @@ def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
         return named + _times(reason.count)
     plural = "" if abs(fact.delta) == 1 else "s"
     when = f"{abs(fact.delta):,} {unit}{plural} {'before' if fact.delta < 0 else 'after'}"
-    return f"{named}{fact.time} ({when if fact.delta else 'at that time'})"
+    if fact.lasts:
+        when = f"{'ended' if fact.delta < 0 else 'begins'} {when}" if fact.delta else "holds"
+    return f"{named}{fact.time} ({when if fact.delta or fact.lasts else 'at that time'})"
 
 
 def _figures(one: Reason | ScorePart) -> str:

@@ -230,7 +230,7 @@ class Predictor:
             rank=float(ranks[FILTER]),
             fact_was_hidden=self._holds(*ids),
             num_pieces=len(reasons.effects),
-            reasons=name_reasons(reasons, self.dataset, tick, top),
+            reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,

@@ -56,6 +56,8 @@ class Rule:
     # How often such a piece ended in the true answer to a query of train.
     support: int
     unit: str
+    # Whether facts hold over intervals.
+    lasting: bool = False
 
     def __str__(self) -> str:
         asked = self.relation + BACKWARD * (self.asked == "subject")
@@ -66,7 +68,8 @@ class Rule:
         if self.kind == "partner":
             return f"{name}, {_often(clause.first, clause.last)}"
         whose = " of anybody" if self.kind == "relation" else ""
-        return f"{name}{whose}, {_when(clause.first, clause.last, self.unit)}"
+        when = _while if self.lasting else _when
+        return f"{name}{whose}, {when(clause.first, clause.last, self.unit)}"
 
 
 def rules(
@@ -118,7 +121,8 @@ def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
         )
         end: Asked = "subject" if asked >= len(names) else "object"
         about = names[asked % len(names)], end, KINDS[kind], clauses
-        named.append(Rule(*about, weight, support, dataset.timeline.unit))
+        unit, lasting = dataset.timeline.unit, dataset.has_intervals
+        named.append(Rule(*about, weight, support, unit, lasting))
     return tuple(named)
 
 
@@ -154,6 +158,20 @@ def _when(first: int | None, last: int | None, unit: str) -> str:
     else:
         least, most, side = -(last or 0), None if first is None else -first, "before"
     return f"{_range(least, most)} {unit}{'' if most == 1 else 's'} {side}"
+
+
+def _while(first: int | None, last: int | None, unit: str) -> str:
+    """The same for facts that hold over intervals.
+
+    >>> _while(0, 0, "day"), _while(0, 2, "day")
+    ('while it holds', 'while it holds, or begins 0 to 2 days after')
+    >>> _while(-10, -8, "day"), _while(1, 1, "day")
+    ('ended 8 to 10 days before', 'begins 1 day after')
+    """
+    if first == last == 0:
+        return "while it holds"
+    side = "begins" if first is not None and first >= 0 else "ended"
+    return ("while it holds, or " if first == 0 else "") + f"{side} {_when(first, last, unit)}"
 
 
 def _often(least: int | None, most: int | None) -> str:

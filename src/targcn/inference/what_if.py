@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
+import torch
+from torch import Tensor
+
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.questions import Time
 
-# Subject, relation, object and time in words.
-Fact = tuple[str, str, str, Time]
+# Subject, relation, object and time in words; of an interval the start and the end instead of the
+# time, either of which may be None: open.
+Fact = tuple[str, str, str, Time] | tuple[str, str, str, Time | None, Time | None]
 SEPARATOR: Final = "|"
 
 
@@ -18,68 +22,102 @@ def parse_fact(text: str) -> Fact:
 
     >>> parse_fact("Barack Obama | junior senator of | Illinois | 2005")
     ('Barack Obama', 'junior senator of', 'Illinois', '2005')
+    >>> parse_fact("Barack Obama | junior senator of | Illinois | 2005 |")
+    ('Barack Obama', 'junior senator of', 'Illinois', '2005', None)
     """
     parts = [part.strip() for part in text.split(SEPARATOR)]
-    if len(parts) != 4 or not all(parts):
+    if len(parts) not in (4, 5) or not all(parts[:3]) or not any(parts[3:]):
         raise InputError(
             f"{text!r} is not a fact; write 'SUBJECT {SEPARATOR} RELATION {SEPARATOR} OBJECT "
-            f"{SEPARATOR} TIME'"
+            f"{SEPARATOR} TIME', or START {SEPARATOR} END instead of TIME"
         )
-    subject, relation, object_, time = parts
-    return subject, relation, object_, time
+    subject, relation, object_, *times = parts
+    if len(times) == 1:
+        return subject, relation, object_, times[0]
+    return subject, relation, object_, times[0] or None, times[1] or None
 
 
 def change_context(
     graph: TemporalGraph, dataset: Dataset, without: Sequence[Fact], given: Sequence[Fact]
 ) -> TemporalGraph:
-    """The graph without some of its facts and with others; what changes nothing is refused."""
+    """The graph without some of its facts and with others; what changes nothing is refused.
+
+    Where facts hold over intervals, one to leave out may be named by a time at which it holds.
+    """
     if not without and not given:
         raise InputError("name a fact to leave out or to add")
-    missing, new = ([_encode(fact, dataset) for fact in facts] for facts in (without, given))
-    for fact, ids in zip(without, missing, strict=True):
-        if not len(graph.positions_of(*ids)):
+    gone, new = [], []
+    for fact in without:
+        ids = _encode(fact, dataset)
+        held = _find(graph, ids)
+        if not held:
             raise InputError(
                 f"the context does not hold {_in_words(fact)}, so it cannot be left out"
-                + _other_times(graph, dataset, *ids)
+                + _other_times(graph, dataset, ids)
             )
-    for fact, ids in zip(given, new, strict=True):
-        if len(graph.positions_of(*ids)):
+        gone += held
+    for fact in given:
+        ids = _encode(fact, dataset)
+        if _find(graph, ids):
             raise InputError(f"the context holds {_in_words(fact)} already; nothing would change")
-        if ids[3] < 0:
-            raise InputError(
-                f"{_in_words(fact)} is before {dataset.timeline.label(0)}, where the data begin; "
-                "give a later fact"
-            )
-    return graph.changed(_columns(missing), _columns(new))
+        new.append((*ids, ids[3]) if graph.ends is not None and len(ids) == 4 else ids)
+    return graph.changed(_columns(gone), _columns(new))
 
 
-def _encode(fact: Fact, dataset: Dataset) -> tuple[int, int, int, int]:
-    subject, relation, object_, time = fact
+def _encode(fact: Fact, dataset: Dataset) -> tuple[int, ...]:
+    subject, relation, object_, *times = fact
+    ticks = [OPEN if time is None else dataset.timeline.tick(time) for time in times]
+    if any(tick < 0 for tick, time in zip(ticks, times, strict=True) if time is not None):
+        raise InputError(
+            f"{_in_words(fact)} is before {dataset.timeline.label(0)}, where the data begin; "
+            "give a later fact"
+        )
+    if len(ticks) == 2 and not dataset.has_intervals:
+        raise InputError(f"{_in_words(fact)}: facts of {dataset.name} have one time, not two")
+    if len(ticks) == 2 and OPEN != ticks[1] < ticks[0]:
+        raise InputError(f"{_in_words(fact)} ends before it starts")
     return (
         dataset.entities.find(subject),
         dataset.relations.find(relation),
         dataset.entities.find(object_),
-        dataset.timeline.tick(time),
+        *ticks,
     )
 
 
-def _columns(facts: Sequence[tuple[int, int, int, int]]) -> Facts:
-    distinct = sorted(set(facts))
-    return Facts.of(*([fact[row] for fact in distinct] for row in range(4)))
+def _find(graph: TemporalGraph, ids: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The facts of a graph that say the same at a time, or over that very interval."""
+    positions = graph.positions_of(*ids)
+    if graph.ends is None:
+        return [ids] * (len(positions) > 0)
+    return [
+        (*ids[:3], first, last) for first, last in zip(*_intervals(graph, positions), strict=True)
+    ]
+
+
+def _intervals(graph: TemporalGraph, positions: Tensor) -> tuple[list[int], list[int]]:
+    """The first and the last ticks of some facts."""
+    lasts = graph.last_ticks[positions]
+    still = lasts == torch.iinfo(lasts.dtype).max
+    return graph.times[positions].tolist(), lasts.masked_fill(still, OPEN).tolist()
+
+
+def _columns(facts: Sequence[tuple[int, ...]]) -> Facts:
+    return Facts.of(*zip(*sorted(set(facts)), strict=True)) if facts else NO_FACTS
 
 
 def _in_words(fact: Fact) -> str:
-    subject, relation, object_, time = fact
-    return f"{subject} — {relation} — {object_}, {time}"
+    subject, relation, object_, *times = fact
+    said = f"{subject} — {relation} — {object_}, "
+    return said + " – ".join("open" if time is None else str(time) for time in times)
 
 
-def _other_times(
-    graph: TemporalGraph, dataset: Dataset, subject: int, relation: int, object: int, time: int
-) -> str:
+def _other_times(graph: TemporalGraph, dataset: Dataset, ids: tuple[int, ...]) -> str:
     """When the context does hold a fact, up to three times."""
-    incoming = slice(*graph.offsets[object : object + 2].tolist())
+    subject, relation, object_, time, *_ = ids
+    incoming = slice(*graph.offsets[object_ : object_ + 2].tolist())
     held = (graph.subjects[incoming] == subject) & (graph.relations[incoming] == relation)
-    ticks = set(graph.times[incoming][held].tolist())
-    nearest = sorted(ticks, key=lambda tick: abs(tick - time))[:3]
-    labels = ", ".join(dataset.timeline.label(tick) for tick in sorted(nearest))
+    positions = held.nonzero().flatten() + int(incoming.start)
+    intervals = set(zip(*_intervals(graph, positions), strict=True))
+    nearest = sorted(intervals, key=lambda interval: abs(interval[0] - time))[:3]
+    labels = ", ".join(dataset.timeline.label_interval(*one) for one in sorted(nearest))
     return f"; it holds it at {labels}" if labels else ""

@@ -124,6 +124,8 @@ class Model(nn.Module, ABC):
     Settings: ClassVar[type[ModelSettings]] = ModelSettings
     # Whether the scores depend on the context, or only on what was learned.
     reads_context: bool = False
+    # Whether it can learn from facts that hold over intervals.
+    reads_intervals: ClassVar[bool] = True
     # Whether its loss compares the answer with all entities, and can leave out some of them.
     can_filter_loss: ClassVar[bool] = False
     # What messages say about entities that came with added facts.

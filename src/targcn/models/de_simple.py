@@ -77,6 +77,8 @@ class DESimplE(Learner):
         years, months, days = map(torch.unique, self.dates(torch.tensor(self.timeline.ticks)))
         self.register_buffer("calendar", torch.cat([years, months, days]), persistent=False)
         self.begins = [len(years), len(years) + len(months)]
+        # Of intervals any tick may be asked, also one whose date the timeline does not name.
+        self.asks_listed_dates = not dataset.train.has_intervals
 
     @property
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -87,7 +89,7 @@ class DESimplE(Learner):
         """On a GPU, if the calendar is short enough to be scored as a whole."""
         num_values = len(self.calendar)
         fits = num_values <= MOST_VALUES and num_values * self.phases[0].numel() <= MOST_WAVES
-        return self.static.is_cuda and fits
+        return self.static.is_cuda and fits and self.asks_listed_dates
 
     @property
     def sample_width(self) -> int:

@@ -6,7 +6,9 @@ the subject's partners at any time. Then
 
     score(o) = log(1 + Σ exp c over the evidence that ends in o) + (p[r] + p'[s]) · q[o] + β[o].
 
-No entity has a vector except in the last two terms, a small prior.
+No entity has a vector except in the last two terms, a small prior. If the settings say so, the
+facts of the subject may also speak against the entities that they end in, with a second weight d:
+log(1 + Σ exp d) is subtracted.
 """
 
 from collections.abc import Callable
@@ -66,6 +68,9 @@ class EvidenceSettings(ModelSettings):
 
     partners: int = 128
     """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
+
+    against: bool = False
+    """Whether facts of the subject may also speak against the entities that they end in."""
 
     dim: int = 64
     """Hidden units that weigh a piece of evidence."""
@@ -135,6 +140,8 @@ class Evidence(Learner):
             for count in (num_relations, num_entities, num_entities)
         )
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
+        if settings.against:
+            self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
 
     def add_entities(self, count: int) -> None:
         """Give them the mean prior; all else about them is evidence."""
@@ -245,7 +252,11 @@ class Evidence(Learner):
         weights, ends = self.weigh(queries, sample), self.ends(sample)
         evidence = weights.masked_fill(ends == num_entities, -torch.inf).exp()
         ends = ends.clamp(max=num_entities - 1)
-        return log_of_sums(evidence, ends, num_entities) + self._prior(queries, sample.kept)
+        scores = log_of_sums(evidence, ends, num_entities) + self._prior(queries, sample.kept)
+        if not self.settings.against:
+            return scores
+        against = self.weigh_against(queries, sample.facts)
+        return scores - log_of_sums(against, sample.facts.objects, num_entities)
 
     def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The weight c of every piece of evidence: one row per query, kind after kind."""
@@ -274,9 +285,17 @@ class Evidence(Learner):
         kinds = self._weigh_facts(queries, facts), of_relation, paths.flatten(1), of_partners
         return torch.cat(kinds, dim=1)
 
-    def _weigh_facts(self, queries: Queries, facts: NearestFacts) -> Tensor:
+    def weigh_against(self, queries: Queries, facts: NearestFacts) -> Tensor:
+        """exp d of every fact of the subject; 0 where there is none."""
+        weights = self._weigh_facts(queries, facts, self.against_weights)
+        return weights.masked_fill(~facts.filled, -torch.inf).exp()
+
+    def _weigh_facts(
+        self, queries: Queries, facts: NearestFacts, weights: FactWeights | None = None
+    ) -> Tensor:
         buckets = self.time_buckets(facts.times - queries.times[:, None])
-        return _weigh(self.fact_weights, facts.filled, queries.relations, facts.relations, buckets)
+        weights = self.fact_weights if weights is None else weights
+        return _weigh(weights, facts.filled, queries.relations, facts.relations, buckets)
 
     def ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece of evidence ends in; one more than all of them if in none."""

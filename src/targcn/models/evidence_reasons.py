@@ -39,6 +39,15 @@ def find_reasons(model: "Evidence", query: Queries, answer: int, context: Tempor
     to_answer = model.prior_objects[answer].double()
     of_relation = model.prior_relations[relation].double()
     of_subject = model.prior_subjects[subject].double()
+    others = [
+        ("prior of the relation with the answer", float(of_relation @ to_answer)),
+        ("prior of the given entity with the answer", float(of_subject @ to_answer)),
+        ("prior of the answer alone", float(model.prior_bias[answer])),
+    ]
+    if model.settings.against:
+        against = model.weigh_against(query, sample.facts)[sample.facts.objects == answer]
+        name = "facts of the given entity that speak against the answer"
+        others.append((name, -float(against.double().sum().log1p())))
     return Reasons(
         subjects=torch.where(backward, objects, subjects),
         relations=torch.where(backward, relations - context.num_relations, relations),
@@ -49,11 +58,7 @@ def find_reasons(model: "Evidence", query: Queries, answer: int, context: Tempor
         kinds=kinds[used],
         counts=counts[0, used],
         weights=weights,
-        others=(
-            ("prior of the relation with the answer", float(of_relation @ to_answer)),
-            ("prior of the given entity with the answer", float(of_subject @ to_answer)),
-            ("prior of the answer alone", float(model.prior_bias[answer])),
-        ),
+        others=tuple(others),
     )
 
 

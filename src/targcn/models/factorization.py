@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from targcn.config import require_least
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import OPEN, Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
@@ -135,8 +135,14 @@ class StaticFactorization(Factorization):
 
 
 def learned_ticks(dataset: Dataset) -> Tensor:
-    """The times that train holds; the row of any other would keep its initial weights."""
+    """The times that train holds; the row of any other would keep its initial weights.
+
+    Of intervals, the first and last ticks that are known: those between are interpolated.
+    """
     times = dataset.train.times if len(dataset.train) else dataset.timeline.ticks
+    if dataset.train.has_intervals:
+        ends = dataset.train.columns[3:]
+        times = ends[ends != OPEN]
     if len(times) == 0:
         return torch.zeros(1, dtype=torch.int64)
     return torch.from_numpy(np.unique(times).astype(np.int64))

@@ -114,8 +114,14 @@ class _Groups:
         self.starts: Tensor = self.ends - counts
         self.times = context.times[order].long()
         self.of_fact = torch.repeat_interleave(counts)
-        self.moments = self.of_fact * context.span + self.times
-        self.span, self.past_only = context.span, context.past_only
+        self.span, self.past_only = context.span + 1, context.past_only
+        self.moments = self.of_fact * self.span + self.times
+        # The last ticks of each group's facts, in their own order.
+        self.last_moments, self.last_times = self.moments, self.times
+        if context.ends is not None:
+            last_times = context.ends[order].long().clamp(max=context.span)
+            self.last_moments = torch.sort(self.of_fact * self.span + last_times).values
+            self.last_times = self.last_moments % self.span
 
     def look_up(self, keys: Tensor, times: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The answers under the key of each query: its row, the answer, and how many facts."""
@@ -129,21 +135,28 @@ class _Groups:
         return (self.ends_before(found, times) - self.starts[found]).double()
 
     def ends_before(self, found: Tensor, times: Tensor) -> Tensor:
-        """The end of the facts of these groups before these times."""
-        moments = found * self.span + times.clamp(min=0, max=self.span)
-        return torch.searchsorted(self.moments, moments)
+        """The end of the facts of these groups that begin before these times."""
+        return torch.searchsorted(self.moments, self._moments(found, times))
+
+    def over_before(self, found: Tensor, times: Tensor) -> Tensor:
+        """The end of the facts of these groups, in the order of their ends, that end before."""
+        return torch.searchsorted(self.last_moments, self._moments(found, times))
+
+    def _moments(self, found: Tensor, times: Tensor) -> Tensor:
+        return found * self.span + times.clamp(min=0, max=self.span - 1)
 
 
 class _DecayedSums:
     """Σ exp(−|t − t'| / scale) over the times t' of a group's facts, at any t, without a loop.
 
-    Seen from one fact, all facts before it decay alike, and so do all facts after it: two running
-    sums per fact, computed once, are enough for every t.
+    The t' of an interval is its moment nearest to t: while it holds, it counts 1. Seen from one
+    fact, all facts that are over decay alike, and so do all facts to come: two running sums per
+    fact, computed once, are enough for every t.
     """
 
     def __init__(self, groups: _Groups, scale: float) -> None:
         self.groups, self.scale = groups, scale
-        self.before = self._running_sums(groups.times, groups.of_fact)
+        self.before = self._running_sums(groups.last_times, groups.of_fact)
         self.after = self._running_sums(-groups.times.flip(0), groups.of_fact.flip(0)).flip(0)
 
     def look_up(self, keys: Tensor, times: Tensor, lasting: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -172,15 +185,17 @@ class _DecayedSums:
     def at(self, found: Tensor, times: Tensor) -> Tensor:
         """The sums of these groups at these times, over the facts that may be seen then."""
         groups = self.groups
-        after = groups.ends_before(found, times if groups.past_only else times + 1)
-        has_before, has_after = after > groups.starts[found], after < groups.ends[found]
+        begun = groups.ends_before(found, times if groups.past_only else times + 1)
+        over = groups.over_before(found, times if groups.past_only else times + 1)
+        has_before, has_after = over > groups.starts[found], begun < groups.ends[found]
         if groups.past_only:
             has_after = torch.zeros_like(has_after)
-        last = (after - 1).clamp(min=0)
-        first = after.clamp(max=len(groups.times) - 1)
-        before_sums = self.before[last] * self._decay(times - groups.times[last])
+        last = (over - 1).clamp(min=0)
+        first = begun.clamp(max=len(groups.times) - 1)
+        before_sums = self.before[last] * self._decay(times - groups.last_times[last])
         after_sums = self.after[first] * self._decay(groups.times[first] - times)
         sums = torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
+        sums = sums + (begun - over)
         # Rounded to seven digits: equal distances must tie, in whatever order they were added.
         return sums.float().double()
 

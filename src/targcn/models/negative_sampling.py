@@ -177,6 +177,9 @@ class _Truths:
     def hold(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Whether the context holds each query with each of its candidates as the answer."""
         context = self.context
+        if context.ends is not None:
+            subjects, relations, times = (column[:, None] for column in queries.tensors())
+            return context.copies.count(subjects, relations, candidates, times) > 0
         if len(self.codes) == 0:
             return torch.zeros_like(candidates, dtype=torch.bool)
         keys = queries.subjects.long() * context.span + queries.times

@@ -80,4 +80,10 @@ def find_model(name: str) -> type["Model"]:
 
 def create(name: str, dataset: "Dataset", settings: "ModelSettings") -> "Model":
     """A model with its initial weights, which come from torch's random generator."""
-    return find_model(name)(settings, dataset)
+    model = find_model(name)
+    if not model.reads_intervals and dataset.has_intervals:
+        raise InputError(
+            f"{name} reads facts time by time, but those of {dataset.name} hold over intervals; "
+            f"choose another model, such as {DEFAULT}"
+        )
+    return model(settings, dataset)

@@ -169,6 +169,7 @@ class TeMP(Learner):
 
     Settings = TeMPSettings
     reads_context = True
+    reads_intervals = False
     can_filter_loss = True
     settings: TeMPSettings
 

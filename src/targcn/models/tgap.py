@@ -165,6 +165,7 @@ class TGAP(Learner):
 
     Settings = TGAPSettings
     reads_context = True
+    reads_intervals = False
     can_filter_loss = True
     about_new_entities = (
         "have no vector of their own (the mean of all vectors stands in for it) and are reached "

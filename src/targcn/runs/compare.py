@@ -22,7 +22,7 @@ from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
-from targcn.evaluation.report import Report, Setting
+from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.output.shown import Shown
 from targcn.output.tables import Table
@@ -152,6 +152,7 @@ def compare(
     split: Split = "test",
     context: Context | None = None,
     ties: Ties = "mean",
+    intervals: Protocol | None = None,
     filter: Filter = "time-aware",
     to: Path | str | None = None,
     resamples: int = RESAMPLES,
@@ -176,7 +177,7 @@ def compare(
     _check_choices(list(sources), filter, to, resamples, seed)
     # All sources are checked before the first is evaluated.
     dataset, own_contexts = common_dataset(sources, split)
-    setting = Setting(split, context or common_context(own_contexts), ties)
+    setting = Setting(split, context or common_context(own_contexts), ties, intervals)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
     with count_progress(f"evaluating {split}", "queries", progress) as told:

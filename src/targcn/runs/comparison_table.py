@@ -1,7 +1,6 @@
 """A comparison as a table, a file or a plot; every figure names the filter it is under."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +35,7 @@ def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
     """Everything about a run, in the order of the columns."""
     report, trained, which = run.report, run.trained, comparison.filter
     values: dict[str, Value] = {"run": run.name, "model": report.model, "dataset": report.dataset}
-    values |= {**asdict(report.setting), "num_queries": report.num_queries}
+    values |= {**report.setting.to_json(), "num_queries": report.num_queries}
     for one, sides in report.metrics.items():
         for side, figures in sides.items():
             prefix = one if side == "both" else f"{one} {side}"

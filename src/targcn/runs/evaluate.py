@@ -13,7 +13,7 @@ from targcn.evaluation.calibration import calibrate
 from targcn.evaluation.candidates import KINDS, Kind
 from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
-from targcn.evaluation.report import Report, Setting
+from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Split
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -29,6 +29,7 @@ def evaluate(
     split: Split = "test",
     context: Context | None = None,
     ties: Ties = "mean",
+    intervals: Protocol | None = None,
     ask: Ask = "entity",
     queries: int | None = None,
     seed: int = 0,
@@ -43,6 +44,9 @@ def evaluate(
     past, if it was trained with `past_only`. `facts`, a file or a frame, join the context, those of
     the split itself excepted; the filters know them too.
 
+    A fact with a beginning and an end is asked about at each of its ticks (`intervals`
+    "enumerate-time", the default), or once ("identical"); see docs/evaluation.md.
+
     Asked are the entities of each fact; or with `ask` its relation or its time, among all relations
     or times. That takes a query per candidate: `queries` facts, chosen by the seed, may be enough.
 
@@ -53,7 +57,7 @@ def evaluate(
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
     run = open_run(run)
-    setting = Setting(split, context or run.default_context(split), ties)
+    setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
     place, model, name = choose_device(device), run.model_to_evaluate(), run.recipe.model
@@ -67,6 +71,10 @@ def evaluate(
         return replace(report, calibration=fits)
     if ask not in KINDS:
         raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
+    if intervals is not None:
+        raise InputError(
+            f"intervals says how entities are asked for; leave it out to ask for a {ask}"
+        )
     if queries is not None and queries < 1:
         raise InputError(f"queries is {queries}; ask about at least 1 fact")
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)

@@ -13,6 +13,7 @@ import torch
 from targcn.config import require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
+from targcn.evaluation.asking import FEW_TICKS
 from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import Filter
@@ -85,7 +86,7 @@ def fuse(
                 "probabilities, so it cannot be fused; leave it out"
             )
     dataset, contexts = common_dataset(members, "valid")
-    setting = Setting("valid", common_context(contexts))
+    setting = Setting("valid", common_context(contexts), most_ticks=FEW_TICKS)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     with count_progress("fusing", "queries", progress) as told:
         for name, run in members.items():

@@ -17,7 +17,7 @@ from targcn.errors import InputError
 from targcn.evaluation.filters import KnownAnswers
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.queries import Queries, queries_of
+from targcn.graph.queries import Queries, draw_ticks, queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
@@ -47,9 +47,10 @@ class Batch(Columns):
 
 @dataclass(frozen=True, eq=False)
 class _Rows(Columns):
-    """Which queries to sample, and the seed of each."""
+    """Which queries to sample, when they are asked, and the seed of each."""
 
     rows: Tensor
+    times: Tensor
     seeds: Tensor
 
 
@@ -82,6 +83,7 @@ class Batches:
             sample_width += self.known.most_others
         queries, answers = queries_of(dataset.train, len(dataset.relations))
         self.queries, self.answers = queries.to(device), answers.to(device)
+        self.facts, self.ticks = dataset.train, torch.tensor(dataset.timeline.ticks)
         self.by_time: _ByTime | None = None
         self.num_steps = -(-len(queries) // batch_size)
         if model.times_per_batch is not None:
@@ -108,11 +110,12 @@ class Batches:
         repeats = torch.tensor(own_sizes, dtype=torch.int64, device=self.device)
         first_seed = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps) % 2**31
         seeds = (first_seed + steps.repeat_interleave(repeats, output_size=ends[-1])) % 2**31
+        asked = _Rows(rows, self._times(epoch)[rows], seeds)
         while step < self.num_steps:
             end = min(step + self.steps_ahead, self.num_steps)
             first = ends[step]
             try:
-                ahead = self._sample(_Rows(rows, seeds)[first : ends[end]])
+                ahead = self._sample(asked[first : ends[end]])
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error) or self.steps_ahead == 1:
                     raise
@@ -130,9 +133,17 @@ class Batches:
 
     def _sample_now(self, which: _Rows) -> Batch:
         queries, answers = self.queries[which.rows], self.answers[which.rows]
+        queries = replace(queries, times=which.times)
         sample = self.model.sample(queries, answers, self.context, which.seeds)
         others = None if self.known is None else self.known.others(queries, answers)
         return Batch(queries, answers, sample, others)
+
+    def _times(self, epoch: int) -> Tensor:
+        """When each query is asked: an interval at a tick that both its queries share."""
+        if not self.facts.has_intervals:
+            return self.queries.times
+        ticks = draw_ticks(self.facts, self.ticks, self.seed, epoch)
+        return torch.cat([ticks, ticks]).to(self.device)
 
     def _order(self, epoch: int) -> tuple[Tensor, list[int]]:
         """The queries in the order of an epoch, and how many of them each step takes."""

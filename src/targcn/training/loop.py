@@ -15,6 +15,7 @@ from torch import Tensor
 
 from targcn.devices import describe_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.evaluation.asking import FEW_TICKS
 from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Report, Setting
@@ -68,7 +69,7 @@ class Trainer:
         self.num_steps = self.batches.num_steps
         self.evaluator: Evaluator | None = None
         if len(dataset.valid):
-            setting = Setting("valid", run.default_context("valid"))
+            setting = Setting("valid", run.default_context("valid"), most_ticks=FEW_TICKS)
             self.evaluator = Evaluator(dataset, setting, device, processes)
         self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
         self.gradient_step = GradientStep(

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from oracle import count_bucket, time_bucket
-from targcn.models.layers.buckets import ENDLESS, CountBuckets, TimeBuckets
+from targcn.facts.dataset import OPEN, Facts
+from targcn.models.layers.buckets import ENDLESS, CountBuckets, TimeBuckets, typical_gap
 
 
 @pytest.mark.parametrize("unit", [1, 24])
@@ -43,3 +44,9 @@ def test_there_are_two_count_buckets_per_doubling() -> None:
     found = CountBuckets()(torch.tensor(counts)).tolist()
     assert found == [count_bucket(count) for count in counts]
     assert max(found) == CountBuckets.COUNT - 1
+
+
+def test_the_typical_gap_of_intervals_is_between_known_beginnings() -> None:
+    """From 100 to 110 and to 130; what is open at its beginning does not count."""
+    firsts, lasts = [100, OPEN, 110, 130], [120, 7, OPEN, 131]
+    assert typical_gap(Facts.of([0] * 4, [0] * 4, [1] * 4, firsts, lasts)) == 15

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.facts.dataset import Facts
+from targcn.facts.dataset import OPEN, Facts
 
 # The end of a range that has none.
 ENDLESS: Final = 1 << 62
@@ -16,9 +16,13 @@ ENDLESS: Final = 1 << 62
 def typical_gap(facts: Facts) -> float:
     """The median number of ticks from one time of an entity's facts to the next.
 
+    Intervals count by their first ticks, if these are known.
+
     >>> typical_gap(Facts.of([0, 0, 0], [0, 0, 0], [1, 2, 3], [0, 10, 30]))
     15.0
     """
+    if facts.has_intervals:
+        facts = facts.where(facts.columns[3] != OPEN)
     span = int(facts.times.max(initial=0)) + 1
     entities = np.concatenate([facts.subjects, facts.objects]).astype(np.int64)
     entities, times = np.divmod(np.unique(entities * span + np.tile(facts.times, 2)), span)

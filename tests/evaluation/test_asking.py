@@ -1,0 +1,206 @@
+"""At which ticks intervals are asked about, and the ranks that come of it, against loops."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from fake_model import FakeModel, fake_run, few_values, report_of
+from oracle import (
+    Fact,
+    Query,
+    World,
+    checked,
+    first_tick,
+    holds,
+    interval_worlds,
+    known_at,
+    last_tick,
+    worlds,
+)
+from targcn.distributed import ProcessGroup
+from targcn.errors import InputError
+from targcn.evaluation import evaluator as evaluator_module
+from targcn.evaluation import ranking
+from targcn.evaluation.asking import Ticks, interval_queries
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.ranking import TIES, Ties
+from targcn.evaluation.report import Protocol, Report, Setting, report_table
+from targcn.facts.dataset import OPEN, Facts
+from targcn.runs.compare import compare
+from targcn.runs.comparison_table import comparison_table
+from targcn.runs.evaluate import evaluate
+
+SETTING = Setting("test", "train")
+
+
+def evaluator_of(world: World, **how: Any) -> Evaluator:
+    return Evaluator(world.dataset, Setting("test", "train", **how), torch.device("cpu"))
+
+
+def report(world: World, **options: Any) -> Report:
+    model = FakeModel(few_values)
+    return evaluate(fake_run(world.dataset, model), context="train", device="cpu", **options)
+
+
+def ticks_of(world: World, fact: Fact, most: int) -> list[int]:
+    """The ticks of the data that a fact holds at; so many of them, evenly spread, if more."""
+    of_data = sorted({tick for one in world.facts for tick in one[3:] if tick != OPEN})
+    all_of_them = [tick for tick in of_data if holds(fact, tick)]
+    if len(all_of_them) <= most:
+        return all_of_them
+    return [all_of_them[n * (len(all_of_them) - 1) // (most - 1)] for n in range(most)]
+
+
+def rank_at(world: World, query: Query, target: int, known: set[int], ties: Ties) -> float:
+    scores = few_values(oracle.queries_of([query]), world.num_entities)[0].tolist()
+    return oracle.rank(scores, target, known, ties)
+
+
+def asked_of(world: World) -> list[tuple[Fact, int, int, int]]:
+    """Each fact of test with the subject, relation and target of its queries: objects first."""
+    there = [(fact, fact[0], fact[1], fact[2]) for fact in world.test]
+    return there + [(fact, fact[2], fact[1] + world.num_relations, fact[0]) for fact in world.test]
+
+
+@pytest.mark.parametrize("ties", TIES)
+@checked
+@given(interval_worlds(), st.sampled_from([2, 3, 100]))
+def test_enumerated_ranks_are_means_over_ticks(ties: Ties, world: World, most: int) -> None:
+    evaluator = evaluator_of(world, ties=ties, most_ticks=most)
+    model: Any = FakeModel(few_values)
+    found = evaluator.ranks(model)
+    for number, (fact, s, r, target) in enumerate(asked_of(world)):
+        ticks = ticks_of(world, fact, most)
+        everything = oracle.with_reciprocals(world.facts, world.num_relations)
+        ever = {one[2] for one in everything if one[:2] == (s, r)}
+        for which in FILTERS:
+            ranks = []
+            for tick in ticks:
+                true = {"raw": set(), "static": ever, "time-aware": known_at(world, (s, r, tick))}
+                ranks.append(rank_at(world, (s, r, tick), target, true[which], ties))
+            assert float(found[which][number]) == pytest.approx(sum(ranks) / len(ranks), abs=1e-12)
+
+
+@checked
+@given(interval_worlds())
+def test_identical_asks_once_and_knows_the_same_interval(world: World) -> None:
+    evaluator = evaluator_of(world, intervals="identical")
+    model: Any = FakeModel(few_values)
+    found = evaluator.ranks(model)["time-aware"].tolist()
+    assert sum(model.batches) == 2 * len(world.test)
+    for number, (fact, s, r, target) in enumerate(asked_of(world)):
+        known = {
+            other[2]
+            for other in oracle.with_reciprocals(world.facts, world.num_relations)
+            if (*other[:2], first_tick(other), last_tick(other))
+            == (s, r, first_tick(fact), last_tick(fact))
+        }
+        tick = next((tick for tick in fact[3:] if tick != OPEN), 0)
+        assert found[number] == rank_at(world, (s, r, tick), target, known, "mean")
+
+
+@checked
+@given(worlds(min_facts=1))
+def test_one_tick_gives_exactly_the_figures_of_points(points: World) -> None:
+    world = replace(points, facts=[(*fact, fact[3]) for fact in points.facts])
+    expected = report_of(points, few_values, context="train")
+    protocols: tuple[Protocol, ...] = ("enumerate-time", "identical")
+    for protocol in protocols:
+        lasting = report(world, intervals=protocol)
+        assert lasting.metrics == expected.metrics
+        assert lasting.mrr_interval == expected.mrr_interval
+        assert lasting.by_relation == expected.by_relation
+    for ask in ("relation", "time"):
+        how: Any = {"ask": ask, "context": "train"}
+        expected = report_of(points, few_values, **how)
+        assert report(world, ask=ask).metrics == expected.metrics
+
+
+WORLD = World(
+    4, 1, [(0, 0, 1, 0, 5), (0, 0, 2, 3, OPEN), (1, 0, 3, OPEN, 9), (0, 0, 3, 1, 4)], cuts=(1, 2)
+)
+
+
+def test_ticks_are_evenly_spread_with_the_first_and_the_last() -> None:
+    facts = Facts.of([0, 0, 0], [0, 0, 0], [1, 1, 1], [0, 2, OPEN], [9, 2, OPEN])
+    queries, _ = interval_queries(facts, 1)
+    dataset = World(2, 1, [(0, 0, 1, n, n) for n in range(10)]).dataset
+    ticks = Ticks.of(queries, dataset, 4)
+    assert ticks.counts.tolist() == 2 * [4, 1, 4]
+    rows, numbers = torch.tensor([0, 0, 0, 0, 1, 2, 2]), torch.tensor([0, 1, 2, 3, 0, 0, 3])
+    assert ticks.pick(rows, numbers).tolist() == [0, 3, 6, 9, 2, 0, 9]
+    assert ticks.num_thinned == 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_queries_are_laid_out_batch_by_batch(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    model: Any = FakeModel(few_values)
+    expected = evaluator_of(WORLD).ranks(model)
+    monkeypatch.setattr(ranking, "rows_at_once", lambda width, device: size)
+    model, steps = FakeModel(few_values), []
+    found = evaluator_of(WORLD).ranks(model, lambda *step: steps.append(step))
+    assert all(torch.equal(found[which], expected[which]) for which in FILTERS)
+    # (1, 0, 3) holds at 0, 1, 3, 4, 5 and 9, and (0, 0, 3) at 1, 3 and 4: 9 ticks from both ends.
+    assert (sum(model.batches), max(model.batches)) == (18, min(size, 18))
+    assert steps[-1] == (18, 18)
+
+
+def test_every_figure_names_how_intervals_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    enumerated = report(WORLD)
+    assert "intervals enumerate-time (at most 100 ticks a fact)" in report_table(enumerated).title
+    assert enumerated.to_json()["intervals"] == "enumerate-time"
+    assert enumerated.to_json()["most_ticks"] == 100
+    assert enumerated.notes == ()
+    identical = report(WORLD, intervals="identical")
+    assert report_table(identical).title.endswith("mean rank on ties, intervals identical")
+    assert "most_ticks" not in identical.to_json()
+    assert report(WORLD, ask="time").to_json()["intervals"] == "first-tick"
+    monkeypatch.setattr(evaluator_module, "MOST_TICKS", 3)
+    assert report(WORLD).notes == (
+        "1 of 2 facts hold at more than 3 ticks of the data, and were asked at 3 of them, evenly "
+        "spread",
+    )
+
+
+def test_a_comparison_names_it_too() -> None:
+    runs = {name: fake_run(WORLD.dataset, FakeModel(few_values)) for name in ("one", "other")}
+    for run in runs.values():
+        run.model.num_parameters = 0  # type: ignore[misc]
+    found = compare(runs, intervals="identical", context="train", device="cpu")
+    table = comparison_table(found)
+    assert "intervals identical" in table.title
+    assert table.rows[0]["intervals"] == "identical"
+
+
+@pytest.mark.parametrize(
+    ("points", "options", "message"),
+    [
+        (True, {"intervals": "identical"}, "no facts with a beginning and an end; leave out int"),
+        (False, {"intervals": "both"}, "intervals 'both' is unknown; choose one of enumerate-time"),
+        (False, {"intervals": "identical", "ask": "time"}, "leave it out to ask for a time"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    points: bool, options: dict[str, str], message: str
+) -> None:
+    facts = [fact[:4] for fact in WORLD.facts] if points else WORLD.facts
+    dataset = replace(WORLD, facts=facts).dataset
+    run = fake_run(dataset, FakeModel(few_values))
+    with pytest.raises(InputError, match=message):
+        evaluate(run, context="train", device="cpu", **options)  # type: ignore[arg-type]
+
+
+def test_shards_of_queries_have_the_same_ranks() -> None:
+    model: Any = FakeModel(few_values)
+    alone = evaluator_of(WORLD).ranks(model)["time-aware"]
+    for index in range(2):
+        part = Evaluator(WORLD.dataset, SETTING, torch.device("cpu"), ProcessGroup(index, 2))
+        asked = model, part.queries, part.targets, part.graph, part.known
+        mine = ranking.rank_targets(*asked, "mean", ticks=part.ticks)["time-aware"]
+        assert torch.equal(mine, alone[index::2])
