@@ -9,7 +9,7 @@ import pytest
 from bench_results import TINY
 from targcn.bench.generated_data import Shape, generate
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset
+from targcn.facts.dataset import OPEN, SPLITS, Dataset
 
 
 def test_a_generated_set_has_the_shape_asked_for() -> None:
@@ -51,6 +51,7 @@ def test_the_same_shape_gives_the_same_facts(tmp_path: Path) -> None:
         {"entities": 1},
         {"relations": 0},
         {"days": 0},
+        {"longest": -1},
         {"skew": -0.1},
         {"skew": float("inf")},
         {"skew": float("nan")},
@@ -60,3 +61,15 @@ def test_the_same_shape_gives_the_same_facts(tmp_path: Path) -> None:
 def test_impossible_shapes_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(wrong))} is .* was expected"):
         Shape(**wrong)
+
+
+def test_intervals_end_within_the_days_or_are_open() -> None:
+    shape = Shape(facts=20_000, entities=50, relations=4, days=30, longest=7)
+    facts = generate(shape).facts
+    first, last = facts.columns[3:]
+    assert first.min() == 0
+    closed = last != OPEN
+    assert abs(float((~closed).mean()) - 0.1) < 0.01
+    lengths = (last - first + 1)[closed]
+    assert (lengths.min(), lengths.max()) == (1, 7)
+    assert last.max() == 29

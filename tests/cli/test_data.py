@@ -15,7 +15,7 @@ def test_data_list_shows_where_each_set_is(tmp_path: Path) -> None:
     answer = start("data", "list", TARGCN_DATA=str(tmp_path), TARGCN_CACHE=str(tmp_path))
     assert answer.returncode == 0
     assert "embedded" in answer.stdout
-    assert answer.stdout.count("downloaded on first use") == 3
+    assert answer.stdout.count("downloaded on first use") == 4
     assert answer.stdout.count("made from icews14 ") == 2
 
 
@@ -92,3 +92,49 @@ def test_options_for_reading_are_checked(option: tuple[str, str], expected: str)
     assert answer.returncode == 2
     assert expected in answer.stderr
     assert len(answer.stderr.splitlines()) == 1
+
+
+SPANS = "subject,relation,object,since,until\n" + "".join(
+    f"person {i % 7},leads,club {i},{1990 + i % 9},{1999 + i % 3 if i % 4 else ''}\n"
+    for i in range(40)
+)
+
+
+def test_data_info_tells_of_intervals(tmp_path: Path) -> None:
+    path = tmp_path / "clubs.csv"
+    path.write_text(SPANS)
+    said = call("data", "info", path).stdout
+    assert (
+        "40 of 40 facts hold for longer than a year, typically for 7 years (the median of those "
+        "with both ends); without end: 10\n"
+    ) in said
+    assert "since 199" in said
+    described = json.loads(call("data", "info", path, "--json").stdout)["intervals"]
+    assert described["num_longer"] == described["num_facts"] == 40
+    assert (described["num_without_start"], described["num_without_end"]) == (0, 10)
+    assert json.loads(call("data", "info", "--json").stdout)["intervals"] is None
+
+
+def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
+    path, out, again = tmp_path / "clubs.csv", tmp_path / "clubs", tmp_path / "again"
+    path.write_text(SPANS)
+    answer = call("data", "export", path, "--out", out)
+    assert answer.stdout == f"{out}: 40 facts; read again as they are with --unit year\n"
+    assert call("data", "export", out, "--unit", "year", "--out", again).returncode == 0
+    for split in ("train", "valid", "test"):
+        assert (out / f"{split}.csv").read_bytes() == (again / f"{split}.csv").read_bytes()
+    assert "already exists" in call("data", "export", path, "--out", out).stderr
+
+
+def test_an_end_before_its_start_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "clubs.csv"
+    path.write_text(SPANS + "person 0,leads,club 1,2004,1990\n")
+    answer = call("data", "info", path)
+    assert (answer.returncode, answer.stderr) == (
+        2,
+        "targcn: clubs.csv: the end is before the start in row 41 ('2004 – 1990'); correct them, "
+        "or give --reversed open to take such ends as open\n",
+    )
+    assert "1 ends before their starts are taken as open" in (
+        call("data", "info", path, "--reversed", "open").stdout
+    )

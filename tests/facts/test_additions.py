@@ -10,7 +10,7 @@ import pytest
 from small_tables import as_frame
 from targcn.errors import InputError
 from targcn.facts.additions import add_facts
-from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.dataset import OPEN, Dataset, Facts
 from targcn.facts.time_forms import TimeStyle
 from targcn.facts.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
@@ -190,3 +190,48 @@ def test_a_prepared_folder_does_not_forget_added_facts_silently(tmp_path: Path):
     with pytest.raises(InputError, match="made has added facts, which a prepared folder does not"):
         add(NEW).save(tmp_path / "folder")
     assert list(tmp_path.iterdir()) == []
+
+
+SPANS = replace(
+    DATASET,
+    splits={
+        "train": Facts.of([0], [0], [1], [0], [2]),
+        "valid": Facts.of([1], [0], [0], [3], [OPEN]),
+        "test": Facts.of([0], [1], [1], [OPEN], [5]),
+    },
+)
+
+
+def test_intervals_join_intervals():
+    rows = [
+        ("Bob", "meets", "Zoë", "2014-01-01", "2014-01-03"),  # known
+        ("Zoë", "meets", "Bob", "2014-01-04", "2014-01-05"),  # known without an end
+        ("Bob", "visits", "Zoë", "", "2014-01-06"),  # asked about
+        ("Ann", "visits", "Zoë", "2014-01", "2014-02"),
+    ]
+    frame = pl.DataFrame(rows, schema=["s", "r", "o", "since", "until"], orient="row")
+    more = add_facts(SPANS, frame, "train+valid", "test")
+    assert more.additions == (
+        "facts of the frame: 2 added to the context, 1 in it already, 1 left out since the test "
+        "split asks about them",
+    )
+    assert more.added.columns[3:].tolist() == [[0, 3], [58, 4]]
+    assert more.timeline.ticks.tolist() == [0, 3, 4, 5, 58]
+
+
+def test_a_time_that_joins_intervals_is_one_tick():
+    more = add_facts(SPANS, as_frame([NEW, TRAIN]), "train")
+    assert more.added.columns.shape == (4, 2)
+    assert more.context("train").columns[3:].tolist() == [[0, 0, 31], [2, 0, 31]]
+
+
+def test_intervals_do_not_join_facts_of_one_time():
+    frame = as_frame([NEW]).with_columns(end=pl.lit("2015-01-01")).rename({"time": "start"})
+    with pytest.raises(InputError, match="have a start and an end, but those of the data have one"):
+        add_facts(DATASET, frame, "train")
+
+
+def test_an_interval_that_begins_before_the_data_is_refused():
+    frame = as_frame([NEW]).with_columns(start=pl.lit("2013"), end=pl.lit("2014-01-02"))
+    with pytest.raises(InputError, match="2013-01-01 is before 2014-01-01, where the data begin"):
+        add_facts(SPANS, frame.drop("time"), "train")

@@ -1,12 +1,13 @@
 """Columns found by their names, and cells that are empty or hold no names."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pandas as pd
 import polars as pl
 import pytest
 
 from small_tables import CSV, FRAME, HEADER, ROWS, as_bytes, complaint, read_table, write_file
+from targcn.facts.columns import usual_role
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 
@@ -192,3 +193,98 @@ def test_names_that_are_no_text(value, kind):
 def test_names_that_are_python_objects():
     frame = pd.DataFrame(ROWS, columns=HEADER).assign(object=[object(), object(), object()])
     assert "the object column holds Object, not names" in complaint(frame)
+
+
+SPANS = [("Ann", "owns", "Bob", "2014-01-01", "2014-01-03"), ("Bob", "owns", "Zoë", "2014", None)]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "subject relation object start end",
+        "head,rel,tail,Valid From,valid-to",
+        "s r o since until",
+        "source target relation start_time end_time",
+        "subject relation object from to",
+        "From,relation,To,start date,end date",
+        "actor1 predicate actor2 first last",
+    ],
+)
+def test_starts_and_ends_are_found_by_their_usual_names(tmp_path, header):
+    names = header.split("," if "," in header else " ")
+    order = [names.index(name) for name in sorted(names, key=_place)]
+    frame = pl.DataFrame(SPANS, schema=[*HEADER[:3], "start", "end"], orient="row")
+    frame.columns = [names[position] for position in order]
+    found = read_table(write_file(tmp_path, "x.csv", frame.select(names).write_csv()))
+    assert found.columns == ["subject", "relation", "object", "start", "end"]
+    assert found.rows() == SPANS
+
+
+def test_from_and_to_are_times_beside_a_given_subject_and_object():
+    frame = pl.DataFrame(SPANS, schema=["who", "rel", "what", "from", "to"], orient="row")
+    assert read_table(frame, ReadOptions(subject="who", object="what")).rows() == SPANS
+    # Beside a time they are not, if there is nothing else to be the subject.
+    assert read_table(FRAME.rename({"subject": "from", "object": "to"})).rows() == ROWS
+
+
+def _place(name):
+    roles = ["subject", "relation", "object", "start", "end"]
+    found = "start" if name == "from" else "end" if name == "to" else usual_role(name)
+    return roles.index(found)
+
+
+def test_a_start_without_an_end_is_a_time():
+    assert read_table(FRAME.rename({"time": "since"})).columns == HEADER
+    assert read_table(FRAME.rename({"time": "wann"}), ReadOptions(start="wann")).rows() == ROWS
+
+
+def test_beside_a_time_starts_and_ends_are_asked_for():
+    frame = FRAME.with_columns(valid_from=pl.lit("2013"), valid_to=pl.lit("2015"))
+    dataset = open_dataset(frame)
+    assert not dataset.has_intervals
+    assert dataset.notes[0] == (
+        "the times are in 'time'; --start 'valid_from' --end 'valid_to' reads intervals"
+    )
+    assert len(open_dataset(frame, time="time").notes) == len(dataset.notes) - 1
+    asked = open_dataset(frame, start="valid_from", end="valid_to")
+    assert asked.named("train", 0)[3] == "2013 – 2015"
+    problem = complaint(frame, ReadOptions(time="time", start="valid_from"))
+    assert problem == "--time is for facts of one time; leave it out, or --start and --end"
+
+
+def test_an_end_without_a_start_is_no_time():
+    frame = FRAME.rename({"time": "until"})
+    assert "no column for the time among" in complaint(frame)
+    assert "no column for the start among" in complaint(frame, ReadOptions(end="until"))
+
+
+@pytest.mark.parametrize("word", ["", "NA", "####-##-##", "present", "Now", "9999-12-31"])
+def test_a_missing_end_is_open(word):
+    rows = [*SPANS[:1], ("Bob", "owns", "Zoë", "2014", word), ("Zoë", "owns", "Ann", "", "2014")]
+    frame = pl.DataFrame(rows, schema=[*HEADER[:3], "start", "end"], orient="row")
+    assert [row[3:] for row in read_table(frame).rows()][1:] == [("2014", None), (None, "2014")]
+
+
+def test_the_last_day_of_databases_is_an_open_end():
+    ends = [date(2014, 1, 3), date(9999, 12, 31), None]
+    frame = FRAME.drop("time").with_columns(start=date(2013, 1, 1), end=pl.Series(ends))
+    dataset = open_dataset(frame)
+    labels = [dataset.named(split, 0)[3] for split in dataset.splits]
+    assert sorted(labels) == ["2013-01-01 – 2014-01-03", *["since 2013-01-01"] * 2]
+    assert "whose end is 9999-12-31 or a word like 'present' have none: row 2" in dataset.notes[0]
+
+
+def test_a_fact_with_neither_is_refused_or_dropped():
+    rows = [*SPANS, ("Zoë", "owns", "Ann", "-", ""), ("Ann", "owns", "Zoë", "2014", "2015")]
+    frame = pl.DataFrame(rows, schema=[*HEADER[:3], "start", "end"], orient="row")
+    assert complaint(frame) == (
+        "the frame: start and end are both missing in row 3; fill it in, or give --missing drop to "
+        "drop the rows"
+    )
+    dropped = open_dataset(frame, missing="drop")
+    assert len(dataset_facts(dropped)) == 3
+    assert dropped.notes[0] == "1 rows were dropped since a cell is missing: start and end 1"
+
+
+def dataset_facts(dataset):
+    return [dataset.named(split, 0) for split in dataset.splits]

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.dates import read_times
+from targcn.facts.dates import read_intervals, read_times
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.timeline import Timeline
 
@@ -376,3 +376,128 @@ def test_an_origin_that_is_no_date():
 @pytest.mark.parametrize("times", [[True], [time(8)], [b"2014"], [["2014"]]])
 def test_columns_that_hold_no_times(times):
     assert "x.csv: times of type" in complaint(times)
+
+
+def spans(starts, ends, **choices) -> tuple[str, list[str]]:
+    """The unit found, and each interval as the timeline writes it."""
+    found = read_intervals(pl.Series(starts), pl.Series(ends), "x.csv", ReadOptions(**choices))
+    timeline = Timeline.of(found.unit, 0, found.dated, [0])
+    labels = [
+        " – ".join("" if one is None else timeline.label(one) for one in span)
+        for span in zip(found.values, found.ends, strict=True)
+    ]
+    return found.unit, labels
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "unit", "wanted"),
+    [
+        ("1952", "1952", "day", "1952-01-01 – 1952-12-31"),
+        ("1952-##-##", "1952-02-##", "day", "1952-01-01 – 1952-02-29"),
+        ("1952-03", "1952-Q2", "month", "1952-03 – 1952-06"),
+        ("1952-03", "1952-Q2", "day", "1952-03-01 – 1952-06-30"),
+        ("1952-03-04", "1953", None, "1952 – 1953"),
+        ("1952-03-04", "1953-02", None, "1952-03 – 1953-02"),
+        ("1952-03-04", "1953-02-01", "month", "1952-03 – 1953-02"),
+        ("1952-03-04", "1953-02-01", "hour", "1952-03-04T00 – 1953-02-01T23"),
+        ("1952-03-04T08", "1952-03-04T09", None, "1952-03-04T08 – 1952-03-04T09"),
+        ("1952-03-04T08", "1952-03-04T09", "minute", "1952-03-04T08:00 – 1952-03-04T09:00"),
+        ("19##-##-##", "19##-##-##", None, "1900 – 1999"),
+        ("195#-##-##", "19##-##-##", "day", "1950-01-01 – 1999-12-31"),
+        ("-405-##-##", "360-##-##", None, "-405 – 0360"),
+        ("-405-03-02", "0360-01-01", None, "-405-03-02 – 0360-01-01"),
+        ("307-13047-09", "1963-64-65", "year", "0307 – 1963"),
+        ("307-13047-09", "1952-##-##", None, "0307 – 1952"),
+        (1952, 1964, None, "1952 – 1964"),
+        (1952, 1964, "day", "1952-01-01 – 1964-12-31"),
+        (195203, 196404, "day", "1952-03-01 – 1964-04-30"),
+        (0, 17, None, "0 – 17"),
+        (date(1952, 3, 4), date(1964, 1, 1), "month", "1952-03 – 1964-01"),
+        (1952, 1964.0, None, "1952 – 1964"),
+        ("1952", 1964, None, "1952 – 1964"),
+    ],
+)
+def test_a_start_is_the_first_of_what_is_left_open_and_an_end_the_last(start, end, unit, wanted):
+    found, labels = spans([start], [end], unit=unit)
+    assert labels == [wanted]
+    assert unit in (None, found)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "wanted"),
+    [
+        (["1952", None, "1960"], [None, "1964", "1960"], ["1952 – ", " – 1964", "1960 – 1960"]),
+        ([2012, None], [None, 2014], ["2012 – ", " – 2014"]),
+        ([None, None], ["2012", "2014"], [" – 2012", " – 2014"]),
+        (["2012", "2014"], [None, None], ["2012 – ", "2014 – "]),
+        ([date(2012, 1, 1), None], [None, date(2014, 1, 1)], ["2012-01-01 – ", " – 2014-01-01"]),
+    ],
+)
+def test_what_is_missing_stays_open(starts, ends, wanted):
+    assert spans(starts, ends)[1] == wanted
+
+
+def test_starts_and_ends_share_what_was_inferred():
+    # Only an end decides that the day comes first.
+    assert spans(["4/7/2012"], ["25/7/2012"])[1] == ["2012-07-04 – 2012-07-25"]
+    # An epoch of a few years beside open ones.
+    assert spans([1413331200], [1413417600])[1] == ["2014-10-15 – 2014-10-16"]
+
+
+def test_the_unit_of_counted_intervals():
+    assert spans([0, 24], [23, 71], unit="day", tick=24)[1] == ["0 – 0", "1 – 2"]
+    origin = {"origin": "2014-01-01", "tick": "month", "unit": "day"}
+    assert spans([0], [1], **origin)[1] == ["2014-01-01 – 2014-02-28"]
+
+
+def span_complaint(starts, ends, **choices) -> str:
+    with pytest.raises(InputError) as caught:
+        read_intervals(pl.Series(starts), pl.Series(ends), "x.csv", ReadOptions(**choices))
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+def test_an_end_before_its_start_is_refused_or_taken_as_open():
+    starts, ends = ["2014", "2014", "2015"], ["2012", "2014", "2013"]
+    assert span_complaint(starts, ends) == (
+        "x.csv: the end is before the start in row 1 ('2014 – 2012'), row 3 ('2015 – 2013'); "
+        "correct them, or give --reversed open to take such ends as open"
+    )
+    assert spans(starts, ends, reversed="open")[1] == ["2014 – ", "2014 – 2014", "2015 – "]
+    # Within the unit they are not reversed.
+    assert spans(["2014-03-01"], ["2014-02-01"], unit="year")[1] == ["2014 – 2014"]
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "problem"),
+    [
+        (["2014-01-01"], ["2014-64-65"], "not in the calendar: row 1 ('2014-64-65'); correct them"),
+        (["0-##-##"], ["2014"], "not in the calendar: row 1 ('0-##-##')"),
+        (["2014-01-01"], ["soon"], "neither dates nor whole numbers: row 1 ('soon')"),
+        (["2014-01-01"], ["2014-01-01T08"], "times of different forms"),
+        ([2014], [987], "most times are years like 2014, but not row 2"),
+    ],
+)
+def test_what_is_no_time_is_refused_by_its_row(starts, ends, problem):
+    if problem.startswith("most"):
+        starts, ends = [2014, 2015, 2016], [2014, 987, 2016]
+    assert problem in span_complaint(starts, ends)
+
+
+def test_what_was_left_open_is_noted():
+    found = read_intervals(
+        pl.Series(["19##-##-##", "1925-04-23"]), pl.Series(["1963-64-65", None]), "x", ReadOptions()
+    )
+    assert found.notes == (
+        "times that are not in the calendar: row 1 ('1963-64-65'); only their years are read",
+        "all times are read by year, as row 1 ('19##-##-##') leave out a month or day",
+        "row 1 ('19##-##-##') leave out some of the year: a start is the first of what is left "
+        "open, an end the last",
+    )
+    days = read_intervals(
+        pl.Series(["1952"]), pl.Series(["1953-01-01"]), "x", ReadOptions(unit="day")
+    )
+    assert days.notes == (
+        "row 1 ('1952') leave out a month or day: a start is the first of what is left open, an "
+        "end the last",
+    )

@@ -227,3 +227,39 @@ def test_too_few_times_to_leave_some_out():
     dataset = open_dataset(pl.DataFrame(rows, schema=["s", "r", "o", "t"], orient="row"))
     with pytest.raises(InputError, match="too few times"):
         derive_irregular(dataset)
+
+
+@pytest.fixture(scope="module")
+def spans() -> Dataset:
+    """People who work together for one to nine years, or still."""
+    rng = np.random.default_rng(0)
+    subjects, objects = rng.integers(40, size=(2, 2000))
+    starts = rng.integers(1950, 2010, size=2000)
+    ends = pl.Series(starts + rng.integers(0, 9, size=2000)).set(pl.Series(starts % 7 == 0), None)
+    frame = {"s": subjects, "r": 0, "o": objects, "start": starts, "end": ends}
+    return open_dataset(pl.DataFrame(frame))
+
+
+def all_named(dataset: Dataset) -> list[tuple[str, str, str, str]]:
+    return [
+        dataset.named(split, position)
+        for split, facts in dataset.splits.items()
+        for position in range(len(facts))
+    ]
+
+
+def test_derived_intervals_keep_their_ends(spans):
+    known = set(all_named(spans))
+    for derive in (derive_unseen, derive_irregular, derive_forecast):
+        derived = derive(spans, 0)
+        assert derived.has_intervals
+        assert set(all_named(derived)) <= known
+        assert derived.timeline.ticks.min() >= 0
+
+
+def test_intervals_are_derived_by_their_first_tick(spans):
+    unseen = derive_unseen(spans, 0)
+    assert not np.isin(unseen.test.times, unseen.train.times).any()
+    forecast = derive_forecast(spans, 0)
+    assert sorted(all_named(forecast)) == sorted(all_named(spans))
+    assert forecast.train.times.max() < forecast.valid.times.min()

@@ -1,11 +1,14 @@
 """Names and times of tables, encoded as ids and ticks."""
 
+from datetime import date
 from itertools import chain
 
 import numpy as np
+import polars as pl
 import pytest
 
 from small_tables import ENTITIES, FACTS, RELATIONS, as_frame, columns, complaint, named
+from targcn.facts.dataset import OPEN
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 
@@ -53,3 +56,28 @@ def test_seconds_over_a_century_need_64_bits():
     dataset = open_dataset(as_frame([("a", "r", "b", time) for time in times]))
     assert dataset.train.columns.dtype == np.int64
     assert dataset.timeline.last == "2020-01-01T00:00:00"
+
+
+def test_intervals_count_from_the_first_known_time():
+    rows = [
+        ("a", "r", "b", "2012", None),
+        ("b", "r", "a", None, "2010"),
+        ("a", "r", "a", "2011", "2015"),
+    ]
+    frame = pl.DataFrame(rows, schema=["s", "r", "o", "start", "end"], orient="row")
+    dataset = open_dataset(frame, split="none")
+    assert dataset.train.columns.tolist() == [
+        [1, 0, 0],
+        [0, 0, 0],
+        [0, 0, 1],
+        [OPEN, 1, 2],
+        [0, 5, OPEN],
+    ]
+    assert dataset.timeline.ticks.tolist() == [0, 1, 2, 5]
+    assert (dataset.timeline.unit, dataset.timeline.first) == ("year", "2010")
+
+
+@pytest.mark.parametrize("times", [[2012, 2013, 2014], [date(2012, 1, day) for day in (1, 2, 3)]])
+def test_facts_of_one_time_have_no_ends(times):
+    dataset = open_dataset(pl.DataFrame({"s": "a", "r": "r", "o": "b", "t": times}))
+    assert not dataset.has_intervals

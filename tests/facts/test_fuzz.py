@@ -32,6 +32,9 @@ ROWS = [
 ]
 FRAME = pl.DataFrame(ROWS, schema=HEADER, orient="row")
 UNTABBED = FRAME.with_columns(pl.all().str.replace("\t", " "))
+ENDS = [None if row % 5 == 0 else f"2014-02-{row:02}" for row in range(10, 29)]
+SPANS = UNTABBED.rename({"time": "start"}).with_columns(end=pl.Series(ENDS))
+DATED_SPANS = SPANS.with_columns(pl.col("start", "end").str.to_date())
 DATED = FRAME.with_columns(pl.col("time").str.to_date(), number=pl.int_range(19))
 
 
@@ -62,6 +65,11 @@ GOOD = {
     "jsonl": FRAME.write_ndjson().encode(),
     "parquet": as_bytes(DATED.write_parquet, compression="uncompressed"),
     "PARQUET": as_bytes(FRAME.write_parquet),
+    "spans.csv": SPANS.write_csv().encode(),
+    "spans.txt": SPANS.with_columns(pl.col("end").fill_null("####-##-##"))
+    .write_csv(separator="\t", include_header=False)
+    .encode(),
+    "spans.parquet": as_bytes(DATED_SPANS.write_parquet, compression="uncompressed"),
     "csv.gz": gzip.compress(FRAME.write_csv().encode()),
     "jsonl.gz": gzip.compress(FRAME.write_ndjson().encode()),
     "csv.zst": as_bytes(FRAME.write_csv, compression="zstd"),

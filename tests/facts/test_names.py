@@ -55,3 +55,16 @@ def test_a_name_without_facts_has_no_times():
 
     empty = replace(DATASET, splits=dict.fromkeys(SPLITS, NO_FACTS))
     assert {(one.num_facts, one.first) for one in find_names(empty)} == {(0, None)}
+
+
+def test_the_times_of_intervals_are_the_first_and_the_last_that_are_known():
+    rows = [("a", "r", "b", 1950, None), ("c", "r", "b", None, 1940), ("c", "r", "d", 1960, 1990)]
+    frame = pl.DataFrame(rows, schema=["s", "r", "o", "start", "end"], orient="row")
+    found = {one.name: (one.first, one.last) for one in find_names(open_dataset(frame))}
+    assert found == {
+        "r": ("1940", "1990"),
+        "a": ("1950", "1950"),
+        "b": ("1940", "1950"),
+        "c": ("1940", "1990"),
+        "d": ("1960", "1990"),
+    }

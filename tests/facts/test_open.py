@@ -1,7 +1,10 @@
 """Any source opened as a data set."""
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from datetime import date
 from pathlib import Path
 
 import networkx as nx
@@ -226,3 +229,54 @@ def test_keywords_that_are_no_options(read, message):
     with pytest.raises(InputError) as caught:
         open_dataset(FRAME, **read)
     assert str(caught.value) == message
+
+
+DAYS = pl.DataFrame(
+    {
+        "subject": ["Ann", "Bob", "Zoë"],
+        "relation": "leads",
+        "object": ["Bob", "Zoë", "Ann"],
+        "valid from": [date(2014, 1, 1), None, date(2014, 3, 1)],
+        "valid to": [date(2014, 2, 1), date(2014, 1, 5), None],
+    }
+)
+
+
+def write_sqlite(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            'CREATE TABLE facts (subject, relation, object, "valid from", "valid to")'
+        )
+        rows = DAYS.with_columns(pl.col(pl.Date).cast(pl.String)).rows()
+        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?, ?)", rows)
+        connection.commit()
+
+
+def write_duckdb(path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(path)) as connection:
+        connection.register("days", DAYS.to_arrow())
+        connection.execute("CREATE TABLE facts AS SELECT * FROM days")
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("x.csv", DAYS.write_csv),
+        ("x.tsv", lambda path: DAYS.write_csv(path, separator="\t")),
+        ("x.jsonl", DAYS.write_ndjson),
+        ("x.json", DAYS.write_json),
+        ("x.parquet", DAYS.write_parquet),
+        ("x.xlsx", DAYS.write_excel),
+        ("x.sqlite", write_sqlite),
+        ("x.duckdb", write_duckdb),
+    ],
+)
+def test_every_source_may_hold_intervals(tmp_path, name, write):
+    write(tmp_path / name)
+    dataset = open_dataset(tmp_path / name, split="none")
+    assert [dataset.named("train", position)[3] for position in range(3)] == [
+        "until 2014-01-05",
+        "2014-01-01 – 2014-02-01",
+        "since 2014-03-01",
+    ]

@@ -71,3 +71,9 @@ def test_a_frame_is_written_as_its_ending_says(tmp_path, ending):
 def test_an_ending_that_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match=r"x.txt should end in .csv, .jsonl or .parquet"):
         require_ending(tmp_path / "x.txt")
+
+
+def test_a_question_has_one_time():
+    frame = FRAME.rename({"time": "start"}).with_columns(end=pl.lit("2015"))
+    with pytest.raises(InputError, match="a question asks about one time; name its column 'time'"):
+        read_questions(frame)

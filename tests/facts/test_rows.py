@@ -137,3 +137,19 @@ def test_options_that_cannot_be(options, expected):
 def test_a_pandas_frame_is_converted_only_where_it_is_needed():
     frame = pd.DataFrame(ROWS, columns=HEADER).assign(extra=[object(), [1], {}], score=[1, 2, 3])
     assert read(frame, "score = 2") == [ROWS[1]]
+
+
+SPANS = FRAME.rename({"time": "valid from"}).with_columns(until=pl.Series(["2014", "2013", None]))
+
+
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [("start >= '2014-01-02'", [1, 2]), ("until IS NULL", [2]), ("until > '2013'", [0])],
+)
+def test_starts_and_ends_in_expressions(where, kept):
+    assert [row[:3] for row in read(SPANS, where)] == [ROWS[position][:3] for position in kept]
+
+
+def test_a_role_that_the_table_does_not_have():
+    problem = "there is no column 'time' among subject, relation, object, valid from, until"
+    assert problem in complaint(SPANS, ReadOptions(where="time > '2014'"))

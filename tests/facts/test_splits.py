@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from small_tables import FACTS, PARTS, as_frame, columns, complaint, named, write_splits
-from targcn.facts.dataset import SPLITS
+from targcn.facts.dataset import OPEN, SPLITS, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
+from targcn.facts.splits import leave_out
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["random", "time"]))
@@ -72,3 +73,54 @@ def test_duplicates_and_overlaps_of_a_folder_are_kept_and_noted(tmp_path):
 
 def test_a_clean_folder_needs_no_note(tmp_path):
     assert open_dataset(write_splits(tmp_path / "set", PARTS)).notes == ()
+
+
+def spans(number=40):
+    """Facts in pairs that differ in their end alone; every fifth has no start, or no end."""
+    rows = []
+    for row in range(number):
+        start, end = row // 2, row // 2 + 2 + row % 2
+        rows.append(("a", "r", f"b{row // 4}", start, end))
+    rows += [("c", "r", "d", None, end) for end in range(5, 9)]
+    rows += [("c", "r", "e", start, None) for start in range(5, 9)]
+    return rows
+
+
+def span_frame(rows):
+    return pl.DataFrame(rows, schema=["s", "r", "o", "start", "end"], orient="row")
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from(["random", "time"]))
+def test_the_order_of_intervals_changes_nothing_and_they_are_kept_once(shuffler, split):
+    rows = spans()
+    wanted = columns(open_dataset(span_frame(rows), split=split))
+    shuffled = rows + rows[:7]
+    shuffler.shuffle(shuffled)
+    dataset = open_dataset(span_frame(shuffled), split=split)
+    assert columns(dataset) == wanted
+    assert len(dataset.facts) == len(rows)
+    assert "7 repeated facts of the table were dropped" in dataset.notes
+
+
+def test_intervals_are_split_by_their_first_tick():
+    dataset = open_dataset(span_frame(spans()), split="time")
+    assert dataset.train.times.max() < dataset.valid.times.min()
+    assert dataset.valid.times.max() < dataset.test.times.min()
+    # What has no start comes first.
+    assert (dataset.train.columns[3] == OPEN).sum() == 4
+
+
+def test_facts_that_differ_in_their_end_are_no_repetition(tmp_path):
+    for name, end in zip(SPLITS, (2015, 2016, 2015), strict=True):
+        (tmp_path / f"{name}.csv").write_text(f"s,r,o,start,end\na,r,b,2014,{end}\n")
+    assert [note for note in open_dataset(tmp_path).notes if "earlier split" in note] == [
+        "1 facts of test are also in an earlier split, which leaks their answers into training; "
+        "kept as published"
+    ]
+
+
+def test_a_time_among_intervals_is_one_of_one_tick():
+    spans = Facts.of([0, 0, 0], [0, 0, 0], [1, 1, 1], [5, 5, OPEN], [5, 6, 5])
+    times = Facts.of([0, 0], [0, 0], [1, 1], [5, 6])
+    assert leave_out(spans, times).columns[3:].tolist() == [[5, OPEN], [6, 5]]
+    assert leave_out(times, spans).times.tolist() == [6]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from targcn.errors import InputError
 from targcn.facts.dates import read_times
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.time_forms import FORMS, TimeStyle, pattern_of, read_moment
+from targcn.facts.time_forms import FORMS, TimeStyle, format_of, read_moment
 from targcn.facts.timeline import Timeline, calendar_value
 
 WRITTEN = [
@@ -80,13 +80,14 @@ def test_a_date_format_means_what_strptime_means(moment, format):
     [
         ("%d.%m.", "has no year"),
         ("%Y %Q", "%Q is none of %Y %y %m"),
+        ("%C %Y", "%C is none of %Y %y %m"),
         ("%Y-%Y", "has a part twice"),
         ("%Y %", "% is none of"),
     ],
 )
 def test_a_date_format_that_makes_no_sense(format, sentence):
     with pytest.raises(InputError, match=sentence):
-        pattern_of(format)
+        format_of(format)
 
 
 def test_a_question_whose_day_and_month_are_in_doubt():

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +173,8 @@ def test_labels_of_steps_are_their_numbers():
         "2014-10-15T25:00",
         "0000-01-01",
         "0001-01-01T00:00+05:00",
+        "36",
+        "0000",
         "9" * 5000,
         "२०१४",
     ],
@@ -192,3 +195,14 @@ def test_a_step_too_far_for_64_bits_is_refused(far):
     with pytest.raises(InputError, match=f"{far} is too far from the times of this graph, .* 15"):
         STEPS.tick(far)
     assert STEPS.tick(10**18) == 10**18 - 10
+
+
+# There is no year 0.
+YEARS = st.integers(-9000, 9000).filter(lambda year: not -7 <= year <= 0)
+
+
+@given(YEARS, st.sampled_from(["year", "month", "day", "hour"]))
+def test_the_label_of_an_early_time_is_a_question_too(year, unit):
+    start = np.datetime64(year - 1970, "Y").astype(f"M8[{CALENDAR_CODES[unit]}]").astype(int)
+    timeline = Timeline.of(unit, int(start), True, [0, 7])
+    assert timeline.tick(timeline.label(7)) == 7

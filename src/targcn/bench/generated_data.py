@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from targcn.bench.measure import Row, counted, peak_bytes, timed
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset, Facts, Split
+from targcn.facts.dataset import OPEN, Dataset, Facts, Split
 from targcn.facts.timeline import Timeline, calendar_value
 from targcn.facts.vocabulary import Vocabulary
 
@@ -19,6 +19,8 @@ from targcn.facts.vocabulary import Vocabulary
 CHUNK = 1 << 22
 FIRST_DAY = "2000-01-01"
 MOST = 2**31 - 1
+# Of the facts that hold over intervals, how many have no end.
+OPEN_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,14 @@ class Shape:
     entities: int = 10_000
     relations: int = 200
     days: int = 365
+    # The most days for which facts hold, a tenth of them without an end; 0: facts of one day.
+    longest: int = 0
     # The n-th most frequent entity or relation occurs n^-skew times as often as the first.
     skew: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        least = {"facts": 10, "entities": 2, "relations": 1, "days": 1, "seed": 0}
+        least = {"facts": 10, "entities": 2, "relations": 1, "days": 1, "longest": 0, "seed": 0}
         for name, count in least.items():
             found = getattr(self, name)
             if not count <= found <= MOST:
@@ -68,13 +72,17 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
     tenth = shape.facts // 10 if split else 0
 
     def make_facts(count: int) -> Facts:
-        columns = np.empty((4, count), dtype=np.int32)
+        columns = np.empty((5 if shape.longest else 4, count), dtype=np.int32)
         for first in range(0, count, CHUNK):
             part = columns[:, first : first + CHUNK]
             num_rows = part.shape[1]
             part[0], part[2] = sample_entities(num_rows), sample_entities(num_rows)
             part[1] = sample_relations(num_rows)
             part[3] = random.integers(0, shape.days, num_rows, dtype=np.int32)
+            if shape.longest:
+                lengths = random.integers(0, shape.longest, num_rows, dtype=np.int32)
+                ends = np.minimum(part[3] + lengths, shape.days - 1)
+                part[4] = np.where(random.random(num_rows) < OPEN_SHARE, OPEN, ends)
         columns.setflags(write=False)
         return Facts(columns)
 
@@ -82,7 +90,8 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
     splits = {name: make_facts(count) for name, count in sizes.items()}
     seen = np.zeros(shape.days, dtype=bool)
     for facts in splits.values():
-        seen[facts.times] = True
+        for times in facts.columns[3:]:
+            seen[times[times != OPEN]] = True
     return Dataset(
         "generated",
         Vocabulary("entity", [str(number) for number in range(shape.entities)]),

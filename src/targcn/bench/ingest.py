@@ -12,6 +12,7 @@ import numpy as np
 
 from targcn.bench import measure
 from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, for_each_size, generate
+from targcn.facts.dataset import OPEN
 from targcn.facts.open import open_dataset
 
 DEFAULT: Final = Shape(entities=1_000_000, relations=250, days=7305)
@@ -52,14 +53,20 @@ def write_csv(path: Path, shape: Shape) -> None:
     )
     relation_names = pl.Series([f"relation number {number}" for number in range(shape.relations)])
     days = pl.Series(np.datetime64(FIRST_DAY, "D") + np.arange(shape.days)).cast(pl.String)
+    days = days.append(pl.Series([""]))
     with path.open("wb") as stream:
         for start in range(0, shape.facts, CHUNK):
-            subjects, relations, objects, times = facts.columns[:, start : start + CHUNK]
+            subjects, relations, objects, *times = facts.columns[:, start : start + CHUNK]
+            named = zip(("start", "end") if facts.has_intervals else ("date",), times, strict=True)
             pl.DataFrame(
                 {
                     "subject": entity_names[subjects],
                     "relation": relation_names[relations],
                     "object": entity_names[objects],
-                    "date": days[times],
+                    # An open end, -1, is the last of the days, which is empty.
+                    **{
+                        name: days[np.where(ticks == OPEN, shape.days, ticks)]
+                        for name, ticks in named
+                    },
                 }
             ).write_csv(stream, include_header=start == 0)

@@ -66,6 +66,9 @@ class Sizes:
     days: Count | None = None
     """Number of days to generate."""
 
+    longest: Count | None = None
+    """Generate intervals of up to so many days, a tenth without an end; 0: facts of one day (0)."""
+
     skew: float | None = None
     """Zipf exponent of the frequencies of entities and relations (1); 0: uniform."""
 

@@ -1,9 +1,10 @@
-"""`targcn data`: list, describe, prepare and derive data sets."""
+"""`targcn data`: list, describe, prepare, derive and export data sets."""
 
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from targcn.cli.options import AsJson, HowToRead, NewFolder, Source, open_source
 from targcn.config import require_seed
@@ -13,9 +14,9 @@ from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
 
 if TYPE_CHECKING:
-    from targcn.facts.dataset import Dataset
+    from targcn.facts.dataset import Dataset, Facts
 
-data = App(name="data", help="List, describe, prepare and derive data sets.")
+data = App(name="data", help="List, describe, prepare, derive and export data sets.")
 
 SIZES = ("name", "train / valid / test", "entities", "relations", "times")
 
@@ -57,6 +58,8 @@ def describe_data(
         f"from {time['first']} to {time['last']}; {description['num_unseen']:,} test facts name an "
         "entity that train does not"
     )
+    if intervals := description["intervals"]:
+        show(_say_intervals(intervals, time["unit"]))
     for note in dataset.notes:
         show(f"note: {note}")
     common = [
@@ -118,10 +121,61 @@ def derive_data(
     show(f"{out}: {derived.notes[0]}")
 
 
+@data.command(name="export")
+def export_data(
+    source: Source,
+    *,
+    out: Annotated[Path, Parameter(help="The table or the folder to write; it must not exist.")],
+    read: HowToRead | None = None,
+) -> None:
+    """Write a data set as tables of names and dates: subject, relation, object, and time.
+
+    Facts that hold over an interval have a start and an end; an empty cell is an open one.
+
+    An --out of .csv, .jsonl or .parquet is one table, any other a folder with one for each split.
+    """
+    from targcn.facts.export import export_dataset
+
+    require_absent(out)
+    dataset = open_source(source, read)
+    options = export_dataset(dataset, out)
+    show(f"{out}: {len(dataset.facts):,} facts; read again as they are with {' '.join(options)}")
+
+
 def _sizes(dataset: "Dataset") -> list[str]:
     facts = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
     counts = (dataset.entities, dataset.relations, dataset.timeline.ticks)
     return [dataset.name, facts, *(f"{len(counted):,}" for counted in counts)]
+
+
+def _describe_intervals(facts: "Facts") -> dict[str, Any] | None:
+    import numpy as np
+
+    from targcn.facts.dataset import OPEN
+
+    if not facts.has_intervals:
+        return None
+    first, last = facts.columns[3:]
+    lengths = (last - first + 1)[(first != OPEN) & (last > first)]
+    return {
+        "num_facts": len(facts),
+        "num_longer": int((first != last).sum()),
+        "num_without_start": int((first == OPEN).sum()),
+        "num_without_end": int((last == OPEN).sum()),
+        "typical_length": float(np.median(lengths)) if len(lengths) else None,
+    }
+
+
+def _say_intervals(counts: dict[str, Any], unit: str) -> str:
+    said = (
+        f"{counts['num_longer']:,} of {counts['num_facts']:,} facts hold for longer than a {unit}"
+    )
+    if (length := counts["typical_length"]) is not None:
+        said += f", typically for {length:g} {unit}s (the median of those with both ends)"
+    for what in ("start", "end"):
+        if count := counts[f"num_without_{what}"]:
+            said += f"; without {what}: {count:,}"
+    return said
 
 
 def _describe(dataset: "Dataset") -> dict[str, Any]:
@@ -144,6 +198,7 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
             "last": timeline.last,
             "num_times": len(timeline.ticks),
         },
+        "intervals": _describe_intervals(dataset.facts),
         "num_unseen": int((~seen[test.subjects] | ~seen[test.objects]).sum()),
         "notes": list(dataset.notes),
         "relations": [

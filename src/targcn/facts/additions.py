@@ -1,6 +1,7 @@
 """Facts newer than a data set: they join its context, with entities and times that it never had."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import polars as pl
@@ -10,11 +11,12 @@ from targcn.errors import InputError
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.encode import read_table_times
+from targcn.facts.moments import count_last_units, count_units
 from targcn.facts.open import find_source
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.read_options import ReadOptions, Unit
 from targcn.facts.sources.table_source import TableSource
 from targcn.facts.splits import distinct_facts, leave_out
-from targcn.facts.timeline import CALENDAR_CODES, Timeline
+from targcn.facts.timeline import CALENDAR_CODES, OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
 
@@ -28,6 +30,11 @@ def add_facts(
     data set counts both.
     """
     table = _read_table(source)
+    if table.has_intervals and not dataset.has_intervals:
+        raise InputError(
+            f"{table.where}: its facts have a start and an end, but those of the data have one "
+            "time; give them a column 'time' instead"
+        )
     entities, relations = dataset.entities, dataset.relations
     named = pl.concat([table.frame["subject"], table.frame["object"]]).unique()
     known = set(entities.names)
@@ -38,12 +45,13 @@ def add_facts(
             _ids_of(table, "subject", entities),
             _ids_of(table, "relation", relations),
             _ids_of(table, "object", entities),
-            _ticks_of(table, dataset.timeline),
+            *_ticks_of(table, dataset.timeline),
         )
     )
     fresh = leave_out(facts, dataset.context(context))
     added = leave_out(fresh, dataset.splits.get(asked, NO_FACTS) if asked else NO_FACTS)
-    ticks = np.concatenate([dataset.timeline.ticks, added.times])
+    times = added.columns[3:]
+    ticks = np.concatenate([dataset.timeline.ticks, times[times != OPEN]])
     note = f"facts of {table.where}: {len(added):,} added to the context"
     if held := len(facts) - len(fresh):
         note += f", {held:,} in it already"
@@ -80,8 +88,8 @@ def _ids_of(table: FactTable, role: str, vocabulary: Vocabulary) -> NDArray[np.i
     return ids.cast(pl.Int32).to_numpy()
 
 
-def _ticks_of(table: FactTable, timeline: Timeline) -> NDArray[np.int64]:
-    """The times as ticks of a timeline, which must not begin later."""
+def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
+    """The times, or starts and ends, as ticks of a timeline, which must not begin later."""
     style = timeline.style
     options = ReadOptions(
         timezone=style.timezone,
@@ -97,14 +105,28 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> NDArray[np.int64]:
             f"{table.where}: the times are whole numbers, but those of the data are dates by "
             f"{timeline.unit}; write them like {timeline.last}"
         )
-    ticks: NDArray[np.int64] = times.values.to_numpy()
+    unit = timeline.unit
+    if times.ends is not None and times.unit in ("year", "month") and unit != times.unit:
+        # Read again, since dates beside years would be read as years.
+        times = read_table_times(table, replace(options, unit=cast("Unit", unit)))
+    columns = [times.values, *([] if times.ends is None else [times.ends])]
     if timeline.dated:
-        moments = ticks.astype(f"M8[{CALENDAR_CODES[times.unit]}]")
-        ticks = moments.astype(f"M8[{CALENDAR_CODES[timeline.unit]}]").astype(np.int64)
-    ticks = ticks - timeline.start
-    if (first := int(ticks.min())) < 0:
+        columns = [
+            _convert(column, times.unit, unit, is_end)
+            for column, is_end in zip(columns, (False, True), strict=False)
+        ]
+    first = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
+    if first < timeline.start:
         raise InputError(
-            f"{table.where}: {timeline.label(first)} is before {timeline.label(0)}, where the data "
-            "begin; leave earlier facts out, or train again with them"
+            f"{table.where}: {timeline.label(first - timeline.start)} is before "
+            f"{timeline.label(0)}, where the data begin; leave earlier facts out, or train again "
+            "with them"
         )
-    return ticks
+    return [(column - timeline.start).fill_null(OPEN).to_numpy() for column in columns]
+
+
+def _convert(times: pl.Series, unit: str, wanted: str, is_end: bool) -> pl.Series:
+    """Units since 1970 as other units: the last one of each for ends, the first one otherwise."""
+    moments = times.fill_null(0).to_numpy().astype(f"M8[{CALENDAR_CODES[unit]}]")
+    counted = count_last_units(moments, unit, wanted) if is_end else count_units(moments, wanted)
+    return counted.set(times.is_null(), None)

@@ -41,15 +41,16 @@ class NamedSet:
     num_entities: int
     num_relations: int
     num_times: int
-    # The address of a folder of its name, or another one, and the git blob id of each file in there.
+    # The address of a folder of its name, and the git blob id of each file in there.
     publisher: str = ""
-    folder: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     # Instead of files: the set that it is derived from, and the times to keep of it, if not all.
     derived_from: str = ""
     kept_times: tuple[int, ...] = ()
     # How its facts are read whose end is before their start.
     reversed: Literal["refuse", "open"] = "refuse"
+    # What the publisher calls the folder, if not by its name.
+    folder: str = ""
     licence: str = "under the publisher's terms; downloaded for you, never redistributed"
 
 

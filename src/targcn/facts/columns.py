@@ -85,7 +85,7 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
     ['subject', 'relation', 'object', 'start', 'end']
     """
     given = {role: cast("str | None", getattr(options, role)) for role in USUAL_NAMES}
-    usual = _usual_roles(columns)
+    usual = _usual_roles(columns, {role for role, name in given.items() if name is not None})
     fitting = {}
     for role, name in given.items():
         if name is not None:
@@ -111,19 +111,24 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
 
 def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str, str] | None:
     """The columns of a start and an end that a table has beside its time, if it has both."""
-    roles = {role: name for name, role in _usual_roles(columns).items()}
+    roles = {role: name for name, role in _usual_roles(columns, set(chosen)).items()}
     if "time" not in chosen or not {"start", "end"} <= set(roles):
         return None
     found = roles["start"], roles["end"]
     return None if set(found) & set(chosen.values()) else found
 
 
-def _usual_roles(columns: Sequence[str]) -> dict[str, str | None]:
-    """The usual role of each column; from and to are times beside a subject and an object."""
+def _usual_roles(columns: Sequence[str], given: set[str]) -> dict[str, str | None]:
+    """The usual role of each column; from and to are times beside a subject and an object.
+
+    These may be given, or have usual names themselves.
+    """
     usual = {column: usual_role(column) for column in columns}
     times = {"from": "start", "to": "end"}
-    ours = {column: times[_fold(column)] for column in columns if _fold(column) in times}
-    others = {usual[column] for column in columns if column not in ours}
+    ours: dict[str, str | None] = {
+        column: times[_fold(column)] for column in columns if _fold(column) in times
+    }
+    others = {usual[column] for column in columns if column not in ours} | given
     is_interval = set(ours.values()) == {"start", "end"} and {"subject", "object"} <= others
     return usual | ours if is_interval else usual
 
@@ -142,8 +147,8 @@ def _misfit(
 def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:
     """Tidy names, and leave out blank rows and rows with a missing cell.
 
-    Unless missing cells may be dropped, they are a problem, to be raised with all others. A start or
-    an end may be missing, not both.
+    Unless missing cells may be dropped, they are a problem, to be raised with all others. A start
+    or an end may be missing, not both.
     """
     frame = _cast_cells(frame, where)
     written, frame = frame, frame.select(_tidy(column) for column in frame)

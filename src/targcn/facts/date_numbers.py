@@ -87,7 +87,9 @@ def _read_form(
         if form.is_utc:
             plain += f", or --origin 1970-01-01 --tick {form.unit} if all count from there"
         written.refuse(f"most times are {form.name}, but not {rows}; correct them, or give {plain}")
+    # Of an interval, the start of a year is its first day, and the end its last.
     is_finer = unit is not None and UNITS.index(unit) > _position(form.unit)
+    is_finer &= not written.has_intervals
     is_other = unit not in (None, form.unit)
     if options.tick is None and (is_other if form.is_count else is_finer):
         written.refuse(

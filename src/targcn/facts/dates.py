@@ -62,7 +62,13 @@ def read_times(
     >>> months.unit, months.dated, months.values.to_list()
     ('month', True, [530, 527])
     """
-    return _read(TimeColumn(where, column, rows), options)
+    column = _as_formatted(column, options)
+    written = TimeColumn(where, column, rows)
+    if column.dtype in (pl.Date, pl.Datetime):
+        return replace(_read_moments(written, options), ends=None)
+    distinct, times = _read_distinct(written, options)
+    values = column.replace_strict(distinct, times.values, return_dtype=pl.Int64)
+    return replace(times, values=values, ends=None)
 
 
 def read_intervals(
@@ -81,20 +87,23 @@ def read_intervals(
     >>> days.values.to_list(), days.ends.to_list()
     ([0, None], [729, 31])
     """
-    numbers = pl.int_range(len(starts), eager=True) if rows is None else rows
-    cells = _join(starts, ends)
-    known = cells.is_not_null()
-    places = pl.concat([numbers, numbers]).filter(known)
-    written = TimeColumn(where, cells.filter(known), places, has_intervals=True)
-    times = _read(written, options)
-    assert times.ends is not None
-    first = _spread(times.values, known).head(len(starts))
-    last = _spread(times.ends, known).tail(len(starts))
+    starts, ends = _with_one_type(_as_formatted(starts, options), _as_formatted(ends, options))
+    written = TimeColumn(where, starts, rows, ends)
+    if starts.dtype in (pl.Date, pl.Datetime):
+        known = pl.concat([starts, ends]).is_not_null()
+        times = _read_moments(written, options)
+        first = _spread(times.values, known).head(len(starts))
+        last = _spread(times.values, known).tail(len(ends))
+    else:
+        distinct, times = _read_distinct(written, options)
+        how: dict[str, Any] = {"default": None, "return_dtype": pl.Int64}
+        first = starts.replace_strict(distinct, times.values, **how)
+        last = ends.replace_strict(distinct, times.ends, **how)
     notes = list(times.notes)
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
         shown = starts.cast(pl.String) + " – " + ends.cast(pl.String)
-        listed = list_rows(is_reversed.arg_true(), shown, numbers)
+        listed = list_rows(is_reversed.arg_true(), shown, rows)
         if options.reversed == "refuse":
             written.refuse(
                 f"the end is before the start in {listed}; correct them, or give --reversed open "
@@ -106,13 +115,20 @@ def read_intervals(
     return replace(times, values=first, ends=last, notes=tuple(notes))
 
 
-def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
-    """Starts and ends as one column; as text if their types differ."""
-    frames = [pl.DataFrame({"time": column}) for column in (starts, ends)]
+def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
+    """Numbers as text, if --date-format says what their digits mean."""
+    is_text = options.date_format and column.dtype.is_integer()
+    return column.cast(pl.String) if is_text else column
+
+
+def _with_one_type(starts: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Starts and ends of the same type; text if nothing else holds both."""
+    empty = [pl.DataFrame({"time": column.clear()}) for column in (starts, ends)]
     try:
-        return pl.concat(frames, how="vertical_relaxed")["time"]
+        dtype = pl.concat(empty, how="vertical_relaxed")["time"].dtype
     except pl.exceptions.PolarsError:
-        return pl.concat([starts.cast(pl.String), ends.cast(pl.String)])
+        dtype = pl.String()
+    return starts.cast(dtype), ends.cast(dtype)
 
 
 def _spread(values: pl.Series, known: pl.Series) -> pl.Series:
@@ -120,29 +136,17 @@ def _spread(values: pl.Series, known: pl.Series) -> pl.Series:
     return values.gather((known.cum_sum().cast(pl.Int64) - 1).set(~known, None))
 
 
-def _read(written: TimeColumn, options: ReadOptions) -> Times:
-    column = written.cells
-    if options.date_format and column.dtype.is_integer():
-        column = column.cast(pl.String)
-        written = replace(written, cells=column)
-    if column.dtype in (pl.Date, pl.Datetime):
-        return _read_moments(written, options)
-    if not (column.dtype == pl.String or column.dtype.is_integer() or column.dtype.is_float()):
-        written.refuse(f"times of type {column.dtype} cannot be read; write ISO dates")
-    distinct = column.unique()  # far fewer than facts
-    if column.dtype != pl.String:
-        times = read_numbers(distinct, distinct, written, options)
-    elif not options.date_format and distinct.str.contains(NUMBER).all():
-        times = read_numbers(distinct, _parse_numbers(distinct), written, options)
-    else:
-        distinct, times = _read_text(distinct, written, options)
-    values = column.replace_strict(distinct, times.values, return_dtype=pl.Int64)
-    if not written.has_intervals or times.ends is None:
-        return replace(times, values=values, ends=None)
-    if times.ends.equals(times.values):
-        return replace(times, values=values, ends=values)
-    ends = column.replace_strict(distinct, times.ends, return_dtype=pl.Int64)
-    return replace(times, values=values, ends=ends)
+def _read_distinct(written: TimeColumn, options: ReadOptions) -> tuple[pl.Series, Times]:
+    """The distinct cells, which are text or numbers, and their times."""
+    dtype = written.cells.dtype
+    if not (dtype == pl.String or dtype.is_integer() or dtype.is_float()):
+        written.refuse(f"times of type {dtype} cannot be read; write ISO dates")
+    distinct = written.distinct()  # far fewer than facts
+    if dtype != pl.String:
+        return distinct, read_numbers(distinct, distinct, written, options)
+    if not options.date_format and distinct.str.contains(NUMBER).all():
+        return distinct, read_numbers(distinct, _parse_numbers(distinct), written, options)
+    return _read_text(distinct, written, options)
 
 
 def _parse_numbers(text: pl.Series) -> pl.Series:
@@ -152,13 +156,13 @@ def _parse_numbers(text: pl.Series) -> pl.Series:
 
 def _read_moments(written: TimeColumn, options: ReadOptions) -> Times:
     """Read a column of dates or datetimes."""
-    column = written.cells
+    column = written.known_cells
     # Years of other than four digits: polars cannot even print some of them.
     days = column.cast(pl.Date, strict=False).to_physical()
     first, last = (calendar_value(day, "day") for day in ("0001-01-01", "9999-12-31"))
     beyond = (~days.is_between(first, last).fill_null(False)).arg_true()
     if len(beyond):
-        rows = list_rows(beyond, numbers=written.rows)
+        rows = list_rows(beyond, numbers=written.known_rows)
         written.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
     if not (isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone):
         return _count(_to_numpy(column), "day", written, options, TimeStyle(), [])
@@ -192,7 +196,8 @@ def _read_text(
 ) -> tuple[pl.Series, Times]:
     """The texts in some order, and their times."""
     style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
-    forms = style.forms + (INTERVAL_FORMS if written.has_intervals else ())
+    has_more = written.has_intervals and not options.date_format
+    forms = style.forms + (INTERVAL_FORMS if has_more else ())
     found, rest = _match_forms(distinct, forms)
     problems = _describe_misfits(found, rest, written, options)
     if not found.height:
@@ -206,14 +211,14 @@ def _read_text(
     precision = UNITS[int(found["precision"].min())]  # type: ignore[arg-type]
     clock, offsets, unknown = _assemble(found)
     if len(unknown):
-        said = f"times that are not in the calendar: {written.rows_with(unknown)}"
+        strays = f"times that are not in the calendar: {written.rows_with(unknown)}"
         if written.has_intervals and "year" in (options.unit, precision):
             clock = np.where(np.isnat(clock), _assemble(found.select("text", "year"))[0], clock)
-            notes.append(f"{said}; only their years are read")
+            notes.append(f"{strays}; only their years are read")
         if np.isnat(clock).any():
-            problems.append(f"{said}; correct them")
-    said_problem, said = _describe_vague(found, precision, written, options)
-    problems += said_problem
+            problems.append(f"{strays}; correct them")
+    said_wrong, said = _describe_vague(found, precision, written, options)
+    problems += said_wrong
     notes += said
     if problems:
         written.refuse(*problems)
@@ -334,9 +339,7 @@ def _describe_misfits(
     is_date = pl.col("is_marked")
     if written.has_intervals:
         is_date |= ~pl.col("kind").str.starts_with("a datetime")
-    kinds = found.select(
-        "text", pl.when(is_date).then(pl.lit("a date")).otherwise("kind").alias("kind")
-    )
+    kinds = found.select("text", kind=pl.when(is_date).then(pl.lit("a date")).otherwise("kind"))
     numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
     by_kind = (
         pl.concat([kinds, numbers])

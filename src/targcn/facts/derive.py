@@ -2,7 +2,8 @@
 
 `unseen` asks about times without any training facts; `irregular` keeps only some times, at
 uneven gaps; `forecast` asks about times after all of train. The new data set has only the names
-that its facts use. It is named after its origin, its kind and, if a seed decided, that seed.
+that its facts use. It is named after its origin, its kind and, if a seed decided, that seed. The
+time of a fact that holds over an interval is here the first tick.
 """
 
 import re
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
+from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts, Split, join_facts
 from targcn.facts.vocabulary import Vocabulary
 
 PAPER_DAYS = (5, 15, 25)
@@ -68,7 +69,7 @@ def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> D
 
     Only times with facts are counted; if every day has some, the gaps are days.
     """
-    ticks = dataset.timeline.ticks
+    ticks = np.unique(dataset.facts.times)
     random = np.random.default_rng(seed)
     gaps = random.integers(1, largest_gap, size=len(ticks), endpoint=True)
     positions = np.concatenate([[0], gaps.cumsum()])
@@ -95,8 +96,9 @@ def derive_forecast(dataset: Dataset, seed: int = 0) -> Dataset:
 
     All facts of one time are in the same split.
     """
-    by_time = np.unique(dataset.facts.columns[[3, 0, 1, 2]], axis=1)[[1, 2, 3, 0]]
-    facts = Facts(by_time)
+    columns = dataset.facts.columns
+    by_time = np.unique(columns[[3, 0, 1, 2, *range(4, len(columns))]], axis=1)
+    facts = Facts(by_time[[1, 2, 3, 0, *range(4, len(columns))]])
     borders = [round(share * len(facts)) for share in FORECAST_BORDERS]
     if borders[-1] < len(facts):
         borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]
@@ -144,18 +146,19 @@ def origin_of(name: str) -> Origin:
 
 def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: str) -> Dataset:
     """Drop the names that no fact uses any more; ticks keep their meaning."""
-    everything = np.concatenate([facts.columns for facts in splits.values()], axis=1)
+    everything = join_facts(*splits.values()).columns
+    times = everything[3:]
     entities, relations = np.unique(everything[[0, 2]]), np.unique(everything[1])
     renumbered: dict[Split, Facts] = {}
     for split, facts in splits.items():
         subjects, objects = np.searchsorted(entities, facts.columns[[0, 2]])
         relation_ids = np.searchsorted(relations, facts.relations)
-        renumbered[split] = Facts.of(subjects, relation_ids, objects, facts.times)
+        renumbered[split] = Facts.of(subjects, relation_ids, objects, *facts.columns[3:])
     return Dataset(
         f"{dataset.name}-{kind}",
         Vocabulary("entity", [dataset.entities.names[entity] for entity in entities]),
         Vocabulary("relation", [dataset.relations.names[relation] for relation in relations]),
-        dataset.timeline.with_ticks(everything[3]),
+        dataset.timeline.with_ticks(times[times != OPEN]),
         renumbered,
         (note,),
     )

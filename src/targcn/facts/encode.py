@@ -100,6 +100,9 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
         found = ", ".join(f"{kinds[one.has_intervals]} in {one.where}" for one in tables.values())
         raise InputError(f"{name}: the facts have {found}; give all the same columns")
     try:
+        # A column of a file may be all open, and then has no type.
+        if tables["train"].has_intervals:
+            return FactTable(where, pl.concat(frames, how="vertical_relaxed"))
         return FactTable(where, pl.concat(frames))
     except pl.exceptions.PolarsError:
         when = "start" if tables["train"].has_intervals else "time"

@@ -34,20 +34,47 @@ class Times:
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """A column of times as written, to name the rows in which some of them stand.
-
-    Starts and ends of intervals are one such column, without those that are open.
-    """
+    """A column of times as written, to name the rows in which some of them stand."""
 
     where: str
     cells: pl.Series
     # The positions of the cells in the source, if it has others as well.
     rows: pl.Series | None = None
-    has_intervals: bool = False
+    # Of intervals: the ends; the cells are then the starts. What is open is null.
+    ends: pl.Series | None = None
+
+    @property
+    def has_intervals(self) -> bool:
+        return self.ends is not None
+
+    @property
+    def known_cells(self) -> pl.Series:
+        """All cells, those of the ends last, without nulls."""
+        if self.ends is None:
+            return self.cells
+        return pl.concat([self.cells, self.ends]).drop_nulls()
+
+    @property
+    def known_rows(self) -> pl.Series | None:
+        """The positions of the known cells in the source, unless they are their own."""
+        if self.ends is None:
+            return self.rows
+        rows = pl.int_range(len(self.cells), eager=True) if self.rows is None else self.rows
+        is_known = pl.concat([self.cells, self.ends]).is_not_null()
+        return pl.concat([rows, rows]).filter(is_known)
+
+    def distinct(self) -> pl.Series:
+        if self.ends is None:
+            return self.cells.unique()
+        return pl.concat([self.cells.unique(), self.ends.unique()]).unique().drop_nulls()
 
     def rows_with(self, values: pl.Series) -> str:
-        found = self.cells.is_in(values.implode()).arg_true()
-        return list_rows(found, self.cells, self.rows)
+        cells, rows = self.known_cells, self.known_rows
+        found = cells.is_in(values.implode()).arg_true()
+        if self.has_intervals and rows is not None:
+            # In the order of the source, its starts and ends together.
+            found = found.gather(rows.gather(found).arg_sort())
+        return list_rows(found, cells, rows)
 
     def refuse(self, *problems: str) -> NoReturn:
         raise InputError(f"{self.where}: {'; '.join(problems)}")
@@ -104,9 +131,9 @@ def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1)
     """
     if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
         return count_units(moments, unit)
-    after = moments.astype(f"M8[{CALENDAR_CODES[precision]}]") + span
-    last = after.astype("M8[us]") - np.timedelta64(1, "us")
-    return count_units(last, unit)
+    code = CALENDAR_CODES[precision]
+    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
+    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
 
 
 def _is_whole(moments: Moments, code: str) -> bool:

@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import OPEN, Dataset, Facts
 from targcn.facts.vocabulary import Vocabulary, fold, suggest
 from targcn.output.tables import Column, Table
 
 
 @dataclass(frozen=True)
 class FoundName:
-    """An entity or a relation: in how many facts it is, and when first and last."""
+    """An entity or a relation: in how many facts it is, and when first and last.
+
+    Of intervals, the first and the last time that is known.
+    """
 
     kind: str
     name: str
@@ -35,11 +38,11 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     facts = dataset.facts
     loops = facts.subjects == facts.objects
     both = np.concatenate([facts.subjects, facts.objects[~loops]])
-    times = np.concatenate([facts.times, facts.times[~loops]])
+    known = np.stack(_known_times(facts))
     wanted = fold(text)
     kinds = [
-        (dataset.entities, both, times),
-        (dataset.relations, facts.relations, facts.times),
+        (dataset.entities, both, np.concatenate([known, known[:, ~loops]], axis=1)),
+        (dataset.relations, facts.relations, known),
     ]
     chosen = [_holding(vocabulary, wanted.split()) for vocabulary, _, _ in kinds]
     if not any(chosen):
@@ -74,6 +77,12 @@ def names_table(found: list[FoundName], text: str, top: int) -> Table:
     return Table(columns, rows, notes=tuple(notes))
 
 
+def _known_times(facts: Facts) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The first and the last tick that is known of each fact."""
+    first, last = facts.columns[3], facts.columns[-1 if facts.has_intervals else 3]
+    return np.where(first == OPEN, last, first), np.where(last == OPEN, first, last)
+
+
 def _holding(vocabulary: Vocabulary, words: list[str]) -> list[int]:
     folded = (fold(name) for name in vocabulary.names)
     return [number for number, name in enumerate(folded) if all(word in name for word in words)]
@@ -90,8 +99,8 @@ def _describe(
     counts = np.bincount(ids, minlength=len(vocabulary))
     first = np.full(len(vocabulary), np.iinfo(np.int64).max)
     last = np.full(len(vocabulary), -1)
-    np.minimum.at(first, ids, times)
-    np.maximum.at(last, ids, times)
+    np.minimum.at(first, ids, times[0])
+    np.maximum.at(last, ids, times[1])
     label = dataset.timeline.label
     return [
         FoundName(

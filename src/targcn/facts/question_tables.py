@@ -26,6 +26,11 @@ def read_questions(source: object) -> pl.DataFrame:
     if not isinstance(kind, TableSource):
         raise InputError(f"{source} is {kind.title}; one table of questions was expected")
     table = kind.read_columns(source, ReadOptions())
+    if table.has_intervals:
+        raise InputError(
+            f"{table.where}: a question asks about one time; name its column 'time', in place of a "
+            "start and an end"
+        )
     frame = table.frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
     require_rows(frame, table.where)
     return frame

@@ -30,7 +30,7 @@ ZONE: Final = (
 DIRECTIVES: Final = {
     "Y": "(?P<year>[0-9]{4})",
     "e": "(?P<year>-?[0-9]{1,4})",
-    "E": "(?P<year>-[0-9]{1,4}|[0-9]{3,4})",
+    "E": "(?P<year>-?[0-9]{3,4})",
     "D": "(?P<decade>[0-9]{1,3})",
     "C": "(?P<century>[0-9]{1,2})",
     "?": "[0-9#]+",
@@ -51,7 +51,8 @@ DIRECTIVES: Final = {
     "A": "[A-Za-z]+[.]?",
     "%": "%",
 }
-OUR_DIRECTIVES: Final = "eEDC?q"
+# Ours alone, not for --date-format: some of them mean something else elsewhere.
+OUR_DIRECTIVES: Final = frozenset("eEDC?q")
 # May follow every full date.
 TIME_OF_DAY: Final = (
     "(?:(?:T| +)(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})"
@@ -131,7 +132,11 @@ FORMS: Final = tuple(
     for format in formats
 )
 # The years before 1000, in questions and in intervals.
-EARLY_FORMS: Final = (Form("a date", "day", "%E-%m-%d"), Form("a year", "year", "%E"))
+EARLY_FORMS: Final = (
+    Form("a date", "day", "%E-%m-%d"),
+    Form("a month", "month", "%E-%m"),
+    Form("a year", "year", "%E"),
+)
 # Of a date that is in no calendar, the year may still be one.
 IN_NO_CALENDAR: Final = Form("a date in no calendar", "day", "%e-%?-%?")
 # What the start or the end of an interval may be as well.
@@ -152,9 +157,6 @@ def pattern_of(format: str) -> str:
     """
     pattern = ""
     for directive, blanks, literal in re.findall("%(.?)|( +)|(.)", format, re.DOTALL):
-        if not blanks and not literal and directive not in DIRECTIVES:
-            known = " ".join(f"%{one}" for one in DIRECTIVES if one not in OUR_DIRECTIVES)
-            raise InputError(f"--date-format {format!r}: %{directive} is none of {known}")
         pattern += DIRECTIVES.get(directive, "") or (" +" if blanks else re.escape(literal))
     try:
         parts = re.compile(pattern).groupindex
@@ -167,6 +169,11 @@ def pattern_of(format: str) -> str:
 
 def format_of(date_format: str) -> Form:
     """The form of the dates that --date-format describes."""
+    known = [one for one in DIRECTIVES if one not in OUR_DIRECTIVES]
+    for directive in re.findall("%(.?)", date_format, re.DOTALL):
+        if directive not in known:
+            listed = " ".join(f"%{one}" for one in known)
+            raise InputError(f"--date-format {date_format!r}: %{directive} is none of {listed}")
     parts = re.compile(pattern_of(date_format)).groupindex
     finest = "day" if "day" in parts else "month" if {"month", "name"} & set(parts) else "year"
     return Form(f"a time like {date_format}", finest, date_format)
@@ -204,7 +211,7 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
     moments = days.astype("M8[us]") + microseconds
     offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
     in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
-    known &= np.abs(in_utc) <= MAX_YEAR
+    known &= (in_utc != 0) & (np.abs(in_utc) <= MAX_YEAR)
     return np.where(known, moments, np.datetime64("NaT")), np.broadcast_to(offsets, known.shape)
 
 

@@ -183,3 +183,26 @@ def test_a_truncated_archive(tmp_path, name):
     sentence = complaint(path)
     assert name in sentence
     assert "cannot" in sentence
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends"),
+    [
+        (["1952-##-##", "####-##-##"], ["####-##-##", "1964-##-##"]),
+        (["####-##-##", "1925-04-23"], ["19##-##-##", "-405-##-##"]),
+        (["2014-01-01", "2014-01-02"], ["2014-01-03", ""]),
+        (["12", "7"], ["12", "9"]),
+        (["12", "7"], ["", "9"]),
+    ],
+)
+def test_a_fifth_column_without_header_may_be_an_end(tmp_path, starts, ends):
+    lines = "".join(f"{n}\t0\t{n + 1}\t{starts[n]}\t{ends[n]}\n" for n in (0, 1))
+    frame = read_table(write_file(tmp_path, "x.txt", lines))
+    assert frame.columns[3:] == ["start", "end"]
+    assert frame["start"].to_list() == [None if "####" in one else one for one in starts]
+
+
+@pytest.mark.parametrize("fifth", [["3", "4"], ["0.5", "0.7"], ["2014.5", "x"], ["0", ""]])
+def test_other_fifth_columns_are_no_ends(tmp_path, fifth):
+    lines = "".join(f"{n}\t0\t{n + 1}\t{n + 4}\t{fifth[n]}\n" for n in (0, 1))
+    assert read_table(write_file(tmp_path, "x.txt", lines)).columns[3:] == ["time"]

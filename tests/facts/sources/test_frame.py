@@ -1,11 +1,13 @@
 """Frames of polars and pandas, and what else has columns of Arrow."""
 
+from itertools import chain
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from small_tables import FRAME, HEADER, ROWS, complaint, read_table
+from small_tables import FRAME, HEADER, ROWS, complaint, named, read_table
 from targcn.facts.open import open_dataset
 
 
@@ -109,3 +111,26 @@ def test_a_hugging_face_data_set():
     rows = datasets.Dataset.from_dict(TABLE.to_pydict())
     assert read_table(rows).rows() == ROWS
     assert read_table(rows.select([2, 0])).rows() == [ROWS[2], ROWS[0]]
+
+
+def test_missing_starts_and_ends_of_pandas_are_open():
+    years = pd.DataFrame(
+        {
+            "s": "a",
+            "r": "r",
+            "o": ["b", "c", "d"],
+            "start": [2012, None, 2013],
+            "end": [None, 2014, 2013],
+        }
+    )
+    assert sorted(chain(*named(open_dataset(years)).values())) == [
+        ("a", "r", "b", "since 2012"),
+        ("a", "r", "c", "until 2014"),
+        ("a", "r", "d", "2013"),
+    ]
+    days = years.assign(
+        start=pd.to_datetime(["2012-01-01", None, "2013-01-01"]),
+        end=pd.to_datetime([None, "2014-01-01", "2013-01-31"]),
+    )
+    labels = sorted(fact[3] for fact in chain(*named(open_dataset(days)).values()))
+    assert labels == ["2013-01-01 – 2013-01-31", "since 2012-01-01", "until 2014-01-01"]

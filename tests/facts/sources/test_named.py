@@ -20,7 +20,7 @@ from small_tables import (
     write_splits,
 )
 from targcn.facts.catalog import CATALOG
-from targcn.facts.dataset import SPLITS
+from targcn.facts.dataset import OPEN, SPLITS
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources import named as named_source
@@ -151,3 +151,36 @@ def test_a_named_set_may_be_a_prepared_folder(tmp_path, small_gdelt):
     open_dataset(write_splits(tmp_path / "source", small_gdelt)).save(tmp_path / "gdelt")
     dataset = open_dataset("gdelt")
     assert (dataset.name, list(named(dataset).values())) == ("gdelt", small_gdelt)
+
+
+@needs_data
+def test_yago11k_is_read_as_published(monkeypatch):
+    monkeypatch.setenv("TARGCN_DATA", str(DATA))
+    dataset, entry = open_dataset("yago11k"), CATALOG["yago11k"]
+    assert tuple(len(facts) for facts in dataset.splits.values()) == entry.num_facts
+    assert len(dataset.relations) == entry.num_relations
+    assert len(dataset.timeline.ticks) == entry.num_times
+    assert dataset.named("train", 0) == (
+        "<Government_of_Canada>",
+        "<owns>",
+        "<RCAF_Station_Grostenquin>",
+        "1952 – 1964",
+    )
+    # Every cell, read once more and slowly: the year before the first dash, # as 0 or as 9.
+    for split, facts in dataset.splits.items():
+        lines = (DATA / "yago11k" / f"{split}.txt").read_text().splitlines()
+        for line, first, last in zip(lines, *facts.columns[3:].tolist(), strict=True):
+            start, end = (
+                _year(cell, digit) for cell, digit in zip(line.split()[3:], "09", strict=True)
+            )
+            if start is not None and end is not None and end < start:
+                end = None
+            for tick, year in ((first, start), (last, end)):
+                assert (None if tick == OPEN else tick + dataset.timeline.start + 1970) == year
+
+
+def _year(cell: str, digit: str) -> int | None:
+    if cell == "####-##-##":
+        return None
+    sign = -1 if cell.startswith("-") else 1
+    return sign * int(cell.lstrip("-").split("-")[0].replace("#", digit))

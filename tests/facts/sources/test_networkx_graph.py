@@ -60,3 +60,13 @@ def test_an_edge_without_a_time():
 @pytest.mark.parametrize("graph", [nx.MultiDiGraph(), nx.path_graph(3)])
 def test_a_graph_without_facts(graph):
     assert complaint(graph).startswith("the graph: no column for the ")
+
+
+def test_edges_may_have_a_start_and_an_end():
+    graph = nx.MultiDiGraph()
+    graph.add_edge("Ann", "Bob", relation="owns", since=2012, until=2014)
+    graph.add_edge("Bob", "Ann", relation="owns", since=2013)
+    assert read_table(graph).rows() == [
+        ("Ann", "owns", "Bob", 2012, 2014),
+        ("Bob", "owns", "Ann", 2013, None),
+    ]

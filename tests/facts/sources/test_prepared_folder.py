@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset, Facts
+from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
@@ -81,6 +81,11 @@ NO_FACTS = Facts.of([], [], [], [])
         made(splits={**made().splits, "valid": NO_FACTS}),
         made(splits={**made().splits, "valid": NO_FACTS, "test": NO_FACTS}),
         made(splits={split: Facts.of([0], [0], [1], [3_000_000_000]) for split in SPLITS}),
+        made(splits={split: Facts.of([0], [0], [1], [0], [OPEN]) for split in SPLITS}),
+        made(splits={**made().splits, "train": Facts.of([0], [0], [1], [3], [364])}),
+        made(
+            splits={**dict.fromkeys(SPLITS, NO_FACTS), "train": Facts.of([0], [0], [1], [0], [3])}
+        ),
     ],
 )
 def test_saved_and_loaded(tmp_path, dataset):
@@ -186,12 +191,51 @@ def test_a_pickle_is_refused(folder, name):
     assert f"{name} is damaged" in complaint(folder)
 
 
-@pytest.mark.parametrize("format", [0, 2, None, "1"])
+@pytest.mark.parametrize("format", [0, 3, None, "1"])
 def test_a_folder_of_another_format(folder, format):
     edit_manifest(folder, format=format)
-    assert f"prepared in format {format!r}, but this version reads format 1; prepare it again" in (
+    assert f"prepared in format {format!r}, but this version reads formats 1 and 2; prepare it" in (
         complaint(folder)
     )
+
+
+INTERVALS = {
+    "train": Facts.of([0, 1], [0, 0], [1, 2], [0, OPEN], [3, 3]),
+    "valid": Facts.of([2], [0], [0], [364], [364]),
+    "test": Facts.of([1], [0], [0], [3], [OPEN]),
+}
+
+
+def test_intervals_have_a_format_of_their_own(tmp_path):
+    dataset = made(splits=INTERVALS)
+    dataset.save(tmp_path / "set")
+    assert json.loads((tmp_path / "set" / "dataset.json").read_text())["format"] == 2
+    assert Dataset.load(tmp_path / "set").named("test", 0)[3] == "since 2013-10-25"
+    edit_manifest(tmp_path / "set", format=1)
+    assert "train.npy is damaged" in complaint(tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "problem"),
+    [
+        (3, 0, "some facts end before they begin"),
+        (OPEN, OPEN, "some facts have neither a beginning nor an end"),
+        (-2, 3, "some times are not on its timeline"),
+        (0, 365, "some times are not on its timeline"),
+        (365, OPEN, "some times are not on its timeline"),
+    ],
+)
+def test_impossible_intervals_are_refused(tmp_path, first, last, problem):
+    made(splits=INTERVALS).save(tmp_path / "set")
+    columns = Facts.of([0, 1], [0, 0], [1, 2], [0, first], [3, last]).columns
+    np.save(tmp_path / "set" / "train.npy", columns)
+    assert f"train.npy is damaged or half-written ({problem})" in complaint(tmp_path / "set")
+
+
+def test_facts_of_six_rows_are_refused(tmp_path):
+    made(splits=INTERVALS).save(tmp_path / "set")
+    np.save(tmp_path / "set" / "train.npy", np.zeros((6, 2), dtype=np.int32))
+    assert "facts have four rows of numbers, or five" in complaint(tmp_path / "set")
 
 
 @pytest.mark.parametrize(

@@ -73,15 +73,23 @@ def test_a_triple_with_two_times_is_two_facts(tmp_path):
 
 
 def test_the_property_is_chosen_by_its_last_part_or_its_address(tmp_path):
-    text = annotated('{s} {r} {o} {{| e:start "{t}" ; e:end "2099" ; d:end "2098" |}} .')
+    text = annotated('{s} {r} {o} {{| e:said "{t}" ; e:end "2099" ; d:end "2098" |}} .')
     path = write_file(tmp_path, "x.ttl", text)
     assert "no column for the time among 'subject', 'relation', 'object', 'graph'" in complaint(
         path
     )
-    assert read_table(path, ReadOptions(time="start")).rows() == FACTS
-    assert read_table(path, ReadOptions(time=f"{E}start")).rows() == FACTS
+    assert read_table(path, ReadOptions(time="said")).rows() == FACTS
+    assert read_table(path, ReadOptions(time=f"{E}said")).rows() == FACTS
     times = read_table(path, ReadOptions(time="http://dates.org/end"))["time"]
     assert times.to_list() == ["2098"] * 3
+
+
+def test_annotations_may_be_a_start_and_an_end(tmp_path):
+    text = annotated('{s} {r} {o} {{| e:startDate "{t}" ; e:endDate "2015-01-01" |}} .')
+    text += 'e:Ann e:knows e:Bob {| e:startDate "2014-03-01" |} .'
+    rows = read_table(write_file(tmp_path, "x.ttl", text)).rows()
+    known = (f"{E}Ann", f"{E}knows", f"{E}Bob", "2014-03-01", None)
+    assert sorted(rows) == sorted([*((*fact, "2015-01-01") for fact in FACTS), known])
 
 
 def test_a_triple_without_a_time_is_no_fact(tmp_path):

@@ -211,3 +211,40 @@ def test_a_folder_of_splits_is_not_split_in_another_way(tmp_path, options):
     folder = write_splits(tmp_path / "set", [FACTS[:30], FACTS[30:35], FACTS[35:]])
     with pytest.raises(InputError, match="set comes with splits of its own; leave out --split"):
         open_dataset(folder, options)
+
+
+def test_intervals_by_id_with_more_about_each_name(tmp_path):
+    """As YAGO11k comes: five columns without a header, and lifetimes behind the ids."""
+    parts = [["0\t0\t1\t1952-##-##\t1964-##-##", "1\t0\t2\t360-##-##\t####-##-##"],
+             ["2\t1\t0\t1925-04-23\t1925-04-23"], ["0\t1\t2\t####-##-##\t-405-##-##"]]  # fmt: skip
+    for split, lines in zip(SPLITS, parts, strict=True):
+        (tmp_path / f"{split}.txt").write_text("\n".join(lines))
+    listed = "<Ann>\t1\t1900-##-##\t####-##-##\n<Zoë>\t0\t1900-##-##\t-5-##-##\n<Bob>\t2\t\t\n"
+    (tmp_path / "entity2id.txt").write_text(listed, encoding="utf-8")
+    (tmp_path / "relation2id.txt").write_text("<owns>\t0\n<wins>\t1\n")
+    assert list(named(open_dataset(tmp_path)).values()) == [
+        [("<Zoë>", "<owns>", "<Ann>", "1952 – 1964"), ("<Ann>", "<owns>", "<Bob>", "since 0360")],
+        [("<Bob>", "<wins>", "<Zoë>", "1925")],
+        [("<Zoë>", "<wins>", "<Bob>", "until -405")],
+    ]
+
+
+def test_times_in_one_split_and_intervals_in_another(tmp_path):
+    for split, when in zip(SPLITS, ("2014", "2014\t2015-01-01", "2014"), strict=True):
+        (tmp_path / f"{split}.txt").write_text(f"a\tr\tb\t{when}\n")
+    assert "the facts have a time in train.txt, a start and an end in valid.txt" in complaint(
+        tmp_path
+    )
+
+
+def test_an_end_before_its_start_names_its_file(tmp_path):
+    for split, end in zip(SPLITS, ("2015-##-##", "2013-##-##", "2014-##-##"), strict=True):
+        (tmp_path / f"{split}.txt").write_text(f"a\tr\tb\t2014-##-##\t{end}\n")
+    assert complaint(tmp_path).startswith("valid.txt: the end is before the start in row 1")
+
+
+def test_a_file_whose_ends_are_all_open(tmp_path):
+    for split, end in zip(SPLITS, ('"2015"', "null", '"2014"'), strict=True):
+        fact = f'{{"s": "a", "r": "r", "o": "b", "start": "2014", "end": {end}}}\n'
+        (tmp_path / f"{split}.jsonl").write_text(fact)
+    assert open_dataset(tmp_path).named("valid", 0)[3] == "since 2014"

@@ -24,6 +24,8 @@ from targcn.facts.sources.table_file import (
 
 SEPARATORS: Final = "\t,;|"
 PREVIEW_ROWS: Final = 100
+# How dates begin that are no plain numbers, also those of which a part is not known.
+DATE: Final = r"^-?[0-9]{1,4}#*[-/.][0-9A-Za-z#]+[-/.]"
 
 
 class DelimitedText(TextFile):
@@ -126,13 +128,14 @@ def _benchmark_columns(frame: pl.DataFrame) -> list[str]:
     if frame.width < 5:
         return list(ROLES)
     starts, ends = (frame[:, position].str.strip_chars() for position in (3, 4))
-    ends = ends.filter(~ends.is_in(MISSING).fill_null(True))
-    is_date = ends.unique().str.contains(r"^-?[0-9]{1,4}[0-9#X]*[-/.][0-9A-Za-z#]+")
-    if not len(ends) or is_date.all():
-        return list(INTERVAL_ROLES)
-    numbers = [column.cast(pl.Int64, strict=False) for column in (starts, frame[:, 4])]
-    is_end = (numbers[1] >= numbers[0]).fill_null(False)
-    return list(INTERVAL_ROLES) if is_end.all() else [*ROLES, "column 4"]
+    written = ends.unique().drop_nulls()
+    written = written.filter(written != "")
+    is_date = written.is_in(MISSING) | written.str.contains(DATE)
+    is_open = starts.is_in(MISSING).fill_null(True) | ends.is_in(MISSING).fill_null(True)
+    first, last = (column.cast(pl.Int64, strict=False) for column in (starts, ends))
+    is_end = (last >= first).fill_null(False)
+    has_ends = len(written) and (is_date.all() or (is_end | is_open).all())
+    return list(INTERVAL_ROLES) if has_ends else [*ROLES, "column 4"]
 
 
 def _first_ragged_line(path: Path) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.dataset import NO_FACTS, SPLITS, Dataset, Facts
+from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.time_forms import TimeStyle
@@ -61,8 +61,7 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
             "it was before, and add them again when they are needed"
         )
     for split, facts in dataset.splits.items():
-        columns = facts.columns if len(facts) else NO_FACTS.columns
-        np.save(folder / f"{split}.npy", columns, allow_pickle=False)
+        np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
     np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
@@ -88,7 +87,7 @@ def load_prepared(folder: Path) -> Dataset:
     if manifest.get("format") not in FORMATS:
         raise InputError(
             f"{folder} was prepared in format {manifest.get('format')!r}, but this version reads "
-            f"formats up to {FORMATS[-1]}; prepare it again"
+            f"formats {FORMATS[0]} and {FORMATS[1]}; prepare it again"
         )
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
@@ -108,8 +107,10 @@ def load_prepared(folder: Path) -> Dataset:
     splits = {}
     for split in SPLITS:
         path = folder / f"{split}.npy"
-        num_rows = 4 + (manifest["format"] == FORMATS[1] and expected[split] > 0)
+        num_rows = None if manifest["format"] == FORMATS[1] else 4
         splits[split] = Facts(_read_array(path, (num_rows, expected[split])))
+        if len(splits[split].columns) not in (4, 5):
+            raise _damaged(path, "facts have four rows of numbers, or five")
         # Otherwise ids without a name would fail much later, as a bad index.
         ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
         if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
@@ -121,18 +122,16 @@ def load_prepared(folder: Path) -> Dataset:
 
 
 def _find_fault(facts: Facts, last_tick: int) -> str | None:
-    """What is wrong with the times of facts, if anything is."""
-    times = facts.columns[3:]
-    if times.size and (
-        times.min() < (OPEN if facts.has_intervals else 0) or times.max() > last_tick
-    ):
+    """What is wrong with the intervals of facts, if anything is."""
+    if not facts.has_intervals:
+        return None
+    first, last = facts.columns[3:]
+    if facts.columns[3:].min(initial=0) < OPEN or facts.last_time > last_tick:
         return "some times are not on its timeline"
-    if facts.has_intervals:
-        first, last = times
-        if ((last < first) & (last != OPEN)).any():
-            return "some facts end before they begin"
-        if ((first == OPEN) & (last == OPEN)).any():
-            return "some facts have neither a beginning nor an end"
+    if ((last < first) & (last != OPEN)).any():
+        return "some facts end before they begin"
+    if ((first == OPEN) & (last == OPEN)).any():
+        return "some facts have neither a beginning nor an end"
     return None
 
 

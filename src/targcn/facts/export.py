@@ -1,0 +1,68 @@
+"""Write a data set as tables of names and dates, which every program reads, and this one too."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+from targcn.facts.columns import INTERVAL_ROLES, MISSING, ROLES
+from targcn.facts.dataset import OPEN, Dataset, Facts
+from targcn.facts.question_tables import WRITERS, write_frame
+from targcn.facts.timeline import Timeline
+from targcn.files import atomic_folder
+
+# The years that are seen to be years; others are written as dates without a month.
+PLAIN_YEARS: Final = range(1000, 3000)
+
+
+def export_dataset(dataset: Dataset, out: Path) -> list[str]:
+    """Write all facts as one table if `out` ends like one, or a folder with one for each split.
+
+    Gives back the options that are needed to read the tables again as they were.
+    """
+    if out.suffix.lower() in WRITERS:
+        write_frame(as_frame(dataset, dataset.facts), out)
+        return _how_to_read(dataset)
+    for split, facts in dataset.splits.items():
+        if not len(facts):
+            raise InputError(f"{split} has no facts; write one table of all facts: --out {out}.csv")
+    with atomic_folder(out) as draft:
+        for split, facts in dataset.splits.items():
+            write_frame(as_frame(dataset, facts), draft / f"{split}.csv")
+    return _how_to_read(dataset)
+
+
+def as_frame(dataset: Dataset, facts: Facts) -> pl.DataFrame:
+    """Facts by their names and dates; a start or an end that is open is null."""
+    entities, relations = (pl.Series(list(one)) for one in (dataset.entities, dataset.relations))
+    columns = [entities[facts.subjects], relations[facts.relations], entities[facts.objects]]
+    columns += [_write_times(dataset.timeline, ticks) for ticks in facts.columns[3:]]
+    roles = INTERVAL_ROLES if facts.has_intervals else ROLES
+    return pl.DataFrame(dict(zip(roles, columns, strict=True)))
+
+
+def _write_times(timeline: Timeline, ticks: NDArray[Any]) -> pl.Series:
+    distinct, positions = np.unique(ticks, return_inverse=True)
+    labels = [None if tick == OPEN else timeline.label(tick) for tick in distinct.tolist()]
+    if _has_early_years(timeline):
+        labels = [label and f"{label}-##-##" for label in labels]
+    return pl.Series(labels, dtype=pl.String)[positions]
+
+
+def _has_early_years(timeline: Timeline) -> bool:
+    years = timeline.ticks[[0, -1]] + timeline.start + 1970
+    is_by_year = timeline.dated and timeline.unit == "year"
+    return is_by_year and not all(year in PLAIN_YEARS for year in years.tolist())
+
+
+def _how_to_read(dataset: Dataset) -> list[str]:
+    timeline = dataset.timeline
+    options = [f"--unit {timeline.unit}"]
+    if not timeline.dated:
+        options.append(f"--tick {timeline.step}")
+    if not set(MISSING).isdisjoint({*dataset.entities, *dataset.relations}):
+        options.append("--missing keep")
+    return options

@@ -1,0 +1,115 @@
+"""What is exported and read again is what it was."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from small_tables import FACTS, as_frame, named
+from targcn.errors import InputError
+from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
+from targcn.facts.export import export_dataset
+from targcn.facts.open import join_splits, open_dataset
+from targcn.facts.timeline import CALENDAR_CODES, Timeline
+from targcn.facts.vocabulary import Vocabulary, sort_names
+
+NAMES = [
+    "Zoë",
+    "NA",
+    "-",
+    '"Weird Al" Yankovic',
+    'a "b"',
+    "a,b",
+    "tab\tbed",
+    "two\nlines",
+    "7",
+    "?",
+]
+WORDS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True).map(sort_names)
+
+
+def read_again(path: Path, options: list[str]) -> Dataset:
+    given = dict(option.removeprefix("--").split(" ") for option in options)
+    if "tick" in given:
+        given["tick"] = int(given["tick"])
+    return open_dataset(path, **given)
+
+
+@st.composite
+def datasets(draw: st.DrawFn) -> Dataset:
+    """Few facts of few names, of all units, by points or by intervals of which some are open."""
+    entities, relations = draw(WORDS), draw(WORDS)
+    unit = draw(st.sampled_from([*CALENDAR_CODES, "step"]))
+    dated = unit != "step" and draw(st.booleans())
+    has_intervals = draw(st.booleans())
+    # Of one time, early dates are read by year alone.
+    first_year = -900 if has_intervals or unit == "year" else 1000
+    year = draw(st.integers(first_year, 2500).filter(lambda year: not -20 <= year <= 0))
+    start = (
+        np.datetime64(year - 1970, "Y").astype(f"M8[{CALENDAR_CODES.get(unit, 'Y')}]").astype(int)
+    )
+    tick = st.integers(0, 15)
+
+    @st.composite
+    def fact(draw: st.DrawFn) -> list[int]:
+        ids = [draw(st.integers(0, len(known) - 1)) for known in (entities, relations, entities)]
+        if not has_intervals:
+            return [*ids, draw(tick)]
+        first, last = sorted((draw(tick), draw(tick)))
+        return [*ids, *draw(st.sampled_from([(first, last), (OPEN, last), (first, OPEN)]))]
+
+    facts = {
+        split: Facts.of(*zip(*draw(st.lists(fact(), min_size=1, max_size=5)), strict=True))
+        for split in SPLITS
+    }
+    times = np.concatenate([one.columns[3:].ravel() for one in facts.values()])
+    step = 1 if dated else draw(st.sampled_from([1, 24]))
+    timeline = Timeline.of(unit, int(start), dated, times[times != OPEN], step)
+    return Dataset(
+        "made", Vocabulary("entity", entities), Vocabulary("relation", relations), timeline, facts
+    )
+
+
+@given(datasets())
+def test_a_folder_is_read_again_as_it_was(dataset):
+    with TemporaryDirectory() as folder:
+        options = export_dataset(dataset, Path(folder) / "out")
+        again = read_again(Path(folder) / "out", options)
+        assert named(again) == named(dataset)
+        assert (again.timeline.unit, again.timeline.dated) == (
+            dataset.timeline.unit,
+            dataset.timeline.dated,
+        )
+        assert again.has_intervals == dataset.has_intervals
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@given(dataset=datasets())
+def test_a_table_of_all_facts_is_read_again_as_it_was(dataset, ending):
+    facts = sorted(named(join_splits(dataset))["train"])
+    if len(facts) < 3:  # too few for a data set
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"out{ending}"
+        again = read_again(path, export_dataset(dataset, path))
+        assert sorted(named(join_splits(again))["train"]) == facts
+
+
+def test_an_open_end_is_an_empty_cell(tmp_path):
+    rows = [("a", "r", "b", 1950, None), ("c", "r", "b", None, 1940), ("c", "r", "d", 1960, 1990)]
+    frame = pl.DataFrame(rows, schema=["s", "r", "o", "start", "end"], orient="row")
+    export_dataset(open_dataset(frame, split="none"), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == (
+        "subject,relation,object,start,end\nc,r,b,,1940\na,r,b,1950,\nc,r,d,1960,1990\n"
+    )
+
+
+def test_a_folder_needs_facts_in_every_split(tmp_path):
+    dataset = open_dataset(as_frame(FACTS), split="none")
+    with pytest.raises(InputError, match=r"valid has no facts; write one table.*out\.csv"):
+        export_dataset(dataset, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
