@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 from command_line import CSV, call, complaint_of
+from oracle import World
+from targcn import fit, save_run
 
 
 def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
@@ -109,3 +111,22 @@ def test_a_reliability_plot(run: Path, tmp_path: Path) -> None:
     assert "the scores of decayed-copy do not stand for probabilities" in refused
     refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg", "--ask", "time"))
     assert "--plot shows the probabilities of entities; leave out --ask" in refused
+
+
+def test_how_intervals_are_asked_is_chosen_and_named(run: Path, tmp_path: Path) -> None:
+    facts = [(n % 5, 0, n * n % 5, n, n + n % 3) for n in range(12)]
+    save_run(fit(World(5, 1, facts, cuts=(6, 8)).dataset, "seen"), tmp_path / "lasting")
+    figures = {}
+    for protocol in ("enumerate-time", "identical"):
+        more = ("--intervals", protocol)
+        assert f"intervals {protocol}" in call("evaluate", tmp_path / "lasting", *more).stdout
+        report = json.loads(call("evaluate", tmp_path / "lasting", *more, "--json").stdout)
+        assert report["intervals"] == protocol
+        figures[protocol] = report["metrics"]
+    plain = json.loads(call("evaluate", tmp_path / "lasting", "--json").stdout)
+    assert plain["metrics"] == figures["enumerate-time"]
+    timed = call("evaluate", tmp_path / "lasting", "--ask", "time").stdout
+    assert "intervals first-tick" in timed
+    assert "aeIOU" in timed
+    sentence = "has no facts with a beginning and an end; leave out intervals"
+    assert sentence in complaint_of(call("evaluate", run, "--intervals", "identical"))

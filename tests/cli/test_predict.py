@@ -345,3 +345,23 @@ def test_a_forecast_is_announced(trained: Path, tmp_path: Path) -> None:
     questions.write_text(TABLE.replace("1999", "2013"))
     said = call("predict", trained, "--queries", questions).stderr
     assert "2 questions are about times after the last known fact (2012): forecasts." in said
+
+
+def test_when_over_intervals(tmp_path: Path) -> None:
+    # The relation usually holds for three days.
+    spans = [(0, 2), (1, 3), (5, 7), (9, 20)]
+    facts = [(n, 0, n + 1, *span) for n, span in enumerate(spans)] + [(5, 0, 6, 0, 9)]
+    save_run(
+        fit(World(7, 1, facts, cuts=(5, 5)).dataset, "decayed-copy", scale=1), tmp_path / "run"
+    )
+    question = ("e1", "r0", "e2", "?")
+    shown = call("predict", tmp_path / "run", *question).stdout.splitlines()[-1]
+    assert shown.startswith("Most likely 1970-01-02 – 1970-01-04: the best time, and those beside ")
+    assert "within 3 days, which is usual for this relation" in shown
+    interval = json.loads(call("predict", tmp_path / "run", *question, "--json").stdout)["interval"]
+    assert interval == {
+        "first": "1970-01-02",
+        "last": "1970-01-04",
+        "usual_length": 3,
+        "unit": "day",
+    }

@@ -19,13 +19,16 @@ spans = st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted)
 
 
 def grown(scores: list[float], ticks: list[int], length: int) -> tuple[int, int]:
-    """One step after another, as long as the interval is not too long."""
+    """One step after another, to times as good as the best or within the length."""
+    best = max(scores)
     left = right = scores.index(max(scores))
     while True:
         steps = []
-        if right + 1 < len(ticks) and ticks[right + 1] - ticks[left] + 1 <= length:
+        if right + 1 < len(ticks) and (
+            scores[right + 1] == best or ticks[right + 1] - ticks[left] + 1 <= length
+        ):
             steps.append((scores[right + 1], left, right + 1))
-        if left > 0 and ticks[right] - ticks[left - 1] + 1 <= length:
+        if left > 0 and (scores[left - 1] == best or ticks[right] - ticks[left - 1] + 1 <= length):
             steps.append((scores[left - 1], left - 1, right))
         if not steps:
             return ticks[left], ticks[right]

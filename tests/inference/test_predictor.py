@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from oracle import World, checked
+from oracle import OPEN, World, checked
 from targcn.errors import InputError
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
@@ -516,3 +516,69 @@ def test_tuples_and_frames_are_answered_like_questions(run: Run, tmp_path: Path)
     changed = {"without": [("e0", "r0", "e1", "1970-01-01")]}
     expected = predictor.what_if([Question(*QUESTION)], **changed)
     assert predictor.what_if([QUESTION], **changed).equals(expected)
+
+
+# --- facts that hold over intervals -----------------------------------------------------------
+
+# e0 is with e1 from tick 2 to 6, then again from 8 on; with e2 from 4 to 5.
+LASTING = World(
+    5,
+    2,
+    [(0, 0, 1, 2, 6), (0, 0, 1, 8, OPEN), (0, 0, 2, 4, 5), (3, 1, 1, OPEN, 3), (4, 1, 2, 9, 9)],
+    cuts=(3, 4),
+)
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Run:
+    return fit(LASTING.dataset, "decayed-copy", scale=2)
+
+
+@pytest.mark.parametrize(
+    ("day", "then"),
+    [(1, []), (2, ["e1"]), (4, ["e1", "e2"]), (7, []), (8, ["e1"]), (400, ["e1"])],
+)
+def test_known_then_is_what_holds_then(lasting: Run, day: int, then: list[str]) -> None:
+    time = LASTING.dataset.timeline.label(day)
+    frame = predict(lasting, "e0", "r0", None, time)
+    known = dict(zip(frame["answer"], frame["known"], strict=True))
+    assert sorted(name for name, when in known.items() if when == "then") == then
+    assert {known[name] for name in ("e1", "e2")} <= {"then", "at another time"}
+    hidden = predict(lasting, "e0", "r0", None, time, hide_known=True)
+    assert set(hidden["answer"]) == set(known) - set(then)
+    relations = predict(lasting, "e0", None, "e1", time)
+    assert ("then" in relations["known"].to_list()) == ("e1" in then)
+
+
+def test_every_time_of_an_interval_is_known(lasting: Run) -> None:
+    frame = predict(lasting, "e0", "r0", "e1", None, top=99)
+    known = dict(zip(frame["answer"], frame["known"], strict=True))
+    days = {day: known[LASTING.dataset.timeline.label(day)] for day in (2, 3, 4, 5, 6, 8, 9)}
+    assert days == dict.fromkeys(days, "then")
+    assert len(known) == len(days)
+    assert predict(lasting, "e0", "r0", "e1", None, hide_known=True).is_empty()
+
+
+@pytest.mark.parametrize("day", [2, 5, 6, 30])
+def test_a_fact_of_an_interval_is_judged_without_itself(lasting: Run, day: int) -> None:
+    time = LASTING.dataset.timeline.label(day)
+    frame = predict(lasting, "e0", "r0", "e1", time)
+    left = [
+        fact for fact in LASTING.facts if not (fact[:3] == (0, 0, 1) and oracle.holds(fact, day))
+    ]
+    expected = oracle.decayed_copy(left, 5, 2, (0, 0, day), scale=2)[1]
+    assert frame.row(0, named=True)["score"] == pytest.approx(expected, abs=1e-6)
+    assert frame["known"].to_list() == ["then", "then"]
+
+
+def test_missing_facts_are_none_that_hold(lasting: Run) -> None:
+    frame = Predictor(lasting).missing(time=LASTING.dataset.timeline.label(5), top=99)
+    rows = set(zip(frame["subject"], frame["relation"], frame["object"], strict=True))
+    held = {
+        (f"e{fact[0]}", f"r{fact[1]}", f"e{fact[2]}")
+        for fact in LASTING.facts
+        if oracle.holds(fact, 5)
+    }
+    assert held
+    assert rows
+    assert not rows & held

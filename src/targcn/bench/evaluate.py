@@ -47,6 +47,8 @@ def measure_evaluate(
     place = choose_device(device)
     dataset, data = open_source(source)
     run = make_untrained(dataset, model, recipe, settings)
+    # Facts that hold over intervals have no plain version.
+    plain = plain and not dataset.has_intervals
     context = context or run.default_context("test")
     num_facts = sum(data["num_facts"].values())
     measure.forget_peak(place)

@@ -46,7 +46,9 @@ def evaluate_run(
 
     --ask relation and --ask time rank the relation or the time of each fact among
     all of them; other true ones are filtered. That is one query per relation or
-    time of the data: --queries takes a sample of the facts.
+    time of the data: --queries takes a sample of the facts. A fact with a beginning
+    and an end is asked at its first known tick; how well an interval is found is
+    told as aeIOU (docs/questions.md).
 
     Args:
         ask: What to ask of each fact: both entities, its relation, or its time.

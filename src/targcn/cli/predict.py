@@ -57,8 +57,9 @@ def predict_answers(
     """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.
 
     Who or whom: a '?' for the subject or the object. How are they related: for the
-    relation. When: for the time, with a curve over all times of the data. Is it so:
-    a complete fact, hidden from the context, as an answer to each of its entities.
+    relation. When: for the time, with a curve over all times of the data and, where
+    facts have a beginning and an end, an interval. Is it so: a complete fact, hidden
+    from the context, as an answer to each of its entities.
 
     The rank of an answer is marked with = if others have the same score. The
     probability is the softmax over all entities, at the run's own temperature; of
@@ -143,6 +144,7 @@ def _answer_one(
     from targcn.inference.answer_table import (
         answer_table,
         curve_over_time,
+        interval_over_time,
         new_among,
         plot_times,
     )
@@ -154,6 +156,7 @@ def _answer_one(
         raise InputError("--plot draws the times of a fact; ask for its time with ?")
     every = answer([question], top=len(predictor.dataset.timeline.ticks) if asks_time else top)
     answers = every.head(top) if asks_time else every
+    found = interval_over_time(predictor, question, every) if asks_time else None
     explanation = _explain(predictor, question, answers, explain)
     table = answer_table(predictor, question, answers)
     if out is not None:
@@ -171,6 +174,8 @@ def _answer_one(
             "answers": answers.drop("question").to_dicts(),
             **changes,
         }
+        if found is not None:
+            content["interval"] = asdict(found)
         if predictor.dataset.additions:
             content["new_entities"] = new_among(predictor, question, answers)
         show_json(content | ({"explanation": asdict(explanation)} if explanation else {}))
@@ -178,6 +183,8 @@ def _answer_one(
     show(table)
     if asks_time:
         show("\n" + curve_over_time(predictor, every))
+        if found is not None:
+            show(f"\n{found}")
     if explanation is not None:
         show("\n" + "\n".join(in_words(explanation)))
 

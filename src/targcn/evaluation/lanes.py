@@ -1,6 +1,7 @@
 """What holds when: values that belong to groups, each over intervals, found by group and tick."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -93,7 +94,7 @@ class Lanes(Columns):
         keys, order = torch.sort((offsets[group] + places[heads]) * width + firsts)
         return cls(groups, offsets, keys, lasts[order], values[order], width)
 
-    @property
+    @cached_property
     def most_at_once(self) -> int:
         """How many values ever hold in a group at once."""
         return int(self.offsets.diff().max()) if len(self.groups) else 0

@@ -1,7 +1,8 @@
 """When did it hold: an interval from the scores of times, and how well it fits the true one.
 
-An interval grows from the best time to the better of its neighbours, as long as it is no longer
-than facts of its relation usually are: the median of those of the context whose ends are known.
+An interval grows from the best time to the better of its neighbours: to all that are as good as
+the best, and to others as long as it is no longer than facts of its relation usually are, which is
+the median of those of the context whose ends are known.
 """
 
 from dataclasses import dataclass
@@ -24,9 +25,8 @@ class Overlap:
 
     def __str__(self) -> str:
         return (
-            f"the interval, as long as is usual for its relation: aeIOU {self.aeiou:.3f}, gaeIOU "
-            f"{self.gaeiou:.3f}, gIOU {self.giou:.3f}, TAC {self.tac:.3f} ({self.num_facts:,} "
-            "facts with both ends)"
+            f"the interval around the best time: aeIOU {self.aeiou:.3f}, gaeIOU {self.gaeiou:.3f}, "
+            f"gIOU {self.giou:.3f}, TAC {self.tac:.3f} ({self.num_facts:,} facts with both ends)"
         )
 
 
@@ -60,15 +60,17 @@ def grow_intervals(scores: Tensor, ticks: Tensor, lengths: Tensor) -> tuple[Tens
     ([0], [2])
     """
     last = len(ticks) - 1
-    left = right = scores.argmax(1)
+    best, left = scores.max(1)
+    right = left
     for _ in range(last):
         before, after = (left - 1).clamp(min=0), (right + 1).clamp(max=last)
-        can_go_left = (left > 0) & (ticks[right] - ticks[before] < lengths)
-        can_go_right = (right < last) & (ticks[after] - ticks[left] < lengths)
+        earlier, later = (scores.gather(1, at[:, None])[:, 0] for at in (before, after))
+        can_go_left = (earlier == best) | (ticks[right] - ticks[before] < lengths)
+        can_go_right = (later == best) | (ticks[after] - ticks[left] < lengths)
+        can_go_left, can_go_right = can_go_left & (left > 0), can_go_right & (right < last)
         if not (can_go_left | can_go_right).any():
             break
-        is_better = scores.gather(1, before[:, None]) > scores.gather(1, after[:, None])
-        goes_left = can_go_left & (is_better[:, 0] | ~can_go_right)
+        goes_left = can_go_left & ((earlier > later) | ~can_go_right)
         left = torch.where(goes_left, before, left)
         right = torch.where(can_go_right & ~goes_left, after, right)
     return ticks[left], ticks[right]

@@ -1,11 +1,15 @@
 """Answers for people: a table of them, a curve over time, and what to know about them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
+
 from targcn.errors import InputError
+from targcn.evaluation.when import grow_intervals, usual_lengths
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
 from targcn.output.curves import draw_curve
@@ -114,6 +118,40 @@ def curve_over_time(predictor: Predictor, answers: "pl.DataFrame") -> str:
     """The values of all times as a curve in text."""
     timeline = predictor.dataset.timeline
     return draw_curve(_points(predictor, answers), timeline.first, timeline.last)
+
+
+@dataclass(frozen=True)
+class FoundInterval:
+    """When a fact most likely holds, if facts hold over intervals, and how many ticks are usual."""
+
+    first: str
+    last: str
+    usual_length: int
+    unit: str
+
+    def __str__(self) -> str:
+        when = self.first if self.first == self.last else f"{self.first} – {self.last}"
+        plural = "" if self.usual_length == 1 else "s"
+        return (
+            f"Most likely {when}: the best time, and those beside it that are as good or within "
+            f"{self.usual_length:,} {self.unit}{plural}, which is usual for this relation."
+        )
+
+
+def interval_over_time(
+    predictor: Predictor, question: Question, answers: "pl.DataFrame"
+) -> FoundInterval | None:
+    """The interval around the best time of all; None where facts are points or no time is left."""
+    dataset, timeline = predictor.dataset, predictor.dataset.timeline
+    if not dataset.has_intervals or answers.is_empty():
+        return None
+    pairs = zip(answers["answer"], answers["score"], strict=True)
+    ticks, scores = zip(*sorted((timeline.tick(when), score) for when, score in pairs), strict=True)
+    lengths = usual_lengths(dataset.context(predictor.context), len(dataset.relations))
+    length = lengths[[ids_of(question, dataset)[1]]]
+    first, last = grow_intervals(torch.tensor([scores]), torch.tensor(ticks), length)
+    labels = timeline.label(int(first)), timeline.label(int(last))
+    return FoundInterval(*labels, int(length), timeline.unit)
 
 
 def plot_times(
