@@ -54,7 +54,6 @@ def serve_runs(
         )
     from targcn.serve.app import Service
     from targcn.serve.guard import Access
-    from targcn.serve.metrics import Metrics
     from targcn.serve.served_run import ServedRun, name_runs
     from targcn.serve.server import Server, address_of, open_socket
 
@@ -74,7 +73,7 @@ def serve_runs(
                 webbrowser.open(address if token is None else f"{address}?token={token}")
 
         access = Access(host, token, allow_origin, allow_host)
-        server = Server(Service(served, Metrics()), access, told)
+        server = Server(Service(served), access, told)
         server.run([listening])
     say("stopped")
 

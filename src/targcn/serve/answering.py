@@ -1,12 +1,12 @@
-"""From questions to rows, without frames: what `Predictor.predict_many` gives, as a server needs it.
+"""From questions to rows, without frames: what `Predictor.predict_many` gives, for a server.
 
-Questions for subjects and for objects are answered together: the first are questions for objects of
-reciprocal relations.
+Questions for subjects and for objects are answered together: the first are questions for objects
+of reciprocal relations.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import torch
 
@@ -165,6 +165,6 @@ def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str |
     if question.asked != "fact":
         question = replace(question, **{place: row["answer"]})
     words = (str(question.subject), str(question.relation), str(question.object))
-    side = "subject" if place == "subject" else "object"
+    side: Literal["subject", "object"] = "subject" if place == "subject" else "object"
     found = predictor.explain(*words, question.time or "", asked=side, top=1)
     return describe_reason(found.reasons[0], found.unit) if found.reasons else None

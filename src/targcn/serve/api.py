@@ -12,7 +12,7 @@ from targcn.inference.questions import Question
 from targcn.inference.what_if import Fact
 from targcn.serve import schema
 from targcn.serve.answering import Asked, HowToAnswer, ask
-from targcn.serve.problems import MEDIA_TYPE, Problem
+from targcn.serve.problems import MEDIA_TYPE, ProblemError
 from targcn.serve.served_run import ServedRun
 
 # Questions of a request whose unknown names are compared with all known ones.
@@ -34,7 +34,7 @@ def find_run(runs: Mapping[str, ServedRun], name: str) -> ServedRun:
     if name in runs:
         return runs[name]
     known = ", ".join(runs)
-    raise Problem(404, f"there is no run {name!r}; there are: {known}", list(runs))
+    raise ProblemError(404, f"there is no run {name!r}; there are: {known}", list(runs))
 
 
 def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
@@ -73,7 +73,7 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         try:
             served.dataset.entities.find(name)
         except InputError as error:
-            raise Problem(404, str(error), error.suggestions) from None
+            raise ProblemError(404, str(error), error.suggestions) from None
         return json_of(served.facts.find(name, first, last, page, size))
 
     @router.post("/predict", response_model=schema.Answers)

@@ -1,14 +1,15 @@
 """The app: all addresses behind the guard."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Response
 
 from targcn import __version__
-from targcn.serve import api, schema, static_files
+from targcn.serve import api, inference_protocol, jobs_api, schema, static_files
 from targcn.serve.guard import Access, Guard
+from targcn.serve.jobs import Jobs
 from targcn.serve.metrics import MEDIA_TYPE, Metrics
 from targcn.serve.problems import show_problems
 from targcn.serve.served_run import ServedRun
@@ -25,10 +26,12 @@ class Service:
     """The runs that are served, and what they have done."""
 
     runs: Mapping[str, ServedRun]
-    metrics: Metrics
+    metrics: Metrics = field(default_factory=Metrics)
+    jobs: Jobs = field(default_factory=Jobs)
 
     def stop(self) -> None:
         """Finish what waits."""
+        self.jobs.stop()
         for run in self.runs.values():
             run.worker.stop()
 
@@ -40,6 +43,8 @@ def make_app(service: Service, access: Access) -> Guard:
     )
     show_problems(app)
     app.include_router(api.make_router(service.runs))
+    app.include_router(jobs_api.make_router(service.runs, service.jobs))
+    app.include_router(inference_protocol.make_router(service.runs))
     app.include_router(static_files.make_router())
 
     @app.get("/metrics", tags=["server"], response_class=Response, responses=api.RESPONSES)

@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 
 from targcn.serve.metrics import Metrics
-from targcn.serve.problems import Problem
+from targcn.serve.problems import ProblemError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -89,12 +89,12 @@ class Guard:
                 await self.app(scope, receive, send_with_headers)
             else:
                 await refused(scope, receive, send_with_headers)
-        except Problem as problem:
+        except ProblemError as problem:
             response = problem.response()
             # What is left of the request is not read.
             response.headers["Connection"] = "close"
             await response(scope, receive, send_with_headers)
-        except Disconnected:
+        except DisconnectedError:
             status = 499
         finally:
             self.metrics.in_flight -= 1
@@ -103,15 +103,15 @@ class Guard:
     def _refuse(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that is not allowed, or that brings a token in its address."""
         if self.metrics.in_flight > MOST_REQUESTS:
-            raise Problem(503, "too many requests are being answered; ask again in a moment")
+            raise ProblemError(503, "too many requests are being answered; ask again in a moment")
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_own(hosts[0]):
-            raise Problem(
+            raise ProblemError(
                 400, "the Host header is not a name of this server; --allow-host adds one"
             )
         origin = headers.get("origin")
         if origin is not None and not self._is_allowed(origin, hosts[0]):
-            raise Problem(403, "pages of other addresses may not ask; --allow-origin lets one")
+            raise ProblemError(403, "pages of other addresses may not ask; --allow-origin lets one")
         if self.access.token is None or scope["path"] in OPEN_PATHS:
             return None
         if scope["method"] == "OPTIONS" and origin in self.access.origins:
@@ -126,12 +126,12 @@ class Guard:
         if hmac.compare_digest(_cookie(headers).encode(), self.ticket.encode()):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        if scope["method"] == "GET" and self._is_token(query.get("token", [""])[0]):
+        if scope["method"] == "GET" and self._is_token(query.pop("token", [""])[0]):
             # From now on the browser shows a cookie; the token leaves the address bar.
-            response = RedirectResponse("/", status_code=303)
+            response = RedirectResponse(f"/?{urlencode(query, doseq=True)}", status_code=303)
             response.set_cookie(COOKIE, self.ticket, httponly=True, samesite="strict")
             return response
-        raise Problem(401, "this server needs its token: send 'Authorization: Bearer TOKEN'")
+        raise ProblemError(401, "this server needs its token: send 'Authorization: Bearer TOKEN'")
 
     def _is_token(self, given: str) -> bool:
         token = (self.access.token or "").encode()
@@ -168,7 +168,7 @@ class Guard:
             answer.add_vary_header("Origin")
 
 
-class Disconnected(Exception):
+class DisconnectedError(Exception):
     """The client has gone."""
 
 
@@ -176,13 +176,13 @@ async def _receive_whole(scope: Scope, headers: Headers, receive: Receive) -> Re
     """Read a body of bounded size in bounded time; the function that then gives it to the app."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS", "DELETE"):
         if int(headers.get("content-length", "0")) or "transfer-encoding" in headers:
-            raise Problem(413, f"a {scope['method']} request has no body")
+            raise ProblemError(413, f"a {scope['method']} request has no body")
         return receive
     if int(headers.get("content-length", "0")) > MOST_BODY_BYTES:
         raise _too_large()
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise Problem(415, "send JSON, with the header 'Content-Type: application/json'")
+        raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
     body = bytearray()
     try:
         async with asyncio.timeout(SECONDS_FOR_BODY):
@@ -190,14 +190,16 @@ async def _receive_whole(scope: Scope, headers: Headers, receive: Receive) -> Re
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Disconnected
+                    raise DisconnectedError
                 body += message.get("body", b"")
                 if len(body) > MOST_BODY_BYTES:
                     raise _too_large()
                 more = message.get("more_body", False)
     except TimeoutError:
         seconds = f"{SECONDS_FOR_BODY:.0f} seconds"
-        raise Problem(408, f"the body did not arrive within {seconds}; send it faster") from None
+        raise ProblemError(
+            408, f"the body did not arrive within {seconds}; send it faster"
+        ) from None
     whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
     async def receive_again() -> Message:
@@ -206,8 +208,8 @@ async def _receive_whole(scope: Scope, headers: Headers, receive: Receive) -> Re
     return receive_again
 
 
-def _too_large() -> Problem:
-    return Problem(413, f"a request may have {MOST_BODY_BYTES:,} bytes; ask in several")
+def _too_large() -> ProblemError:
+    return ProblemError(413, f"a request may have {MOST_BODY_BYTES:,} bytes; ask in several")
 
 
 def _cookie(headers: Headers) -> str:

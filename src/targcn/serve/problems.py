@@ -16,7 +16,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = 1
 
 
-class Problem(Exception):
+class ProblemError(Exception):
     """An error as it is sent."""
 
     def __init__(self, status: int, detail: str, suggestions: Sequence[str] = ()) -> None:
@@ -50,29 +50,29 @@ def show_problems(app: FastAPI) -> None:
     """Let an app answer every error with problem details."""
 
     def of_problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, Problem)
+        assert isinstance(error, ProblemError)
         return error.response()
 
     def of_input(request: Request, error: Exception) -> Response:
         assert isinstance(error, InputError)
-        return Problem(422, str(error), error.suggestions).response()
+        return ProblemError(422, str(error), error.suggestions).response()
 
     def of_form(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        return Problem(400, f"{place}: {first['msg']}").response()
+        return ProblemError(400, f"{place}: {first['msg']}").response()
 
     def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        response = Problem(error.status_code, _about(request, error)).response()
+        response = ProblemError(error.status_code, _about(request, error)).response()
         response.headers.update(error.headers or {})
         return response
 
     def of_bug(request: Request, error: Exception) -> Response:
-        return Problem(500, "the server failed; its log says why").response()
+        return ProblemError(500, "the server failed; its log says why").response()
 
-    app.add_exception_handler(Problem, of_problem)
+    app.add_exception_handler(ProblemError, of_problem)
     app.add_exception_handler(InputError, of_input)
     app.add_exception_handler(RequestValidationError, of_form)
     app.add_exception_handler(HTTPException, of_http)

@@ -4,13 +4,13 @@ import json
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from targcn.errors import InputError
+from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.inference.explanation import Asked as End
 from targcn.inference.predictor import Predictor
@@ -48,6 +48,7 @@ class ServedRun:
         # What the run folder tells about its training.
         self.kept_reports: list[dict[str, Any]] = []
         self.trace: list[dict[str, Any]] = []
+        self._test_report: dict[str, Any] | None = None
         self.worker = Worker(name, self._do)
 
     @classmethod
@@ -109,12 +110,21 @@ class ServedRun:
         rows: list[dict[str, Any]] = await self.worker.run(ALONE, work)
         return rows
 
-    @cached_property
-    def test_report(self) -> dict[str, Any]:
-        """The figures of the test split, computed once with a model of its own."""
-        run = self.predictor.run
-        own = replace(run, model=deepcopy(run.model))
-        return evaluate(own, device=self.predictor.device, progress=lambda *_: None).to_json()
+    def compute_report(self, progress: Progress) -> dict[str, Any] | None:
+        """The figures of the test split, computed once with a model of its own; None without any.
+
+        Takes long: to be called in a thread of its own.
+        """
+        if self._test_report is None and len(self.dataset.test):
+            run = self.predictor.run
+            own = replace(run, model=deepcopy(run.model))
+            report = evaluate(own, device=self.predictor.device, progress=progress)
+            self._test_report = report.to_json()
+        return self._test_report
+
+    def copy_predictor(self) -> Predictor:
+        """A predictor like its own, for another thread."""
+        return Predictor(self.predictor.run, self.predictor.context, self.predictor.device)
 
     def _do(self, kind: Hashable, contents: Sequence[Any]) -> Sequence[Any]:
         if not isinstance(kind, HowToAnswer):

@@ -1,5 +1,6 @@
 """The server: a socket, an event loop, and a clean end."""
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
@@ -91,8 +92,10 @@ class Server(uvicorn.Server):
         self.told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Searches may take minutes; all else is finished.
+        self.service.jobs.cancel_all()
         await super().shutdown(sockets)
-        self.service.stop()
+        await asyncio.to_thread(self.service.stop)
 
 
 def open_socket(host: str, port: int) -> socket.socket:

@@ -8,7 +8,7 @@ from mimetypes import guess_type
 
 from fastapi import APIRouter, Request, Response
 
-from targcn.serve.problems import Problem
+from targcn.serve.problems import ProblemError
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ def make_router() -> APIRouter:
 def _add(router: APIRouter, found: dict[str, File], folder: str, address: str) -> None:
     def index(request: Request) -> Response:
         if "index.html" not in found:
-            raise Problem(404, "this server has no page; /docs says what can be asked")
+            raise ProblemError(404, "this server has no page; /docs says what can be asked")
         return found["index.html"].response(request)
 
     def file(path: str, request: Request) -> Response:
         if path not in found:
-            raise Problem(404, "there is no such file")
+            raise ProblemError(404, "there is no such file")
         return found[path].response(request)
 
     router.add_api_route(address, index, methods=["GET", "HEAD"])

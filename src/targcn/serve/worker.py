@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from targcn.serve.problems import Problem
+from targcn.serve.problems import ProblemError
 
 # A request waits so long for others to join it; then whatever has come is answered.
 SECONDS_TO_COLLECT: Final = 0.003
@@ -62,7 +62,7 @@ class Worker:
             async with asyncio.timeout(SECONDS_TO_ANSWER):
                 return await asyncio.wrap_future(task.result)
         except TimeoutError:
-            raise Problem(
+            raise ProblemError(
                 504, f"there was no answer within {SECONDS_TO_ANSWER:.0f} seconds; ask for less"
             ) from None
 
@@ -70,10 +70,12 @@ class Worker:
         task = Task(kind, content, size)
         with self._changed:
             if self._stopping:
-                raise Problem(503, "the server is being stopped")
+                raise ProblemError(503, "the server is being stopped")
             if self._size and self._size + size > self.most_waiting:
                 self.num_refused += 1
-                raise Problem(503, "too many questions are waiting already; ask again in a moment")
+                raise ProblemError(
+                    503, "too many questions are waiting already; ask again in a moment"
+                )
             self._tasks.append(task)
             self._size += size
             self._changed.notify()
