@@ -19,7 +19,7 @@ from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import REPORTS, TRACE, load_run
-from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, cost_of
+from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, ask, cost_of
 from targcn.serve.entity_facts import EntityFacts
 from targcn.serve.name_index import NameIndex
 from targcn.serve.worker import Worker
@@ -49,6 +49,7 @@ class ServedRun:
         self.kept_reports: list[dict[str, Any]] = []
         self.trace: list[dict[str, Any]] = []
         self._test_report: dict[str, Any] | None = None
+        self._warm_up()
         self.worker = Worker(name, self._do)
 
     @classmethod
@@ -132,6 +133,13 @@ class ServedRun:
         together = [one for asked in contents for one in asked]
         answers = iter(answer(self.predictor, together, kind))
         return [[next(answers) for _ in asked] for asked in contents]
+
+    def _warm_up(self) -> None:
+        """Answer a question, so that whoever asks first need not wait for what is built once."""
+        if len(self.dataset.train):
+            subject, relation, _, time = self.dataset.named("train", 0)
+            asked = ask(Question(subject, relation, None, time), self.predictor)
+            answer(self.predictor, [asked], HowToAnswer())
 
     def _describe(self) -> dict[str, Any]:
         dataset, predictor = self.dataset, self.predictor

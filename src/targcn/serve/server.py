@@ -2,17 +2,20 @@
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
+import torch
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from targcn.errors import InputError
 from targcn.serve.app import Service, make_app
 from targcn.serve.guard import Access
+from targcn.serve.problems import ProblemError
 
 # A connection has so long to send the head of a request, and a head so many bytes.
 SECONDS_FOR_HEAD: Final = 10.0
@@ -20,6 +23,7 @@ MOST_HEAD_BYTES: Final = 65_536
 SECONDS_BETWEEN_REQUESTS: Final = 15
 SECONDS_TO_FINISH: Final = 30
 BACKLOG: Final = 2_048
+MOST_FILES: Final = 8_192
 
 
 class Protocol(HttpToolsProtocol):
@@ -43,11 +47,23 @@ class Protocol(HttpToolsProtocol):
             self._head_bytes += len(data)
         super().data_received(data)
         if self._due is not None and self._head_bytes > MOST_HEAD_BYTES:
-            self.transport.close()
+            self._refuse(ProblemError(431, f"a head may have {MOST_HEAD_BYTES:,} bytes"))
 
     def on_headers_complete(self) -> None:
         self._forget_head()
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP."""
+        self._refuse(ProblemError(400, "this is not a request that HTTP knows"))
+
+    def _refuse(self, problem: ProblemError) -> None:
+        response = problem.response()
+        response.headers["Connection"] = "close"
+        content = [b"HTTP/1.1 %d %s\r\n" % (problem.status, problem.title.encode())]
+        content += [b"%s: %s\r\n" % header for header in response.raw_headers]
+        self.transport.write(b"".join([*content, b"\r\n", bytes(response.body)]))
+        self.transport.close()
 
     def _await_head(self) -> None:
         self._head_bytes = 0
@@ -79,6 +95,7 @@ class Server(uvicorn.Server):
             )
         )
         self.service, self.told = service, told
+        allow_many_connections()
         # What clients do wrong is answered, not logged.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
@@ -99,20 +116,38 @@ class Server(uvicorn.Server):
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """The socket to listen at."""
+    """The socket to listen at.
+
+    Whoever asks while runs are being loaded waits; and no other server takes the port.
+    """
+    if not 0 <= port <= 65_535:
+        raise InputError(f"port {port} is not between 0 and 65,535")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        found = socket.socket(family, socket.SOCK_STREAM)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-    except OverflowError:
-        raise InputError(f"port {port} is not between 0 and 65,535") from None
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        why = error.strerror or error
+        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise InputError(
             f"cannot listen at port {port} of {host}: {why}; choose another with --port or --host"
         ) from None
-    return found
+
+
+def leave_a_core() -> None:
+    """Keep one core free of torch, for the event loop; unless the user has said how many to use."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(torch.get_num_threads() - 1, 1))
+
+
+def allow_many_connections() -> None:
+    """Let this process hold as many files as a crowd of connections takes, where it may."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def address_of(listening: socket.socket, host: str) -> str:
