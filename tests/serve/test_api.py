@@ -1,6 +1,5 @@
 """What the page and scripts ask."""
 
-import asyncio
 from urllib.parse import quote
 
 import pytest
@@ -9,7 +8,7 @@ from small_server import FACTS, NAMES, Here, problem_of
 from targcn.inference.predictor import Predictor
 from targcn.runs.run import Run
 from targcn.serve import api
-from targcn.serve.served_run import MOST_QUERIES, ServedRun
+from targcn.serve.served_run import MOST_WORK
 
 QUESTION = {"subject": "plain", "relation": "r0", "object": None, "time": "1970-01-09"}
 
@@ -86,17 +85,23 @@ def test_wrong_questions_among_several(here: Here) -> None:
     assert all(one["error"] for one in found)
 
 
-def test_too_much_at_once_is_refused(runs: dict[str, Run]) -> None:
-    served = ServedRun("copy", runs["copy"], device="cpu")
-    when = api.Question("plain", "r0", "..", None)
-
-    async def ask() -> None:
-        asked = await api.ask_one(served, when)
-        await served.answer([asked] * (MOST_QUERIES // 31 + 1), api.HowToAnswer())
-
-    with pytest.raises(api.InputError, match="ask fewer at once"):
-        asyncio.run(ask())
-    served.worker.stop()
+@pytest.mark.parametrize(
+    ("words", "cost", "why"),
+    [
+        ({"object": "..", "time": None}, 31, False),
+        ({"object": "..", "time": "1970-01-09"}, 100, False),
+        ({"object": None, "time": "1970-01-09"}, 101, True),
+    ],
+)
+def test_too_much_at_once_is_refused(
+    here: Here, words: dict[str, str | None], cost: int, why: bool
+) -> None:
+    most = MOST_WORK // cost
+    body = {"run": "copy", "why": why, "questions": [QUESTION | words] * min(most + 1, 1000)}
+    answer = here.ask("POST", "/api/predict", body)
+    assert "ask fewer at once" in problem_of(answer, 422)["detail"]
+    few = body | {"questions": body["questions"][:3]}  # type: ignore[index]
+    assert here.ask("POST", "/api/predict", few).status == 200
 
 
 def test_explain(here: Here, runs: dict[str, Run]) -> None:

@@ -57,14 +57,18 @@ def test_what_waits_is_done_as_one_batch(worker: Worker, doubler: Doubler) -> No
     assert (worker.num_done, worker.num_batches, worker.num_waiting) == (7, 5, 0)
 
 
-def test_requests_of_the_same_moment_join(worker: Worker, doubler: Doubler) -> None:
+def test_requests_of_the_same_moment_join(
+    worker: Worker, doubler: Doubler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "SECONDS_TO_COLLECT", 10)
+    monkeypatch.setattr(module, "MOST_AT_ONCE", 8)
     doubler.may.set()
 
     async def ask() -> list[int]:
         return await asyncio.gather(*(worker.run("a", number) for number in range(8)))
 
     assert asyncio.run(ask()) == [2 * number for number in range(8)]
-    assert len(doubler.batches) < 4
+    assert doubler.batches == [("a", list(range(8)))]
 
 
 def test_too_much_is_refused(worker: Worker, doubler: Doubler) -> None:

@@ -19,15 +19,24 @@ from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import REPORTS, TRACE, load_run
-from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, ask, cost_of
+from targcn.serve.answering import (
+    COST_OF_FACT,
+    COST_OF_REASON,
+    KNOWN,
+    Asked,
+    HowToAnswer,
+    answer,
+    ask,
+    cost_of,
+)
 from targcn.serve.entity_facts import EntityFacts
 from targcn.serve.name_index import NameIndex
 from targcn.serve.worker import Worker
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
-# Queries of the model that one request may take.
-MOST_QUERIES: Final = 20_000
+# Work of one request, counted in questions for an entity: some seconds.
+MOST_WORK: Final = 20_000
 # The kind of tasks that are done one by one.
 ALONE: Final = None
 
@@ -72,10 +81,11 @@ class ServedRun:
     async def answer(self, asked: Sequence[Asked], how: HowToAnswer) -> list[dict[str, Any]]:
         """The answers to questions; others that are asked at the same moment join them."""
         cost = sum(cost_of(one, how, self.predictor) for one in asked)
-        if len(asked) > 1 and cost > MOST_QUERIES:
+        if len(asked) > 1 and cost > MOST_WORK:
             raise InputError(
-                f"these questions take {cost:,} queries of the model, more than {MOST_QUERIES:,} "
-                "(one for a time takes one per time, a reason one more); ask fewer at once"
+                f"these questions are as much work as {cost:,} for an entity, {MOST_WORK:,} are "
+                f"allowed; a time counts {len(self.dataset.timeline.ticks):,}, a complete fact "
+                f"{COST_OF_FACT}, a reason {COST_OF_REASON}; ask fewer at once"
             )
         found: list[dict[str, Any]] = await self.worker.run(how, asked, len(asked))
         return found

@@ -83,6 +83,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 make_app(service, access),
                 http=Protocol,
+                loop="asyncio",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -122,10 +123,20 @@ def open_socket(host: str, port: int) -> socket.socket:
     """
     if not 0 <= port <= 65_535:
         raise InputError(f"port {port} is not between 0 and 65,535")
+    found = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        # The event loop sends small answers at once only where it is told that this is TCP.
+        found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        if os.name == "posix":
+            # Elsewhere this would let two servers listen at one port.
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(BACKLOG)
+        return found
     except OSError as error:
+        if found is not None:
+            found.close()
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise InputError(
             f"cannot listen at port {port} of {host}: {why}; choose another with --port or --host"
