@@ -127,6 +127,19 @@ def test_slow_bodies_are_cut_off(here: Here, monkeypatch: pytest.MonkeyPatch) ->
         assert b"the body did not arrive" in answer
 
 
+def test_clients_that_do_not_read_are_cut_off(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "SECONDS_TO_READ", 0.3)
+    with closing(socket.socket()) as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", here.port))
+        deaf.settimeout(20)
+        with suppress(ConnectionError):
+            # The server stops to read when nobody reads what it writes, then ends the connection.
+            while True:
+                deaf.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
+    assert here.ask("GET", "/v2/health/live").status == 200
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [

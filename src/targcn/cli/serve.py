@@ -4,6 +4,7 @@ import ipaddress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
@@ -67,10 +68,12 @@ def serve_runs(
 
         def told() -> None:
             show(f"{address}   (Ctrl+C stops)")
+            if token is not None:
+                say("a browser needs the token once, as ?token=TOKEN behind this address")
             if open:
-                import webbrowser
-
-                webbrowser.open(address if token is None else f"{address}?token={token}")
+                open_browser(
+                    address if token is None else f"{address}?{urlencode({'token': token})}"
+                )
 
         access = Access(host, token, allow_origin, allow_host)
         server = Server(Service(served), access, told)
@@ -83,6 +86,14 @@ def require_libraries() -> None:
     for library in ("fastapi", "uvicorn", "httptools"):
         if find_spec(library) is None:
             raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
+
+
+def open_browser(address: str) -> None:
+    """Open the page, in a thread of its own: some browsers return when they are closed."""
+    import webbrowser
+    from threading import Thread
+
+    Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
 
 def _is_loopback(host: str) -> bool:

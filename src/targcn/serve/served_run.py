@@ -146,10 +146,9 @@ class ServedRun:
 
     def _warm_up(self) -> None:
         """Answer a question, so that whoever asks first need not wait for what is built once."""
-        if len(self.dataset.train):
-            subject, relation, _, time = self.dataset.named("train", 0)
-            asked = ask(Question(subject, relation, None, time), self.predictor)
-            answer(self.predictor, [asked], HowToAnswer())
+        entity, relation = self.dataset.entities.names[0], self.dataset.relations.names[0]
+        question = Question(entity, relation, None, self.dataset.timeline.last)
+        answer(self.predictor, [ask(question, self.predictor)], HowToAnswer())
 
     def _describe(self) -> dict[str, Any]:
         dataset, predictor = self.dataset, self.predictor

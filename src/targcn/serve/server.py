@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import socket
+from asyncio import TimerHandle
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
@@ -20,6 +21,8 @@ from targcn.serve.problems import ProblemError
 # A connection has so long to send the head of a request, and a head so many bytes.
 SECONDS_FOR_HEAD: Final = 10.0
 MOST_HEAD_BYTES: Final = 65_536
+# So long may a client leave an answer unread.
+SECONDS_TO_READ: Final = 30.0
 SECONDS_BETWEEN_REQUESTS: Final = 15
 SECONDS_TO_FINISH: Final = 30
 BACKLOG: Final = 2_048
@@ -29,7 +32,9 @@ MOST_FILES: Final = 8_192
 class Protocol(HttpToolsProtocol):
     """HTTP for clients that are neither slow nor endless."""
 
-    _due: Any = None
+    # When the head, and when the client's reading, takes too long.
+    _due: TimerHandle | None = None
+    _stalled: TimerHandle | None = None
     _head_bytes = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -38,6 +43,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_head()
+        self._forget_stall()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -52,6 +58,21 @@ class Protocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._forget_head()
         super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly; it has some time to go on."""
+        super().pause_writing()
+        self._forget_stall()
+        self._stalled = self.loop.call_later(SECONDS_TO_READ, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._forget_stall()
+        super().resume_writing()
+
+    def _forget_stall(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP."""
