@@ -130,6 +130,8 @@ def test_slow_bodies_are_cut_off(here: Here, monkeypatch: pytest.MonkeyPatch) ->
 def test_clients_that_do_not_read_are_cut_off(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "SECONDS_TO_READ", 0.3)
     with closing(socket.socket()) as deaf:
+        # Little is kept on the way.
+        here.server.servers[0].sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.connect(("127.0.0.1", here.port))
         deaf.settimeout(20)
