@@ -153,6 +153,7 @@ def _complete(
         "forecast": is_forecast,
         "note": " ".join(notes) or None,
         "error": None,
+        "suggestions": [],
         "rows": rows,
     }
 
