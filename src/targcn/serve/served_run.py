@@ -3,7 +3,7 @@
 import json
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from targcn.serve.answering import (
     answer,
     ask,
     cost_of,
+    explain,
 )
 from targcn.serve.entity_facts import EntityFacts
 from targcn.serve.name_index import NameIndex
@@ -107,14 +108,7 @@ class ServedRun:
         """The facts behind an answer, each with its tick."""
 
         def work() -> dict[str, Any]:
-            found = asdict(
-                self.predictor.explain(subject, relation, object, time, asked=asked, top=top)
-            )
-            found["tick"] = tick = self.dataset.timeline.tick(found["time"])
-            for reason in found["reasons"]:
-                for fact in reason["facts"]:
-                    fact["tick"] = None if fact["delta"] is None else tick + fact["delta"]
-            return found
+            return explain(self.predictor, subject, relation, object, time, asked, top)
 
         explained: dict[str, Any] = await self.worker.run(ALONE, work)
         return explained
