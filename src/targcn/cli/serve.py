@@ -1,0 +1,110 @@
+"""`targcn serve`: runs as a page and an API."""
+
+import ipaddress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlencode
+
+from cyclopts import Parameter
+
+from targcn.cli.options import (
+    Context,
+    Device,
+    Flag,
+    RunFolder,
+    require_folder,
+    warn_if_unfinished,
+)
+from targcn.errors import InputError
+from targcn.output.terminal import say, show
+
+Several = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+
+
+def serve_runs(
+    run: RunFolder,
+    /,
+    *others: Annotated[Path, Parameter(help="More of them, of the same data or of others.")],
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,
+    open: Flag = False,
+    allow_origin: Several = (),
+    allow_host: Several = (),
+    context: Context = None,
+    device: Device = "auto",
+) -> None:
+    """Serve runs: a page to ask, see why and try what-ifs, and an API for programs (/docs).
+
+    Only this machine can ask, unless there is a token. Ctrl+C stops the server; it
+    finishes what is running.
+
+    Args:
+        host: The address to listen at; any but this machine's own needs a token.
+        port: The port to listen at; 0 takes one that is free.
+        token: What whoever asks must send, as 'Authorization: Bearer TOKEN', or once as
+            ?token=TOKEN in a browser.
+        open: Open the page in a browser.
+        allow_origin: Let the pages of this address ask too, like https://example.org; can be given
+            several times.
+        allow_host: A name that this server is called by behind a proxy; can be given several times.
+    """
+    require_libraries()
+    if token is not None and not token:
+        raise InputError("the token is empty; give a long one that nobody guesses")
+    if token is None and not _is_loopback(host):
+        raise InputError(
+            f"at {host} others could ask too: give a --token that they have to send, or leave out "
+            "--host"
+        )
+    from targcn.serve.app import Service
+    from targcn.serve.guard import Access
+    from targcn.serve.served_run import ServedRun, name_runs
+    from targcn.serve.server import Server, address_of, leave_a_core, open_socket
+
+    with open_socket(host, port) as listening:
+        leave_a_core()
+        served = {}
+        for name, folder in name_runs((run, *others)).items():
+            require_folder(folder)
+            served[name] = ServedRun.load(name, folder, context, device)
+            warn_if_unfinished(folder)
+            say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
+        address = address_of(listening, host)
+
+        def told() -> None:
+            show(f"{address}   (Ctrl+C stops)")
+            if token is not None:
+                say("a browser needs the token once, as ?token=TOKEN behind this address")
+            if open:
+                open_browser(
+                    address if token is None else f"{address}?{urlencode({'token': token})}"
+                )
+
+        access = Access(host, token, allow_origin, allow_host)
+        server = Server(Service(served), access, told)
+        server.run([listening])
+    say("stopped")
+
+
+def require_libraries() -> None:
+    """Refuse to serve without what the extra `serve` brings."""
+    for library in ("fastapi", "uvicorn", "httptools"):
+        if find_spec(library) is None:
+            raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
+
+
+def open_browser(address: str) -> None:
+    """Open the page, in a thread of its own: some browsers return when they are closed."""
+    import webbrowser
+    from threading import Thread
+
+    Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
