@@ -58,6 +58,8 @@ def change_context(
         gone += held
     for fact in given:
         ids = _encode(fact, dataset)
+        if len(ids) == 4 and ids[3] < 0:
+            raise _too_early(fact, dataset)
         if _find(graph, ids):
             raise InputError(f"the context holds {_in_words(fact)} already; nothing would change")
         new.append((*ids, ids[3]) if graph.ends is not None and len(ids) == 4 else ids)
@@ -66,21 +68,24 @@ def change_context(
 
 def _encode(fact: Fact, dataset: Dataset) -> tuple[int, ...]:
     subject, relation, object_, *times = fact
-    ticks = [OPEN if time is None else dataset.timeline.tick(time) for time in times]
-    if any(tick < 0 for tick, time in zip(ticks, times, strict=True) if time is not None):
-        raise InputError(
-            f"{_in_words(fact)} is before {dataset.timeline.label(0)}, where the data begin; "
-            "give a later fact"
-        )
-    if len(ticks) == 2 and not dataset.has_intervals:
+    names = dataset.entities.find(subject), dataset.relations.find(relation)
+    ids = (*names, dataset.entities.find(object_))
+    if len(times) == 1:
+        return (*ids, *(dataset.timeline.tick(time) for time in times if time is not None))
+    if not dataset.has_intervals:
         raise InputError(f"{_in_words(fact)}: facts of {dataset.name} have one time, not two")
-    if len(ticks) == 2 and OPEN != ticks[1] < ticks[0]:
+    first, last = (None if time is None else dataset.timeline.tick(time) for time in times)
+    if min(first or 0, last or 0) < 0:
+        raise _too_early(fact, dataset)
+    if first is not None and last is not None and last < first:
         raise InputError(f"{_in_words(fact)} ends before it starts")
-    return (
-        dataset.entities.find(subject),
-        dataset.relations.find(relation),
-        dataset.entities.find(object_),
-        *ticks,
+    return (*ids, OPEN if first is None else first, OPEN if last is None else last)
+
+
+def _too_early(fact: Fact, dataset: Dataset) -> InputError:
+    return InputError(
+        f"{_in_words(fact)} is before {dataset.timeline.label(0)}, where the data begin; "
+        "give a later fact"
     )
 
 
