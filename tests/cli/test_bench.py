@@ -45,6 +45,7 @@ def test_the_command_prints_a_table_and_keeps_json(
         "days": 365,
         "skew": 0.0,
         "seed": 0,
+        "longest": 0,
     }
     command("sampler", *shape, "--json")
     printed = json.loads(capsys.readouterr().out)
