@@ -1,0 +1,1 @@
+export function models(){const element=document.createElement("div");return{element,update(){},title:()=>"x"}}
