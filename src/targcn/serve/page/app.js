@@ -47,6 +47,7 @@ function paint(scheme) {
   button.textContent = { auto: "◐", light: "○", dark: "●" }[scheme];
   button.setAttribute("aria-label", SCHEMES[scheme]);
   button.title = SCHEMES[scheme];
+  dispatchEvent(new Event("painted"));
 }
 
 function keep(scheme) {
@@ -84,6 +85,7 @@ document.getElementById("scheme").addEventListener("click", () => {
 runs.addEventListener("change", () => go({ ...read(), run: runs.value }));
 addEventListener("moved", show);
 addEventListener("popstate", show);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("painted")));
 
 paint(kept());
 try {

@@ -119,7 +119,7 @@ export function why(page) {
     const shown = state;
     const open = { ...question(state), [side()]: null };
     const link = (name) => to("why", state, { [PLACE[side()]]: name, as: side() });
-    const frame = (...content) => change.replaceChildren(h("h2", {}, "What if"), chips(), ...content,
+    const frame = (...content) => change.replaceChildren(h("h2", {}, "What if"), chips(), ...content.filter(Boolean),
       h("p", {}, h("button", { type: "button", onclick: () => dialog.open(state) }, "Add a fact")));
     if (!page.run.reads_context) {
       return change.replaceChildren(h("h2", {}, "What if"), h("p", {}, `${page.run.model} reads no context: facts struck out or added would change nothing.`));
