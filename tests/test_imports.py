@@ -30,6 +30,7 @@ LAYERS = [
     {"training"},
     {"inference"},
     {"experiments"},
+    {"serve"},
     {"bench"},
     {"cli"},
     {"__main__"},

@@ -4,6 +4,13 @@ Any other exception is a bug. The command line prints the sentence of an InputEr
 with code 2; in Python it is a ValueError.
 """
 
+from collections.abc import Sequence
+
 
 class InputError(ValueError):
     """Input that cannot be used; the message is one sentence for the user."""
+
+    def __init__(self, sentence: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        # Names that may have been meant; the sentence has them too.
+        self.suggestions = tuple(suggestions)

@@ -28,6 +28,7 @@ from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
 from targcn.cli.rules import list_rules
+from targcn.cli.serve import serve_runs
 from targcn.cli.train import train
 from targcn.errors import InputError
 from targcn.output.terminal import is_main_process, say
@@ -52,6 +53,7 @@ app.command(predict_answers, name="predict")
 app.command(find_missing_facts, name="missing")
 app.command(explain_answer, name="explain")
 app.command(list_rules, name="rules")
+app.command(serve_runs, name="serve")
 app.command(bench)
 app.command(reproduce)
 app.command(report_results, name="report")

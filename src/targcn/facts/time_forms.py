@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -257,6 +257,8 @@ class TimeStyle:
 AS_WRITTEN: Final = "as-written"
 
 
+# Questions and tables ask about the same moments again and again.
+@lru_cache(maxsize=4096)
 def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
     """The moment that a single text means, by the clock of the style's zone, if it means any.
 

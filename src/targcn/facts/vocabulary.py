@@ -84,7 +84,7 @@ class Vocabulary(Sequence[str]):
             return found
         nearest = suggest(name, self.names)
         hint = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
-        raise InputError(f"{self.kind} {name!r} is not in this graph{hint}")
+        raise InputError(f"{self.kind} {name!r} is not in this graph{hint}", nearest)
 
     @cached_property
     def _folded_ids(self) -> dict[str, list[int]]:
@@ -103,8 +103,11 @@ class Vocabulary(Sequence[str]):
             return self._ids[name]
         alike = self._folded_ids.get(fold(name), [])
         if len(alike) > 1:
-            names = " or ".join(repr(self.names[one]) for one in alike[:5])
-            raise InputError(f"{self.kind} {name!r} could be {names}; write it as one of them")
+            names = [self.names[one] for one in alike[:5]]
+            listed = " or ".join(map(repr, names))
+            raise InputError(
+                f"{self.kind} {name!r} could be {listed}; write it as one of them", names
+            )
         return alike[0] if alike else self.id_of(name)
 
 

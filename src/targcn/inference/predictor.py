@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
@@ -136,7 +136,7 @@ class Predictor:
         for place, facts in asked.facts.items():
             # A fact that is asked about would be a reason for itself.
             graph = self._without(facts) if place == "fact" else self.graph
-            for rows in _batches(len(facts), self._at_once(place)):
+            for rows in _batches(len(facts), self.questions_at_once(place)):
                 part, numbers = facts[rows].to(self.device), asked.numbers[place][rows]
                 frames += self._answer(place, part, numbers, graph, top, hide_known)
                 done += len(part)
@@ -173,7 +173,7 @@ class Predictor:
         frames, done = [_errors(encoded)], len(encoded.errors)
         for place, facts in encoded.facts.items():
             # A row of scores is laid out for each of the best answers, before and after.
-            for rows in _batches(len(facts), max(self._at_once(place) // (2 * top), 1)):
+            for rows in _batches(len(facts), max(self.questions_at_once(place) // (2 * top), 1)):
                 with torch.inference_mode():
                     queries = self._queries(place, facts[rows].to(self.device))
                     before, after = self.model(queries, self.graph), model(queries, changed)
@@ -291,20 +291,40 @@ class Predictor:
         top: int,
         hide_known: bool,
     ) -> list["pl.DataFrame"]:
-        """The best answers to a batch of questions; of complete facts, both entities as answers."""
+        """The best answers to a batch of questions, as frames."""
         import polars as pl
 
+        frames = [
+            answer_frame(columns, numbers, asked, self.names_of(asked))
+            for asked, columns in self._columns(place, facts, graph, top, hide_known)
+        ]
+        hides = hide_known and place != "fact"
+        return [frame.filter(pl.col("known") != "then") if hides else frame for frame in frames]
+
+    def answer_columns(
+        self, place: Ask, facts: FactColumns, top: int, hide_known: bool
+    ) -> list[tuple[Ask, dict[str, Any]]]:
+        """What `predict_many` makes a frame of, for one batch of questions that ask the same.
+
+        The columns say `row` by `row` which `candidate` stands in the place that is asked for;
+        answers that are known then are among them, below all others, even if they are to be hidden.
+        """
+        graph = self._without(facts) if place == "fact" else self.graph
+        return self._columns(place, facts, graph, top, hide_known)
+
+    def _columns(
+        self, place: Ask, facts: FactColumns, graph: TemporalGraph, top: int, hide_known: bool
+    ) -> list[tuple[Ask, dict[str, Any]]]:
+        """The best answers to a batch of questions; of complete facts, both entities as answers."""
         with torch.inference_mode():
-            if place == "fact":
-                frames = []
-                both: dict[Ask, Tensor] = {"object": facts.objects, "subject": facts.subjects}
-                for asked, targets in both.items():
-                    columns = given_answers(self._scores(asked, facts, graph), targets, hide_known)
-                    frames.append(answer_frame(columns, numbers, asked, self._names(asked)))
-                return frames
-            columns = best_answers(self._scores(place, facts, graph), top, hide_known)
-        frame = answer_frame(columns, numbers, place, self._names(place))
-        return [frame.filter(pl.col("known") != "then") if hide_known else frame]
+            if place != "fact":
+                scores = self._scores(place, facts, graph)
+                return [(place, best_answers(scores, top, hide_known))]
+            both: dict[Ask, Tensor] = {"object": facts.objects, "subject": facts.subjects}
+            return [
+                (asked, given_answers(self._scores(asked, facts, graph), targets, hide_known))
+                for asked, targets in both.items()
+            ]
 
     def _scores(self, place: Ask, facts: FactColumns, graph: TemporalGraph) -> Scores:
         """The scores of all candidates for a place of each fact, and which of them are known."""
@@ -333,7 +353,7 @@ class Predictor:
             self._candidates[kind] = candidates.to(self.device), known
         return self._candidates[kind]
 
-    def _names(self, place: Ask) -> Sequence[str]:
+    def names_of(self, place: Ask) -> Sequence[str]:
         """The names of all candidates for a place."""
         if place == "relation":
             return self.dataset.relations.names
@@ -341,7 +361,7 @@ class Predictor:
             return [self.dataset.timeline.label(tick) for tick in self.dataset.timeline.ticks]
         return self.dataset.entities.names
 
-    def _at_once(self, place: Ask) -> int:
+    def questions_at_once(self, place: Ask) -> int:
         """How many questions are answered at once."""
         width = self.graph.num_entities
         if place == "relation" or place == "time":

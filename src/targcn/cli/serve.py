@@ -1,0 +1,85 @@
+"""`targcn serve`: runs as a page and an API."""
+
+import ipaddress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from targcn.cli.options import Context, Device, Flag, load_folder
+from targcn.errors import InputError
+from targcn.output.terminal import say, show
+
+Several = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+
+
+def serve_runs(
+    run: Annotated[Path, Parameter(help="A run folder, as `train` writes it; or several.")],
+    /,
+    *others: Path,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,
+    open: Flag = False,
+    allow_origin: Several = (),
+    allow_host: Several = (),
+    context: Context = None,
+    device: Device = "auto",
+) -> None:
+    """Serve runs: a page to ask, see why and try what-ifs, and an API for programs (/docs).
+
+    Only this machine can ask, unless there is a token. Ctrl+C stops the server; it
+    finishes what is running.
+
+    Args:
+        host: The address to listen at; any but this machine's own needs a token.
+        port: The port to listen at; 0 takes one that is free.
+        token: What whoever asks must send, as 'Authorization: Bearer TOKEN', or once as
+            ?token=TOKEN in a browser.
+        open: Open the page in a browser.
+        allow_origin: Let the pages of this address ask too, like https://example.org; can be given
+            several times.
+        allow_host: A name that this server is called by behind a proxy; can be given several times.
+    """
+    for library in ("fastapi", "uvicorn", "httptools"):
+        if find_spec(library) is None:
+            raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
+    if token is not None and not token:
+        raise InputError("the token is empty; give a long one that nobody guesses")
+    if token is None and not _is_loopback(host):
+        raise InputError(
+            f"at {host} others could ask too: give a --token that they have to send, or leave out "
+            "--host"
+        )
+    from targcn.serve.app import Service
+    from targcn.serve.guard import Access
+    from targcn.serve.served_run import ServedRun, name_runs
+    from targcn.serve.server import Server, address_of, open_socket
+
+    with open_socket(host, port) as listening:
+        served = {}
+        for name, folder in name_runs((run, *others)).items():
+            load_folder(folder)
+            served[name] = ServedRun.load(name, folder, context, device)
+            say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
+        address = address_of(listening, host)
+
+        def told() -> None:
+            show(f"{address}   (Ctrl+C stops)")
+            if open:
+                import webbrowser
+
+                webbrowser.open(address if token is None else f"{address}?token={token}")
+
+        access = Access(host, token, allow_origin, allow_host)
+        server = Server(Service(served), access, told)
+        server.run([listening])
+    say("stopped")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,170 @@
+"""From questions to rows, without frames: what `Predictor.predict_many` gives, for a server.
+
+Questions for subjects and for objects are answered together: the first are questions for objects
+of reciprocal relations.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import torch
+
+from targcn.graph.queries import FactColumns
+from targcn.inference.answer_table import describe_forecast
+from targcn.inference.explanation import describe_reason
+from targcn.inference.predictor import Predictor
+from targcn.inference.questions import Ask, Question, as_written, ids_of
+
+# How a row says whether an answer is known.
+KNOWN: Final = {"then": "then", "at another time": "ever", "no": "new"}
+Ids = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A question and the ids that it stands for."""
+
+    question: Question
+    ids: Ids
+
+    @property
+    def place(self) -> Ask:
+        return self.question.asked
+
+
+@dataclass(frozen=True)
+class HowToAnswer:
+    """How many answers, and which."""
+
+    top: int = 10
+    hide_known: bool = False
+    why: bool = False
+
+
+def ask(question: Question, predictor: Predictor) -> Asked:
+    """The question with its ids; one that cannot be asked is an InputError."""
+    return Asked(question, ids_of(question, predictor.dataset))
+
+
+def cost_of(asked: Asked, how: HowToAnswer, predictor: Predictor) -> int:
+    """How many queries of the model a question takes."""
+    candidates = {
+        "relation": len(predictor.dataset.relations),
+        "time": len(predictor.dataset.timeline.ticks),
+    }
+    return candidates.get(asked.place, 1) + (how.top if how.why else 0)
+
+
+def answer(predictor: Predictor, asked: Sequence[Asked], how: HowToAnswer) -> list[dict[str, Any]]:
+    """The answers to each question, best first, with what is to be said about them.
+
+    Complete facts are hidden from the context one at a time: whoever asks at the same moment does
+    not change an answer.
+    """
+    rows: list[list[dict[str, Any]]] = [[] for _ in asked]
+    by_place: dict[Ask, list[int]] = {}
+    for number, one in enumerate(asked):
+        place: Ask = "object" if one.place == "subject" else one.place
+        by_place.setdefault(place, []).append(number)
+    for place, numbers in by_place.items():
+        size = 1 if place == "fact" else predictor.questions_at_once(place)
+        for first in range(0, len(numbers), size):
+            part = numbers[first : first + size]
+            facts = _columns([asked[number] for number in part], predictor)
+            for row, content in _rows(predictor, place, facts, how):
+                rows[part[row]].append(content)
+    return [_complete(predictor, one, found, how) for one, found in zip(asked, rows, strict=True)]
+
+
+def _columns(asked: Sequence[Asked], predictor: Predictor) -> FactColumns:
+    """The questions as columns, those for subjects turned round."""
+    num_relations, rows = len(predictor.dataset.relations), []
+    for one in asked:
+        subject, relation, object_, time = one.ids
+        if one.place == "subject":
+            subject, relation, object_ = object_, relation + num_relations, subject
+        rows.append((subject, relation, object_, time))
+    return FactColumns(*torch.tensor(rows, device=predictor.device).T.contiguous())
+
+
+def _rows(
+    predictor: Predictor, place: Ask, facts: FactColumns, how: HowToAnswer
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of a question, and one of its answers."""
+    for asked, columns in predictor.answer_columns(place, facts, how.top, how.hide_known):
+        names = predictor.names_of(asked)
+        chances = columns["probability"]
+        cells = zip(
+            columns["row"].tolist(),
+            columns["rank"].tolist(),
+            columns["tied"].tolist(),
+            columns["candidate"].tolist(),
+            columns["score"].tolist(),
+            [None] * len(columns["row"]) if chances is None else chances.tolist(),
+            columns["known"],
+            strict=True,
+        )
+        for row, rank, tied, candidate, score, probability, known in cells:
+            if how.hide_known and known == "then" and place != "fact":
+                continue
+            yield (
+                row,
+                {
+                    "rank": rank,
+                    "tied": tied,
+                    "asked": asked,
+                    "answer": names[candidate],
+                    "score": score,
+                    "probability": probability,
+                    "known": KNOWN[known],
+                    "why": None,
+                },
+            )
+
+
+def _complete(
+    predictor: Predictor, asked: Asked, rows: list[dict[str, Any]], how: HowToAnswer
+) -> dict[str, Any]:
+    """The answers to one question beside the question as it was understood."""
+    question, timeline = asked.question, predictor.dataset.timeline
+    notes = []
+    is_forecast = asked.place != "time" and asked.ids[3] > int(timeline.ticks[-1])
+    if is_forecast:
+        notes.append(describe_forecast(predictor, [question]))
+    if asked.place in ("subject", "object"):
+        for row in rows:
+            row["asked"] = asked.place
+        num_entities = len(predictor.dataset.entities)
+        if rows and rows[0]["tied"] == num_entities > 1:
+            notes.append(
+                "Every entity has the same score: nothing in the context speaks for any answer."
+            )
+    if how.why and predictor.gives_reasons and asked.place != "time":
+        for row in rows:
+            row["why"] = _why(predictor, question, row)
+    return {
+        "question": question_as_understood(question, predictor),
+        "asked": asked.place,
+        "forecast": is_forecast,
+        "note": " ".join(notes) or None,
+        "error": None,
+        "rows": rows,
+    }
+
+
+def question_as_understood(question: Question, predictor: Predictor) -> dict[str, str | None]:
+    """The words of a question as the data write them; nothing in the place that is asked for."""
+    words = vars(as_written(question, predictor.dataset))
+    return {place: None if word == "?" else word for place, word in words.items()}
+
+
+def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str | None:
+    """The strongest reason for an answer, in words."""
+    place = row["asked"]
+    if question.asked != "fact":
+        question = replace(question, **{place: row["answer"]})
+    words = (str(question.subject), str(question.relation), str(question.object))
+    side: Literal["subject", "object"] = "subject" if place == "subject" else "object"
+    found = predictor.explain(*words, question.time or "", asked=side, top=1)
+    return describe_reason(found.reasons[0], found.unit) if found.reasons else None

@@ -1,0 +1,211 @@
+"""A run as it is served: its predictor, what is found in its data, and its thread."""
+
+import json
+from collections.abc import Hashable, Sequence
+from copy import deepcopy
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from targcn.errors import InputError
+from targcn.evaluation.ranking import Progress
+from targcn.facts.dataset import Context
+from targcn.inference.explanation import Asked as End
+from targcn.inference.predictor import Predictor
+from targcn.inference.questions import OPEN, PLACES, Question, Time
+from targcn.inference.what_if import Fact
+from targcn.runs.evaluate import evaluate
+from targcn.runs.run import Run
+from targcn.runs.store import REPORTS, TRACE, load_run
+from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, cost_of
+from targcn.serve.entity_facts import EntityFacts
+from targcn.serve.name_index import NameIndex
+from targcn.serve.worker import Worker
+
+# Parts of the time line in which facts are counted.
+MOST_BINS: Final = 200
+# Queries of the model that one request may take.
+MOST_QUERIES: Final = 20_000
+# The kind of tasks that are done one by one.
+ALONE: Final = None
+
+
+class ServedRun:
+    """A run, loaded once. All that asks its model goes through its worker."""
+
+    def __init__(
+        self, name: str, run: Run, context: Context | None = None, device: str = "auto"
+    ) -> None:
+        self.name = name
+        self.predictor = Predictor(run, context, device)
+        self.dataset = self.predictor.dataset
+        self.entities = NameIndex.of_entities(self.dataset)
+        self.relations = NameIndex.of_relations(self.dataset)
+        self.facts = EntityFacts.of(self.dataset)
+        self.description = self._describe()
+        # What the run folder tells about its training.
+        self.kept_reports: list[dict[str, Any]] = []
+        self.trace: list[dict[str, Any]] = []
+        self._test_report: dict[str, Any] | None = None
+        self.worker = Worker(name, self._do)
+
+    @classmethod
+    def load(
+        cls, name: str, folder: Path, context: Context | None = None, device: str = "auto"
+    ) -> "ServedRun":
+        served = cls(name, load_run(folder), context, device)
+        served.kept_reports, served.trace = _read_reports(folder), _read_trace(folder)
+        return served
+
+    def knows_names_of(self, question: Question) -> bool:
+        """Whether the data have all names of a question."""
+        given = (
+            (question.subject, self.entities),
+            (question.relation, self.relations),
+            (question.object, self.entities),
+        )
+        return all(name in OPEN or index.knows(str(name)) for name, index in given)
+
+    async def answer(self, asked: Sequence[Asked], how: HowToAnswer) -> list[dict[str, Any]]:
+        """The answers to questions; others that are asked at the same moment join them."""
+        cost = sum(cost_of(one, how, self.predictor) for one in asked)
+        if len(asked) > 1 and cost > MOST_QUERIES:
+            raise InputError(
+                f"these questions take {cost:,} queries of the model, more than {MOST_QUERIES:,} "
+                "(one for a time takes one per time, a reason one more); ask fewer at once"
+            )
+        found: list[dict[str, Any]] = await self.worker.run(how, asked, len(asked))
+        return found
+
+    async def explain(
+        self, subject: str, relation: str, object: str, time: Time, asked: End, top: int
+    ) -> dict[str, Any]:
+        """The facts behind an answer, each with its tick."""
+
+        def work() -> dict[str, Any]:
+            found = asdict(
+                self.predictor.explain(subject, relation, object, time, asked=asked, top=top)
+            )
+            found["tick"] = tick = self.dataset.timeline.tick(found["time"])
+            for reason in found["reasons"]:
+                for fact in reason["facts"]:
+                    fact["tick"] = None if fact["delta"] is None else tick + fact["delta"]
+            return found
+
+        explained: dict[str, Any] = await self.worker.run(ALONE, work)
+        return explained
+
+    async def what_if(
+        self, question: Question, without: Sequence[Fact], given: Sequence[Fact], top: int
+    ) -> list[dict[str, Any]]:
+        """The answers before and after the context was changed."""
+
+        def work() -> list[dict[str, Any]]:
+            frame = self.predictor.what_if([question], without=without, given=given, top=top)
+            rows: list[dict[str, Any]] = frame.drop("question").to_dicts()
+            return [row | {"known": KNOWN[row["known"]]} for row in rows]
+
+        rows: list[dict[str, Any]] = await self.worker.run(ALONE, work)
+        return rows
+
+    def compute_report(self, progress: Progress) -> dict[str, Any] | None:
+        """The figures of the test split, computed once with a model of its own; None without any.
+
+        Takes long: to be called in a thread of its own.
+        """
+        if self._test_report is None and len(self.dataset.test):
+            run = self.predictor.run
+            own = replace(run, model=deepcopy(run.model))
+            report = evaluate(own, device=self.predictor.device, progress=progress)
+            self._test_report = report.to_json()
+        return self._test_report
+
+    def copy_predictor(self) -> Predictor:
+        """A predictor like its own, for another thread."""
+        return Predictor(self.predictor.run, self.predictor.context, self.predictor.device)
+
+    def _do(self, kind: Hashable, contents: Sequence[Any]) -> Sequence[Any]:
+        if not isinstance(kind, HowToAnswer):
+            return [work() for work in contents]
+        together = [one for asked in contents for one in asked]
+        answers = iter(answer(self.predictor, together, kind))
+        return [[next(answers) for _ in asked] for asked in contents]
+
+    def _describe(self) -> dict[str, Any]:
+        dataset, predictor = self.dataset, self.predictor
+        timeline, facts = dataset.timeline, dataset.facts
+        return {
+            "name": self.name,
+            "model": predictor.model_name,
+            "data": dataset.name,
+            "summary": dataset.summary,
+            "context": predictor.context,
+            "unit": timeline.unit,
+            "first": timeline.first,
+            "last": timeline.last,
+            "num_entities": len(dataset.entities),
+            "num_facts": len(facts),
+            "relations": list(dataset.relations.names),
+            "asks": [*PLACES, "fact"],
+            "has_probabilities": predictor.has_probabilities,
+            "gives_reasons": predictor.gives_reasons,
+            "reads_context": predictor.model.reads_context,
+            "has_intervals": facts.has_intervals,
+            "histogram": self._histogram(),
+        }
+
+    def _histogram(self) -> dict[str, Any]:
+        timeline = self.dataset.timeline
+        first, last = int(timeline.ticks[0]), int(timeline.ticks[-1])
+        width = -(-(last - first + 1) // MOST_BINS)
+        ticks = list(range(first, last + 1, width))
+        bins = (self.dataset.facts.times - first) // width
+        return {
+            "ticks": ticks,
+            "labels": [timeline.label(tick) for tick in ticks],
+            "facts": np.bincount(bins, minlength=len(ticks)).tolist(),
+        }
+
+
+def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
+    """A name for each run: that of its folder, with a number where several are called alike."""
+    named: dict[str, Path] = {}
+    for folder in folders:
+        name, number = folder.resolve().name or "run", 1
+        while name in named:
+            number += 1
+            name = f"{folder.resolve().name}-{number}"
+        named[name] = folder
+    return named
+
+
+def _read_reports(folder: Path) -> list[dict[str, Any]]:
+    try:
+        kept = json.loads((folder / REPORTS).read_text(encoding="utf-8"))
+        return list(kept["reports"])
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / REPORTS} is damaged ({error}); train the run again") from None
+
+
+def _read_trace(folder: Path) -> list[dict[str, Any]]:
+    """The loss of every epoch, and the MRR of the valid split after those that were validated."""
+    epochs: dict[int, dict[str, Any]] = {}
+    path = folder / TRACE
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            content = json.loads(line)
+            epoch = epochs.setdefault(
+                content["epoch"], {"epoch": content["epoch"], "loss": None, "valid": None}
+            )
+            if "loss" in content:
+                epoch["loss"] = content["loss"]
+            if "valid" in content:
+                epoch["valid"] = content["valid"]["time-aware"]["both"]["mrr"]
+        except (ValueError, KeyError, TypeError):
+            # The last line of a training that was stopped may be cut short.
+            continue
+    return list(epochs.values())
