@@ -1,55 +1,45 @@
 // The list of answers: who, how sure, new or known, and one line of why.
 
-import { count, figure, h, named, percent } from "./dom.js";
+import { count, figure, h, named, percent, put } from "./dom.js";
 
 const KNOWN = { then: "known then", ever: "known at another time", new: "new" };
+const PARTS = { rank: "span", name: "a", bar: "span", value: "span", known: "span", why: "span" };
 const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function answerList(link) {
-  const element = h("ol", { class: "answers" });
-  const rows = new Map();
+	const element = h("ol.answers");
+	let rows = new Map();
 
-  function make() {
-    const parts = {
-      rank: h("span", { class: "rank" }), name: h("a", { class: "name" }), value: h("span", { class: "value" }),
-      bar: h("span", { class: "bar", "aria-hidden": "true" }, h("i")), known: h("span", { class: "known" }), why: h("span", { class: "why" }),
-    };
-    return { item: h("li", {}, ...Object.values(parts)), ...parts };
-  }
+	function make() {
+		const parts = Object.fromEntries(Object.entries(PARTS).map(([name, tag]) => [name, h(tag, { class: name })]));
+		parts.bar.append(h("i"));
+		return { item: h("li", Object.values(parts)), ...parts };
+	}
 
-  function show(answers, { sure }) {
-    const before = new Map([...rows].map(([key, row]) => [key, row.item.offsetTop]));
-    const most = Math.max(...answers.map((one) => one.score));
-    const least = Math.min(...answers.map((one) => one.score), 0);
-    const kept = new Set();
-    answers.forEach((one) => {
-      const key = `${one.asked} ${one.answer}`;
-      kept.add(key);
-      const row = rows.get(key) || make();
-      rows.set(key, row);
-      row.rank.textContent = count(one.rank) + (one.tied > 1 ? "=" : "");
-      row.name.replaceChildren(named(one.answer));
-      const target = link(one);
-      if (target) row.name.setAttribute("href", target);
-      row.value.textContent = sure ? percent(one.probability) : figure(one.score, 2);
-      const share = sure ? one.probability : most > least ? (one.score - least) / (most - least) : 0;
-      row.bar.firstChild.style.width = `${100 * share}%`;
-      row.known.textContent = KNOWN[one.known];
-      row.item.className = `is-${one.known}`;
-      row.why.textContent = one.why ?? "";
-    });
-    for (const key of [...rows.keys()]) if (!kept.has(key)) rows.delete(key);
-    element.replaceChildren(...answers.map((one) => rows.get(`${one.asked} ${one.answer}`).item));
-    if (!QUIET.matches) glide(before);
-  }
+	function show(answers, sure) {
+		const before = new Map([...rows].map(([key, { item }]) => [key, item.offsetTop]));
+		const scores = answers.map(({ score }) => score);
+		const [least, most] = [Math.min(...scores, 0), Math.max(...scores)];
+		rows = new Map(answers.map((one) => {
+			const key = `${one.asked} ${one.answer}`, row = rows.get(key) || make(), target = link?.(one);
+			row.item.className = `is-${one.known}`;
+			row.rank.textContent = count(one.rank) + (one.tied > 1 ? "=" : "");
+			put(row.name, named(one.answer));
+			if (target) row.name.setAttribute("href", target);
+			row.value.textContent = sure ? percent(one.probability) : figure(one.score, 2);
+			row.bar.firstChild.style.width = `${100 * (sure ? one.probability : (one.score - least) / (most - least || 1))}%`;
+			row.known.textContent = KNOWN[one.known];
+			row.why.textContent = one.why ?? "";
+			return [key, row];
+		}));
+		put(element, [...rows.values()].map(({ item }) => item));
+		if (QUIET.matches) return;
+		// A row that changes its rank goes there, so that the eye can follow.
+		for (const [key, { item }] of rows) {
+			const way = (before.get(key) ?? item.offsetTop) - item.offsetTop;
+			if (way) item.animate([{ transform: `translateY(${way}px)` }, { transform: "none" }], { duration: 160, easing: "ease-out" });
+		}
+	}
 
-  // A row that changes its rank goes there, so that the eye can follow.
-  function glide(before) {
-    for (const [key, row] of rows) {
-      const way = (before.get(key) ?? row.item.offsetTop) - row.item.offsetTop;
-      if (way) row.item.animate([{ transform: `translateY(${way}px)` }, { transform: "none" }], { duration: 160, easing: "ease-out" });
-    }
-  }
-
-  return { element, show };
+	return { element, show };
 }

@@ -1,104 +1,91 @@
 // A field with type-ahead, after the ARIA pattern of an editable combobox with a list.
 
-import { get, wasCalledOff } from "./api.js";
-import { count, h, named } from "./dom.js";
+import { get } from "./api.js";
+import { count, h, named, put } from "./dom.js";
 
 const PAUSE = 60; // milliseconds between the last key and the question to the server
 let number = 0;
 
-export function combobox({ label, kind, run, onChoose, placeholder = "?" }) {
-  const id = `field-${(number += 1)}`;
-  const input = h("input", {
-    id, role: "combobox", type: "text", autocomplete: "off", spellcheck: "false", dir: "auto",
-    "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`, placeholder,
-  });
-  const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
-  const sizer = h("span", { class: "sizer", "aria-hidden": "true" });
-  const field = h("div", { class: "field" }, h("label", { for: id }, label), h("div", { class: "grow" }, sizer, input), list);
-  let chosen = "", active = -1, timer = 0;
+export function combobox({ label, kind, page, onChoose = () => {}, placeholder = "?" }) {
+	const id = `field-${(number += 1)}`;
+	const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
+	const input = h("input", {
+		id, role: "combobox", type: "text", autocomplete: "off", spellcheck: "false", dir: "auto", placeholder,
+		"aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
+	});
+	// Its hidden text makes the field as wide as what is in it.
+	const sizer = h("span.sizer", { "aria-hidden": "true" });
+	const element = h("div.field", h("label", { for: id }, label), h("div.grow", sizer, input), list);
+	let chosen = "", active = -1, timer = 0;
 
-  function set(value) {
-    chosen = value || "";
-    input.value = chosen;
-    fit();
-    close();
-  }
+	const typed = () => (input.value.trim() === "?" ? "" : input.value.trim());
 
-  function fit() {
-    sizer.textContent = input.value || placeholder;
-    field.classList.toggle("open", !input.value);
-  }
+	function set(value) {
+		chosen = input.value = value || "";
+		fit();
+		open(false);
+	}
 
-  function close() {
-    clearTimeout(timer);
-    list.hidden = true;
-    active = -1;
-    input.setAttribute("aria-expanded", "false");
-    input.removeAttribute("aria-activedescendant");
-  }
+	function fit() {
+		sizer.textContent = input.value || placeholder;
+		element.classList.toggle("open", !input.value);
+	}
 
-  function choose(value) {
-    const changed = value !== chosen;
-    set(value);
-    if (changed) onChoose(value);
-  }
+	function open(yes) {
+		clearTimeout(timer);
+		list.hidden = !yes;
+		input.setAttribute("aria-expanded", String(yes));
+		input.removeAttribute("aria-activedescendant");
+		active = -1;
+	}
 
-  function point(place) {
-    const options = [...list.children];
-    if (!options.length) return;
-    active = (place + options.length) % options.length;
-    options.forEach((option, index) => option.setAttribute("aria-selected", String(index === active)));
-    options[active].scrollIntoView({ block: "nearest" });
-    input.setAttribute("aria-activedescendant", options[active].id);
-  }
+	function choose(value) {
+		const before = chosen;
+		set(value);
+		if (value !== before) onChoose(value);
+	}
 
-  async function offer(typed) {
-    try {
-      const { names } = await get("/api/names", { run: run(), q: typed, kind, top: 12 }, id);
-      if (document.activeElement !== input) return;
-      const ask = h("li", { role: "option", id: `${id}-ask`, class: "ask", "aria-selected": "false", "data-value": "" }, placeholder === "?" ? "? ask for this" : placeholder);
-      const options = names.map((one, index) =>
-        h("li", { role: "option", id: `${id}-${index}`, "aria-selected": "false", "data-value": one.name },
-          named(one.name), h("small", {}, one.num_facts ? ` ${count(one.num_facts, "fact")}, ${one.first}–${one.last}` : " no facts")));
-      list.replaceChildren(...options, ...(typed ? [] : [ask]));
-      list.hidden = false;
-      active = -1;
-      input.setAttribute("aria-expanded", "true");
-      input.removeAttribute("aria-activedescendant");
-    } catch (error) {
-      if (!wasCalledOff(error)) close();
-    }
-  }
+	function point(place) {
+		const options = [...list.children];
+		if (!options.length) return;
+		active = (place + options.length) % options.length;
+		options.forEach((option, index) => option.setAttribute("aria-selected", String(index === active)));
+		options[active].scrollIntoView({ block: "nearest" });
+		input.setAttribute("aria-activedescendant", options[active].id);
+	}
 
-  function offerSoon(typed) {
-    clearTimeout(timer);
-    timer = setTimeout(() => offer(typed), PAUSE);
-  }
+	function offerSoon() {
+		clearTimeout(timer);
+		timer = setTimeout(() => offer().catch(() => open(false)), PAUSE);
+	}
 
-  input.addEventListener("input", () => (fit(), offerSoon(input.value.trim())));
-  input.addEventListener("focus", () => input.select());
-  input.addEventListener("click", () => list.hidden && offerSoon(input.value === chosen ? "" : input.value.trim()));
-  input.addEventListener("blur", () => choose(input.value.trim() === "?" ? "" : input.value.trim()));
-  input.addEventListener("keydown", (event) => {
-    const { key } = event;
-    if (key === "ArrowDown" || key === "ArrowUp") {
-      event.preventDefault();
-      if (list.hidden) offer(input.value === chosen ? "" : input.value.trim());
-      else point(active + (key === "ArrowDown" ? 1 : active < 0 ? 0 : -1));
-    } else if (key === "Enter") {
-      event.preventDefault();
-      const option = list.children[active];
-      choose(option ? option.dataset.value : input.value.trim() === "?" ? "" : input.value.trim());
-    } else if (key === "Escape") {
-      if (!list.hidden) event.preventDefault();
-      set(chosen);
-    }
-  });
-  list.addEventListener("pointerdown", (event) => {
-    event.preventDefault(); // the field keeps the focus
-    const option = event.target.closest("li");
-    if (option) choose(option.dataset.value);
-  });
-  fit();
-  return { element: field, input, set, get value() { return input.value.trim(); } };
+	// What was chosen before is no search: all names are offered.
+	async function offer() {
+		const { names } = await get("/api/names", { run: page.run.name, q: typed() === chosen ? "" : typed(), kind, top: 12 }, id);
+		if (document.activeElement !== input) return;
+		const option = (value, key, ...content) => h("li", { role: "option", id: `${id}-${key}`, "aria-selected": "false", "data-value": value }, content);
+		put(list, chosen && option("", "open", placeholder), names.map((one, index) =>
+			option(one.name, index, named(one.name), h("small", ` ${count(one.num_facts, "fact")}${one.first ? `, ${one.first}–${one.last}` : ""}`))));
+		open(true);
+	}
+
+	input.addEventListener("input", () => (fit(), offerSoon()));
+	input.addEventListener("focus", () => input.select());
+	input.addEventListener("click", () => list.hidden && offerSoon());
+	input.addEventListener("blur", () => choose(typed()));
+	input.addEventListener("keydown", (event) => {
+		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+		if (step || event.key === "Enter" || (event.key === "Escape" && !list.hidden)) event.preventDefault();
+		if (step && list.hidden) offerSoon();
+		else if (step) point(active < 0 && step < 0 ? -1 : active + step);
+		else if (event.key === "Enter") choose(active < 0 ? typed() : list.children[active].dataset.value);
+		else if (event.key === "Escape") set(chosen);
+	});
+	list.addEventListener("pointerdown", (event) => {
+		event.preventDefault(); // the field keeps the focus
+		const option = event.target.closest("li");
+		if (option) choose(option.dataset.value);
+	});
+	fit();
+	return { element, input, set, get value() { return typed(); } };
 }

@@ -2,75 +2,88 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-export function h(tag, attributes = {}, ...children) {
-  return fill(document.createElement(tag), attributes, children);
+// An element, with its classes after its tag: h("p.fine", { id: "x" }, "text", another).
+export function h(tag, ...content) {
+	return fill(document.createElement(tag.split(".")[0]), tag, content);
 }
 
-export function svg(tag, attributes = {}, ...children) {
-  return fill(document.createElementNS(SVG, tag), attributes, children);
+// A drawing is hidden from screen readers unless it has a role.
+export function svg(tag, ...content) {
+	const element = fill(document.createElementNS(SVG, tag.split(".")[0]), tag, content);
+	if (element.tagName === "svg" && !element.role) element.ariaHidden = "true";
+	return element;
 }
 
-function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
-  return element;
+function fill(element, tag, content) {
+	element.classList.add(...tag.split(".").slice(1));
+	const attributes = content[0]?.constructor === Object ? content.shift() : {};
+	for (const [name, value] of Object.entries(attributes)) {
+		if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+		else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
+	}
+	return put(element, content);
+}
+
+// Makes these the children of an element, and no others; what is false or nothing is left out.
+export function put(element, ...children) {
+	element.replaceChildren(...children.flat(4).filter((child) => child || child === 0));
+	return element;
 }
 
 // A name may run from right to left; it must not turn its neighbours around.
 export function named(text) {
-  return h("bdi", {}, text);
+	return h("bdi", text);
 }
 
 const LANGUAGE = document.documentElement.lang;
 const whole = new Intl.NumberFormat(LANGUAGE);
-const percents = [0, 1, 2].map(
-  (digits) => new Intl.NumberFormat(LANGUAGE, { style: "percent", minimumFractionDigits: digits, maximumFractionDigits: digits }),
-);
 
 export function count(number, noun) {
-  return noun ? `${whole.format(number)} ${noun}${number === 1 ? "" : "s"}` : whole.format(number);
+	return noun ? `${whole.format(number)} ${noun}${number === 1 ? "" : "s"}` : whole.format(number);
 }
 
+// More digits where a share is near nothing or near all.
 export function percent(share) {
-  if (share === null || share === undefined) return "";
-  const size = Math.abs(share);
-  if (size > 0 && size < 0.0001) return "< 0.01 %";
-  if (share < 1 && share > 0.9995) return "> 99.9 %";
-  return percents[size >= 0.0995 || size === 0 ? 0 : size >= 0.00995 ? 1 : 2].format(share).replace("%", " %");
+	if (share === null || share === undefined) return "";
+	const rest = Math.min(Math.abs(share), Math.abs(1 - share));
+	if (rest > 0 && rest < 0.0001) return share < 0.5 ? "<\u00a00.01\u00a0%" : ">\u00a099.99\u00a0%";
+	return `${figure(100 * share, rest === 0 || rest >= 0.0995 ? 0 : rest >= 0.00995 ? 1 : 2)}\u00a0%`;
 }
 
 export function figure(number, digits = 3) {
-  if (number === null || number === undefined) return "";
-  return new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(number);
+	if (number === null || number === undefined) return "–";
+	return new Intl.NumberFormat(LANGUAGE, { maximumFractionDigits: digits, minimumFractionDigits: digits }).format(number);
 }
 
-export const OPEN = "?";
-
-export function sentence({ s, r, o, t }) {
-  return `${s || OPEN} — ${r || OPEN} — ${o || OPEN}, ${t || OPEN}`;
+// A fact, or a question, in words.
+export function inWords({ subject, relation, object, time, end }) {
+	const when = end && end !== time ? `, ${time ?? "…"}–${end}` : time === null ? "" : `, ${time || "?"}`;
+	return `${subject || "?"} — ${relation || "?"} — ${object || "?"}${when}`;
 }
 
-export function inWords(fact) {
-  const when = fact.time === null || fact.time === undefined ? "" : `, ${fact.time}${fact.end ? `–${fact.end}` : ""}`;
-  return `${fact.subject} — ${fact.relation} — ${fact.object}${when}`;
+export function button(label, onclick, more = {}) {
+	return h("button", { type: "button", onclick, ...more }, label);
+}
+
+// The first cell of each row is its heading.
+export function table(label, heads, rows) {
+	return h("div.scroll", { tabindex: 0, role: "region", "aria-label": label }, h("table", {},
+		h("thead", h("tr", heads.map((head) => h("th", { scope: "col" }, head)))),
+		h("tbody", rows.map(([first, ...cells]) => h("tr", h("th", { scope: "row" }, first), cells.map((cell) => h("td", cell)))))));
 }
 
 export function say(text) {
-  document.getElementById("status").textContent = text;
+	document.getElementById("status").textContent = text;
 }
 
 export function download(name, columns, rows) {
-  const cell = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
-  const content = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
-  const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
-  h("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 1000);
+	const cell = (value) => {
+		const text = value === null || value === undefined ? "" : String(value);
+		return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+	};
+	const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
+	const content = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
+	const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
+	h("a", { href: address, download: name }).click();
+	setTimeout(() => URL.revokeObjectURL(address), 1000);
 }

@@ -1,26 +1,29 @@
-// What went wrong, in the library's own sentence, with the nearest names to click.
+// What goes wrong is said in the library's own sentence, with the nearest names to click.
 
-import { h, named } from "./dom.js";
+import { wasCalledOff } from "./api.js";
+import { button, h, named, put } from "./dom.js";
 
-export function problemBox(problem, choose) {
-  const box = h("div", { class: "problem", role: "alert" }, h("p", {}, sentenceCase(problem.message)));
-  if (problem.suggestions?.length && choose)
-    box.append(h("p", { class: "chips" }, "Nearest: ", problem.suggestions.map((name) => [
-      h("button", { type: "button", onclick: () => choose(name) }, named(name)), " "])));
-  return box;
+const SLOW = 400; // milliseconds until a place that is still empty shows that something is coming
+
+// Does a task whose outcome is shown in an element; a suggestion that is clicked is chosen.
+export async function trying(element, task, choose = null) {
+	const timer = setTimeout(() => element.hasChildNodes() || element.append(skeleton()), SLOW);
+	try {
+		await task();
+	} catch (problem) {
+		if (!wasCalledOff(problem)) put(element, problemBox(problem, choose));
+	} finally {
+		clearTimeout(timer);
+		element.querySelector(".skeleton")?.remove();
+	}
 }
 
-export function skeleton(number = 8) {
-  return h("div", { class: "skeleton", "aria-hidden": "true" }, Array.from({ length: number }, () => h("i")));
+export function problemBox({ message, suggestions = [] }, choose) {
+	const text = message.charAt(0).toUpperCase() + message.slice(1);
+	return h("div.problem", { role: "alert" }, h("p", /[.?!]$/.test(text) ? text : `${text}.`),
+		choose && suggestions.length > 0 && h("p.tools", "Nearest: ", suggestions.map((name) => button(named(name), () => choose(name)))));
 }
 
-// Shows that something is coming, if it does not come soon.
-export function later(element, number) {
-  const timer = setTimeout(() => element.replaceChildren(skeleton(number)), 400);
-  return () => clearTimeout(timer);
-}
-
-function sentenceCase(text) {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.?!]$/.test(first) ? first : `${first}.`;
+function skeleton() {
+	return h("div.skeleton", { "aria-hidden": "true" }, Array.from({ length: 6 }, () => h("i")));
 }
