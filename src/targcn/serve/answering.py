@@ -5,16 +5,17 @@ of reciprocal relations.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 import torch
 
 from targcn.graph.queries import FactColumns
 from targcn.inference.answer_table import describe_forecast
+from targcn.inference.explanation import Asked as End
 from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ask, Question, as_written, ids_of
+from targcn.inference.questions import Ask, Question, Time, as_written, ids_of
 
 # How a row says whether an answer is known.
 KNOWN: Final = {"then": "then", "at another time": "ever", "no": "new"}
@@ -168,3 +169,21 @@ def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str |
     side: Literal["subject", "object"] = "subject" if place == "subject" else "object"
     found = predictor.explain(*words, question.time or "", asked=side, top=1)
     return describe_reason(found.reasons[0], found.unit) if found.reasons else None
+
+
+def explain(
+    predictor: Predictor,
+    subject: str,
+    relation: str,
+    object: str,
+    time: Time,
+    asked: End,
+    top: int,
+) -> dict[str, Any]:
+    """The facts behind an answer as plain data, each with its tick."""
+    found = asdict(predictor.explain(subject, relation, object, time, asked=asked, top=top))
+    found["tick"] = tick = predictor.dataset.timeline.tick(found["time"])
+    for reason in found["reasons"]:
+        for fact in reason["facts"]:
+            fact["tick"] = None if fact["delta"] is None else tick + fact["delta"]
+    return found

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import REPORTS, TRACE, load_run
-from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, cost_of
+from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, cost_of, explain
 from targcn.serve.entity_facts import EntityFacts
 from targcn.serve.name_index import NameIndex
 from targcn.serve.worker import Worker
@@ -85,14 +85,7 @@ class ServedRun:
         """The facts behind an answer, each with its tick."""
 
         def work() -> dict[str, Any]:
-            found = asdict(
-                self.predictor.explain(subject, relation, object, time, asked=asked, top=top)
-            )
-            found["tick"] = tick = self.dataset.timeline.tick(found["time"])
-            for reason in found["reasons"]:
-                for fact in reason["facts"]:
-                    fact["tick"] = None if fact["delta"] is None else tick + fact["delta"]
-            return found
+            return explain(self.predictor, subject, relation, object, time, asked, top)
 
         explained: dict[str, Any] = await self.worker.run(ALONE, work)
         return explained
