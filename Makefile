@@ -42,6 +42,9 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	    --out $(RESULTS)/evaluate-$$model-compile-$$compile.json || exit; \
 	done; done
 	$(BIN)/targcn bench predict icews05-15 --recipe published-code --out $(RESULTS)/predict.json
+	for data in congress icews14; do \
+	  $(BIN)/targcn bench serve $$data --out $(RESULTS)/serve-$$data.json || exit; \
+	done
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
 

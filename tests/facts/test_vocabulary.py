@@ -134,3 +134,12 @@ def test_many_names_are_shown_in_one_line():
     assert repr(many) == (
         "5,000 names of kind entity: 'name 0', 'name 1', 'name 2', 'name 3', 'name 4', …"
     )
+
+
+def test_the_error_about_a_name_keeps_the_names_it_suggests():
+    with pytest.raises(InputError, match="did you mean 'Angela Merkel'") as unknown:
+        ENTITIES.find("angela merkl")
+    assert unknown.value.suggestions == ("Angela Merkel",)
+    with pytest.raises(InputError, match="could be 'a' or 'A'") as unclear:
+        Vocabulary("entity", ["a", "A"]).find("á")
+    assert unclear.value.suggestions == ("a", "A")

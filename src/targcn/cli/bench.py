@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter, Token
 
 from targcn.cli.options import AsJson, Context, Device, open_source
+from targcn.cli.serve import require_libraries
 from targcn.errors import InputError
 from targcn.output.terminal import show, show_json
 
@@ -175,6 +176,35 @@ def bench_predict(
 
     how: dict[str, Any] = {"model": model, "recipe": recipe, "settings": settings}
     _show(measure_predict(_open(source, shape), questions=questions, **how), out, json)
+
+
+@bench.command(name="serve")
+def bench_serve(
+    source: Source = None,
+    *,
+    shape: HowToGenerate = None,
+    model: Model = "evidence",
+    recipe: Recipe = None,
+    questions: Count = 10_000,
+    connections: Count = 64,
+    crowd: Count = 1_000,
+    out: Out = None,
+    json: AsJson = False,
+    **settings: Setting,
+) -> None:
+    """Time a server: questions one by one and in batches, and a crowd of connections at once.
+
+    Args:
+        questions: How many questions of the test split to ask.
+        connections: Over how many connections to ask them one by one.
+        crowd: How many connections come at once in the end.
+    """
+    require_libraries()
+    from targcn.bench.serve import measure_serve
+
+    how: dict[str, Any] = {"model": model, "recipe": recipe, "settings": settings}
+    how |= {"questions": questions, "connections": connections, "crowd": crowd}
+    _show(measure_serve(_open(source, shape), **how), out, json)
 
 
 @bench.command(name="ingest")

@@ -4,10 +4,11 @@ import ipaddress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
-from targcn.cli.options import Context, Device, Flag, load_folder
+from targcn.cli.options import Context, Device, Flag, require_folder, warn_if_unfinished
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
 
@@ -42,9 +43,7 @@ def serve_runs(
             several times.
         allow_host: A name that this server is called by behind a proxy; can be given several times.
     """
-    for library in ("fastapi", "uvicorn", "httptools"):
-        if find_spec(library) is None:
-            raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
+    require_libraries()
     if token is not None and not token:
         raise InputError("the token is empty; give a long one that nobody guesses")
     if token is None and not _is_loopback(host):
@@ -55,27 +54,46 @@ def serve_runs(
     from targcn.serve.app import Service
     from targcn.serve.guard import Access
     from targcn.serve.served_run import ServedRun, name_runs
-    from targcn.serve.server import Server, address_of, open_socket
+    from targcn.serve.server import Server, address_of, leave_a_core, open_socket
 
     with open_socket(host, port) as listening:
+        leave_a_core()
         served = {}
         for name, folder in name_runs((run, *others)).items():
-            load_folder(folder)
+            require_folder(folder)
             served[name] = ServedRun.load(name, folder, context, device)
+            warn_if_unfinished(folder)
             say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
         address = address_of(listening, host)
 
         def told() -> None:
             show(f"{address}   (Ctrl+C stops)")
+            if token is not None:
+                say("a browser needs the token once, as ?token=TOKEN behind this address")
             if open:
-                import webbrowser
-
-                webbrowser.open(address if token is None else f"{address}?token={token}")
+                open_browser(
+                    address if token is None else f"{address}?{urlencode({'token': token})}"
+                )
 
         access = Access(host, token, allow_origin, allow_host)
         server = Server(Service(served), access, told)
         server.run([listening])
     say("stopped")
+
+
+def require_libraries() -> None:
+    """Refuse to serve without what the extra `serve` brings."""
+    for library in ("fastapi", "uvicorn", "httptools"):
+        if find_spec(library) is None:
+            raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
+
+
+def open_browser(address: str) -> None:
+    """Open the page, in a thread of its own: some browsers return when they are closed."""
+    import webbrowser
+    from threading import Thread
+
+    Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
 
 def _is_loopback(host: str) -> bool:

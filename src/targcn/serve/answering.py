@@ -19,6 +19,9 @@ from targcn.inference.questions import Ask, Question, Time, as_written, ids_of
 
 # How a row says whether an answer is known.
 KNOWN: Final = {"then": "then", "at another time": "ever", "no": "new"}
+# A reason is found for one answer at a time; a complete fact needs a context of its own.
+COST_OF_REASON: Final = 10
+COST_OF_FACT: Final = 100
 Ids = tuple[int, int, int, int]
 
 
@@ -49,12 +52,13 @@ def ask(question: Question, predictor: Predictor) -> Asked:
 
 
 def cost_of(asked: Asked, how: HowToAnswer, predictor: Predictor) -> int:
-    """How many queries of the model a question takes."""
-    candidates = {
+    """How long a question takes, counted in questions for an entity that are answered together."""
+    costs = {
         "relation": len(predictor.dataset.relations),
         "time": len(predictor.dataset.timeline.ticks),
+        "fact": COST_OF_FACT,
     }
-    return candidates.get(asked.place, 1) + (how.top if how.why else 0)
+    return costs.get(asked.place, 1) + (COST_OF_REASON * how.top if how.why else 0)
 
 
 def answer(predictor: Predictor, asked: Sequence[Asked], how: HowToAnswer) -> list[dict[str, Any]]:

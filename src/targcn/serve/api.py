@@ -22,7 +22,7 @@ PROBLEM: Final = {
     "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 RESPONSES: Final[dict[int | str, dict[str, Any]]] = {"4XX": PROBLEM, "5XX": PROBLEM}
-RunName = Annotated[str, Query(max_length=10_000, description="Its name, as /api/runs lists it.")]
+RunName = Annotated[str, Query(max_length=1_000, description="Its name, as /api/runs lists it.")]
 Moment = Annotated[str | None, Query(max_length=100)]
 
 

@@ -7,6 +7,7 @@ import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
@@ -26,6 +27,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES: Final = 1_000_000
 SECONDS_FOR_BODY: Final = 15.0
+# What is read of a body that is refused.
+MOST_DISCARDED_BYTES: Final = 8_000_000
+SECONDS_TO_DISCARD: Final = 2.0
 # Requests answered at the same time; more are refused.
 MOST_REQUESTS: Final = 256
 COOKIE: Final = "targcn"
@@ -82,16 +86,17 @@ class Guard:
             await send(message)
 
         self.metrics.in_flight += 1
+        body = RequestBody(headers, receive)
         try:
             refused = self._refuse(scope, headers)
             if refused is None:
-                receive = await _receive_whole(scope, headers, receive)
-                await self.app(scope, receive, send_with_headers)
+                await body.read(scope["method"])
+                await self.app(scope, body.receive, send_with_headers)
             else:
                 await refused(scope, receive, send_with_headers)
         except ProblemError as problem:
+            await body.discard()
             response = problem.response()
-            # What is left of the request is not read.
             response.headers["Connection"] = "close"
             await response(scope, receive, send_with_headers)
         except DisconnectedError:
@@ -112,10 +117,10 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not self._is_allowed(origin, hosts[0]):
             raise ProblemError(403, "pages of other addresses may not ask; --allow-origin lets one")
-        if self.access.token is None or scope["path"] in OPEN_PATHS:
-            return None
         if scope["method"] == "OPTIONS" and origin in self.access.origins:
-            # Browsers ask whether they may ask, without a token.
+            # A browser asks whether it may ask, without a token.
+            return Response(status_code=204)
+        if self.access.token is None or scope["path"] in OPEN_PATHS:
             return None
         return self._check_token(scope, headers)
 
@@ -172,44 +177,60 @@ class DisconnectedError(Exception):
     """The client has gone."""
 
 
-async def _receive_whole(scope: Scope, headers: Headers, receive: Receive) -> Receive:
-    """Read a body of bounded size in bounded time; the function that then gives it to the app."""
-    if scope["method"] in ("GET", "HEAD", "OPTIONS", "DELETE"):
-        if int(headers.get("content-length", "0")) or "transfer-encoding" in headers:
-            raise ProblemError(413, f"a {scope['method']} request has no body")
-        return receive
-    if int(headers.get("content-length", "0")) > MOST_BODY_BYTES:
-        raise _too_large()
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
-    body = bytearray()
-    try:
-        async with asyncio.timeout(SECONDS_FOR_BODY):
-            more = True
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise DisconnectedError
-                body += message.get("body", b"")
-                if len(body) > MOST_BODY_BYTES:
-                    raise _too_large()
-                more = message.get("more_body", False)
-    except TimeoutError:
-        seconds = f"{SECONDS_FOR_BODY:.0f} seconds"
-        raise ProblemError(
-            408, f"the body did not arrive within {seconds}; send it faster"
-        ) from None
-    whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+class RequestBody:
+    """The body of a request: of bounded size, read in bounded time."""
 
-    async def receive_again() -> Message:
-        return whole.pop() if whole else await receive()
+    def __init__(self, headers: Headers, receive: Receive) -> None:
+        self.headers, self._receive = headers, receive
+        self.size = int(headers.get("content-length", "0"))
+        # Whether some of it is still to come.
+        self.more = self.size > 0 or "transfer-encoding" in headers
+        self._whole: list[Message] = []
 
-    return receive_again
+    async def read(self, method: str) -> None:
+        """Read all of it, or refuse it."""
+        if method in ("GET", "HEAD", "OPTIONS", "DELETE"):
+            if self.more:
+                raise ProblemError(413, f"a {method} request has no body")
+            return
+        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
+        content = bytearray()
+        try:
+            async with asyncio.timeout(SECONDS_FOR_BODY):
+                while self.more:
+                    content += await self._next()
+                    if max(self.size, len(content)) > MOST_BODY_BYTES:
+                        raise ProblemError(
+                            413, f"a request may have {MOST_BODY_BYTES:,} bytes; ask in several"
+                        )
+        except TimeoutError:
+            seconds = f"{SECONDS_FOR_BODY:.0f} seconds"
+            self.more = False
+            raise ProblemError(
+                408, f"the body did not arrive within {seconds}; send it faster"
+            ) from None
+        self._whole = [{"type": "http.request", "body": bytes(content), "more_body": False}]
 
+    async def discard(self) -> None:
+        """Let a refused client end its sentence: many listen only then."""
+        num_bytes = 0
+        with suppress(TimeoutError, DisconnectedError):
+            async with asyncio.timeout(SECONDS_TO_DISCARD):
+                while self.more and num_bytes < MOST_DISCARDED_BYTES:
+                    num_bytes += len(await self._next())
 
-def _too_large() -> ProblemError:
-    return ProblemError(413, f"a request may have {MOST_BODY_BYTES:,} bytes; ask in several")
+    async def receive(self) -> Message:
+        """The body for the app, as one message; then whatever comes."""
+        return self._whole.pop() if self._whole else await self._receive()
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        self.more = message.get("more_body", False)
+        return bytes(message.get("body", b""))
 
 
 def _cookie(headers: Headers) -> str:

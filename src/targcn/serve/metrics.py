@@ -1,5 +1,6 @@
 """What the server has done so far, in the text form that Prometheus reads."""
 
+import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -63,6 +64,8 @@ class Metrics:
             yield from _head(name, kind, text)
             for run in runs:
                 yield f'{name}{{run="{_escaped(run.name)}"}} {getattr(run.worker, figure)}'
+        yield from _head("process_cpu_seconds_total", "counter", "Processor time used.")
+        yield f"process_cpu_seconds_total {time.process_time():.3f}"
         if (held := resident_bytes()) is not None:
             yield from _head("process_resident_memory_bytes", "gauge", "Memory held.")
             yield f"process_resident_memory_bytes {held}"

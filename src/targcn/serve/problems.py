@@ -26,13 +26,17 @@ class ProblemError(Exception):
     def content(self) -> dict[str, Any]:
         return {
             "type": "about:blank",
-            "title": HTTPStatus(self.status).phrase,
+            "title": self.title,
             "status": self.status,
             "detail": self.detail,
             "suggestions": list(self.suggestions),
             # The name that the Open Inference Protocol has for it.
             "error": self.detail,
         }
+
+    @property
+    def title(self) -> str:
+        return HTTPStatus(self.status).phrase
 
     @property
     def headers(self) -> dict[str, str]:

@@ -19,15 +19,25 @@ from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import REPORTS, TRACE, load_run
-from targcn.serve.answering import KNOWN, Asked, HowToAnswer, answer, cost_of, explain
+from targcn.serve.answering import (
+    COST_OF_FACT,
+    COST_OF_REASON,
+    KNOWN,
+    Asked,
+    HowToAnswer,
+    answer,
+    ask,
+    cost_of,
+    explain,
+)
 from targcn.serve.entity_facts import EntityFacts
 from targcn.serve.name_index import NameIndex
 from targcn.serve.worker import Worker
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
-# Queries of the model that one request may take.
-MOST_QUERIES: Final = 20_000
+# Work of one request, counted in questions for an entity: some seconds.
+MOST_WORK: Final = 20_000
 # The kind of tasks that are done one by one.
 ALONE: Final = None
 
@@ -49,6 +59,7 @@ class ServedRun:
         self.kept_reports: list[dict[str, Any]] = []
         self.trace: list[dict[str, Any]] = []
         self._test_report: dict[str, Any] | None = None
+        self._warm_up()
         self.worker = Worker(name, self._do)
 
     @classmethod
@@ -71,10 +82,11 @@ class ServedRun:
     async def answer(self, asked: Sequence[Asked], how: HowToAnswer) -> list[dict[str, Any]]:
         """The answers to questions; others that are asked at the same moment join them."""
         cost = sum(cost_of(one, how, self.predictor) for one in asked)
-        if len(asked) > 1 and cost > MOST_QUERIES:
+        if len(asked) > 1 and cost > MOST_WORK:
             raise InputError(
-                f"these questions take {cost:,} queries of the model, more than {MOST_QUERIES:,} "
-                "(one for a time takes one per time, a reason one more); ask fewer at once"
+                f"these questions are as much work as {cost:,} for an entity, {MOST_WORK:,} are "
+                f"allowed; a time counts {len(self.dataset.timeline.ticks):,}, a complete fact "
+                f"{COST_OF_FACT}, a reason {COST_OF_REASON}; ask fewer at once"
             )
         found: list[dict[str, Any]] = await self.worker.run(how, asked, len(asked))
         return found
@@ -125,6 +137,12 @@ class ServedRun:
         together = [one for asked in contents for one in asked]
         answers = iter(answer(self.predictor, together, kind))
         return [[next(answers) for _ in asked] for asked in contents]
+
+    def _warm_up(self) -> None:
+        """Answer a question, so that whoever asks first need not wait for what is built once."""
+        entity, relation = self.dataset.entities.names[0], self.dataset.relations.names[0]
+        question = Question(entity, relation, None, self.dataset.timeline.last)
+        answer(self.predictor, [ask(question, self.predictor)], HowToAnswer())
 
     def _describe(self) -> dict[str, Any]:
         dataset, predictor = self.dataset, self.predictor

@@ -92,10 +92,7 @@ class Worker:
         while batch := self._next_batch():
             # A request that was given up is not answered.
             wanted = [task for task in batch if task.result.set_running_or_notify_cancel()]
-            try:
-                results = self.do(batch[0].kind, [task.content for task in wanted])
-            except Exception as error:
-                results = [error] * len(wanted)
+            results = self._try(batch[0].kind, [task.content for task in wanted])
             with self._changed:
                 self._size -= sum(task.size for task in batch)
                 self.num_batches += 1
@@ -105,6 +102,15 @@ class Worker:
                     task.result.set_exception(result)
                 else:
                     task.result.set_result(result)
+
+    def _try(self, kind: Hashable, contents: Sequence[Any]) -> Sequence[Any]:
+        """The result of each task, or its error; what fails together is done one by one."""
+        try:
+            return self.do(kind, contents)
+        except Exception as error:
+            if len(contents) == 1:
+                return [error]
+            return [result for content in contents for result in self._try(kind, [content])]
 
     def _next_batch(self) -> list[Task]:
         """The next tasks that can be done together; none once the worker is to end."""

@@ -1,0 +1,73 @@
+"""`targcn serve`."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from command_line import call, complaint_of
+from targcn.cli import serve
+from targcn.serve.server import Server, open_socket
+
+
+@pytest.mark.slow
+def test_it_serves_until_it_is_told_to_stop(run: Path) -> None:
+    command = [sys.executable, "-m", "targcn", "serve", str(run), str(run), "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.match(r"(http://127\.0\.0\.1:\d+)/ ", line)
+        assert found is not None, line
+        with urlopen(f"{found[1]}/api/runs") as answer:
+            assert b'"name":"copy-2"' in answer.read()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert err.splitlines()[0].startswith("targcn: copy: decayed-copy, ")
+    assert err.splitlines()[-1] == "targcn: stopped"
+
+
+def test_the_page_is_opened(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(serve, "open_browser", opened.append)
+
+    def start(server: Server, sockets: object) -> None:
+        server.told()
+        server.service.stop()
+
+    monkeypatch.setattr(Server, "run", start)
+    shown = call("serve", run, "--port", "0", "--open", "--host", "localhost")
+    assert shown.stdout == f"{opened[0]}   (Ctrl+C stops)\n"
+    assert re.fullmatch(r"http://localhost:\d+/", opened[0])
+    shown = call("serve", run, "--port", "0", "--open", "--token", "a&b")
+    assert opened[1].endswith("/?token=a%26b")
+    assert "a&b" not in shown.stdout + shown.stderr
+
+
+def test_other_machines_need_a_token(run: Path) -> None:
+    for host in ("0.0.0.0", "::", "example.org", "192.168.1.2"):
+        assert "give a --token" in complaint_of(call("serve", run, "--host", host))
+    assert "the token is empty" in complaint_of(call("serve", run, "--token", ""))
+
+
+def test_a_busy_port(run: Path) -> None:
+    with open_socket("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        assert "choose another with --port" in complaint_of(call("serve", run, "--port", port))
+
+
+def test_what_is_no_run(tmp_path: Path) -> None:
+    assert "there is no run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
+
+
+def test_a_missing_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda name: None)
+    assert "pip install 'targcn[serve]'" in complaint_of(call("serve", run))

@@ -1,0 +1,109 @@
+"""Searches for missing facts, and reports."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from small_server import Here, problem_of, serving
+from targcn.inference.predictor import Predictor
+from targcn.runs.evaluate import evaluate
+from targcn.runs.run import Run
+from targcn.serve import jobs
+
+
+def events_of(here: Here, job: str) -> Iterator[tuple[str, Any]]:
+    with closing(here.connect()) as connection:
+        connection.request("GET", f"/api/missing/{job}/events")
+        answer = connection.getresponse()
+        assert answer.getheader("content-type") == "text/event-stream; charset=utf-8"
+        for event in answer.read().decode().strip().split("\n\n"):
+            name, data = event.split("\n")
+            yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+def test_a_search(here: Here, runs: dict[str, Run]) -> None:
+    body = {"run": "evidence", "relation": "R1", "top": 5}
+    started = here.ask("POST", "/api/missing", body)
+    assert started.status == 202
+    *progress, (last, found) = events_of(here, started.json["job"])
+    assert last == "result"
+    assert {name for name, _ in progress} <= {"progress"}
+    expected = Predictor(runs["evidence"], device="cpu").missing(relation="r1", top=5)
+    assert found["rows"] == json.loads(json.dumps(expected.to_dicts()))
+    # It can be asked for again.
+    assert list(events_of(here, started.json["job"]))[-1] == (last, found)
+    problem_of(here.ask("GET", "/api/missing/unknown/events"), 404)
+    wrong = here.ask("POST", "/api/missing", {"run": "evidence", "entity": "plane"})
+    assert problem_of(wrong, 422)["suggestions"] == ["plain"]
+
+
+@pytest.fixture
+def slow_search(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Searches that go on until they are cancelled; the event says that one has begun."""
+    begun = threading.Event()
+
+    def search(predictor: Predictor, progress: Any, **how: object) -> None:
+        begun.set()
+        for number in range(10_000):
+            progress(number, 10_000)
+            threading.Event().wait(0.005)
+
+    monkeypatch.setattr(Predictor, "missing", search)
+    return begun
+
+
+def test_a_search_is_cancelled(here: Here, slow_search: threading.Event) -> None:
+    job = here.ask("POST", "/api/missing", {"run": "copy"}).json["job"]
+    assert slow_search.wait(10)
+    # Questions are answered meanwhile.
+    question = {"subject": "plain", "relation": "r0", "time": "1970-01-09"}
+    assert here.ask("POST", "/api/predict", {"run": "copy", "questions": [question]}).status == 200
+    assert here.ask("DELETE", f"/api/missing/{job}").status == 204
+    *_, (last, problem) = events_of(here, job)
+    assert last == "problem"
+    assert problem["detail"] == "the search was cancelled"
+    problem_of(here.ask("DELETE", "/api/missing/unknown"), 404)
+
+
+def test_a_search_that_takes_too_long(
+    here: Here, slow_search: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "SECONDS_TO_SEARCH", 0.2)
+    job = here.ask("POST", "/api/missing", {"run": "copy"}).json["job"]
+    *_, (last, problem) = events_of(here, job)
+    assert last == "problem"
+    assert problem["status"] == 504
+
+
+def test_too_many_searches(here: Here, slow_search: threading.Event) -> None:
+    answers = [here.ask("POST", "/api/missing", {"run": "copy"}) for _ in range(6)]
+    assert [answer.status for answer in answers] == [202] * 4 + [503] * 2
+    for answer in answers[:4]:
+        here.ask("DELETE", f"/api/missing/{answer.json['job']}")
+    *_, (last, _) = events_of(here, answers[3].json["job"])
+    assert last == "problem"
+
+
+def test_a_search_does_not_keep_the_server_from_stopping(
+    runs: dict[str, Run], slow_search: threading.Event
+) -> None:
+    with serving({"copy": runs["copy"]}) as here:
+        job = here.ask("POST", "/api/missing", {"run": "copy"}).json["job"]
+        assert slow_search.wait(10)
+        threading.Timer(0.2, lambda: setattr(here.server, "should_exit", True)).start()
+        *_, (last, _) = events_of(here, job)
+    assert last == "problem"
+
+
+def test_a_report(here: Here, runs: dict[str, Run]) -> None:
+    found = here.ask("GET", "/api/report/evidence").json
+    expected = json.loads(json.dumps(evaluate(runs["evidence"], device="cpu").to_json()))
+    assert found["reports"] == [expected]
+    assert found["calibration"] == expected["calibration"]
+    assert here.ask("GET", "/api/report/evidence").json == found
+    assert here.ask("GET", "/api/report/copy").json["calibration"] is None
+    problem_of(here.ask("GET", "/api/report/other"), 404)
