@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
@@ -22,6 +22,7 @@ import targcn
 from oracle import World
 from small_server import NAMES, Here, serving, small_runs
 from targcn.bench.untrained import make_untrained
+from targcn.facts.dataset import Facts
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
 from targcn.runs.run import Run
@@ -80,7 +81,8 @@ def busy_run() -> Run:
 def site(browser: Browser) -> Iterator[Here]:
     whole = targcn.open_dataset("congress")
     # Reports are about the test split: a short one is evaluated at once.
-    congress = replace(whole, test=whole.test[:40])
+    short = {"test": Facts(whole.test.columns[:, :40])}
+    congress = replace(whole, splits={**whole.splits, **short})
     runs = {
         # Training changes the answers, not what can be asked or how long it takes.
         "senate": make_untrained(congress, "evidence", None, None),
@@ -130,11 +132,19 @@ def visit(page: Page, view: str, **state: str) -> None:
 
 
 def state_of(page: Page) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
+    return parse_qs(page.evaluate("location.search.slice(1)"))
 
 
 def answers(page: Page) -> Locator:
     return page.locator(".answers .name")
+
+
+def field(where: Page | Locator, name: str) -> Locator:
+    return where.get_by_role("combobox", name=name)
+
+
+def time_field(page: Page) -> Locator:
+    return page.locator("#when")
 
 
 def ask(page: Page) -> None:
@@ -145,19 +155,18 @@ def ask(page: Page) -> None:
 
 def best(site: Here, **question: str | None) -> list[str]:
     body = {"run": "senate", "questions": [question]}
-    return [
-        row["answer"] for row in site.ask("POST", "/api/predict", body).json["answers"][0]["rows"]
-    ]
+    [found] = site.ask("POST", "/api/predict", body).json["answers"]
+    return [row["answer"] for row in found["rows"]]
 
 
 def test_the_question_is_a_sentence(page: Page, site: Here) -> None:
     page.goto("/")
     expect(page.get_by_text("For example:")).to_be_visible()
-    page.get_by_label("subject").fill("ted kenn")
+    field(page, "subject").fill("ted kenn")
     page.get_by_role("option", name="Ted Kennedy").click()
-    page.get_by_label("relation").fill("beside")
+    field(page, "relation").fill("beside")
     page.get_by_role("option", name="serves beside").click()
-    page.get_by_label("time", exact=True).first.fill("2009")
+    time_field(page).fill("2009")
     page.keyboard.press("Enter")
     found = best(site, subject="Ted Kennedy", relation="serves beside", time="2009")
     expect(answers(page)).to_have_text(found)
@@ -170,7 +179,7 @@ def test_the_question_is_a_sentence(page: Page, site: Here) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download CSV").click()
     lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "rank,answer,probability,score,known,why"
+    assert lines[0] == '"rank","answer","probability","score","known","why"'
     assert len(lines) == answers(page).count() + 1
 
 
@@ -199,7 +208,7 @@ def test_answers_follow_the_slider(page: Page, site: Here) -> None:
     slider.focus()
     for _ in range(6):
         page.keyboard.press("ArrowLeft")
-    expect(page.get_by_label("time", exact=True).first).to_have_value("2003")
+    expect(time_field(page)).to_have_value("2003")
     expect(answers(page)).to_have_text(
         best(site, subject="Ted Kennedy", relation="serves beside", time="2003")
     )
@@ -244,9 +253,8 @@ def test_an_old_answer_is_never_shown(page: Page, site: Here) -> None:
             route.continue_()
 
     page.route("**/api/predict", hold)
-    field = page.get_by_label("time", exact=True).first
     for when in ("1990", "1975"):
-        field.fill(when)
+        time_field(page).fill(when)
         page.keyboard.press("Enter")
     found = best(site, subject="Ted Kennedy", relation="serves beside", time="1975")
     expect(answers(page)).to_have_text(found)
@@ -292,8 +300,8 @@ def test_strike_out_a_fact_and_add_one(page: Page) -> None:
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Add this fact").click()
     expect(dialog.get_by_role("alert")).to_have_text("A fact has four parts; fill them all.")
-    dialog.get_by_label("relation").fill("succeeded")
-    dialog.get_by_label("object").fill("warren")
+    field(dialog, "relation").fill("succeeded")
+    field(dialog, "object").fill("warren")
     dialog.get_by_role("option", name="Elizabeth Warren").click()
     dialog.get_by_role("button", name="Add this fact").click()
     added = ["Ted Kennedy", "succeeded", "Elizabeth Warren", "2009"]
@@ -322,7 +330,7 @@ def test_back_goes_back(page: Page) -> None:
     expect(page.locator(".facts .struck")).to_have_count(0)
     page.go_back()
     expect(answers(page)).to_have_text(first)
-    expect(page.get_by_label("subject")).to_have_value("Ted Kennedy")
+    expect(field(page, "subject")).to_have_value("Ted Kennedy")
     page.go_forward()
     expect(page.locator(".lanes")).to_be_visible()
     # Whoever gets the address sees the same.
@@ -336,7 +344,7 @@ def test_wrong_names_and_dates(page: Page) -> None:
     expect(alert).to_contain_text("'Ted Kenedy' is not in this graph")
     alert.get_by_role("button", name="Ted Kennedy", exact=True).click()
     expect(answers(page)).to_have_count(10)
-    page.get_by_label("time", exact=True).first.fill("soon")
+    time_field(page).fill("soon")
     page.keyboard.press("Enter")
     expect(alert).to_contain_text("'soon' is not a date")
     visit(page, "why", run="copy", **KENNEDY_STATE)
@@ -356,7 +364,7 @@ def test_entity(page: Page) -> None:
     page.locator("summary", has_text="in view").click()
     expect(page.locator(".facts li").first).to_contain_text("1945")
     page.locator("section[aria-label='Facts'] .plain a").first.click()
-    expect(page.get_by_label("entity")).not_to_have_value("Massachusetts")
+    expect(field(page, "entity")).not_to_have_value("Massachusetts")
 
 
 def test_ten_thousand_facts_move_smoothly(page: Page) -> None:
@@ -397,7 +405,7 @@ def test_missing(page: Page) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download CSV").click()
     text = Path(saved.value.path()).read_text(encoding="utf-8")
-    assert text.startswith("subject,relation,object,time,score,reason")
+    assert text.startswith('"subject","relation","object","time","score","reason"')
     assert len(text.splitlines()) == 21
 
 
@@ -421,16 +429,18 @@ def test_models(page: Page) -> None:
     expect(differ.locator("tbody tr").first).to_contain_text("rank")
 
 
-def test_names_are_text(page: Page) -> None:
+def test_names_are_text(page: Page, site: Here) -> None:
     """A name may be a script, run from right to left, or hold what addresses are made of."""
-    for number, name in enumerate(NAMES):
+    # No address can end in "..": browsers read it as a step up, however it is written.
+    for number, name in enumerate(set(NAMES) - {".."}):
         visit(page, "entity", run="names", e=name)
-        expect(page.get_by_label("entity")).to_have_value(name)
+        expect(field(page, "entity")).to_have_value(name)
         expect(page.locator(".lane-chart li").first).to_be_visible()
         if number < 2:
             page.locator("summary", has_text="in view").click()
             expect(page.locator(".facts li").first).to_contain_text(name)
-    visit(page, "ask", run="names", s="plain", r="r0", t="5")
+    first = site.service.runs["names"].dataset.timeline.first
+    visit(page, "ask", run="names", s="plain", r="r0", t=first)
     expect(answers(page)).to_have_count(len(NAMES))
     assert "<script>alert(1)</script>" in answers(page).all_inner_texts()
 
@@ -490,11 +500,12 @@ def test_on_a_phone_and_without_faults(page: Page, view: str) -> None:
     assert width <= 360, "nothing is wider than the screen"
     for button in page.locator("button:visible, select:visible, nav a:visible").all():
         box = button.bounding_box()
-        assert box is not None and box["height"] >= 40, button.inner_text()
+        assert (box or {"height": 0})["height"] >= 40, button.inner_text()
     assert faults_of(page) == []
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.locator("#copy summary").or_(page.locator(".brand")).first.click()
+    if view != "first":
+        page.locator("#copy summary").click()
     assert faults_of(page) == []
 
 
@@ -522,7 +533,7 @@ def test_keyboard_alone(page: Page) -> None:
     press("ArrowDown")
     active = page.locator("[aria-selected=true]")
     expect(active).to_contain_text("Ted Kennedy")
-    expect(page.get_by_label("subject")).to_have_attribute(
+    expect(field(page, "subject")).to_have_attribute(
         "aria-activedescendant", active.get_attribute("id") or ""
     )
     press("Enter")
@@ -554,9 +565,8 @@ def test_keyboard_alone(page: Page) -> None:
 def test_copied_texts_work(page: Page, site: Here) -> None:
     ask(page)
     page.locator("#copy summary").click()
-    shell, python, curl = (
-        page.get_by_role("region", name=name) for name in ("Shell", "Python", "curl")
-    )
+    names = ("Shell", "Python", "curl")
+    shell, python, curl = (page.get_by_role("region", name=name) for name in names)
     words = shlex.split(shell.inner_text())
     assert words == ["targcn", "predict", "senate", "Ted Kennedy", "serves beside", "?", "2009"]
     compile(python.inner_text(), "copied", "exec")
@@ -569,7 +579,8 @@ def test_copied_texts_work(page: Page, site: Here) -> None:
 def test_exported_page_stands_alone(page: Page, site: Here, tmp_path: Path) -> None:
     predictor = Predictor(site.service.runs["names"].predictor.run, device="cpu")
     path = tmp_path / "page.html"
-    export_page(predictor, Question("plain", "r0", None, 5), path, HowToAnswer(why=True))
+    question = Question("plain", "r0", None, predictor.dataset.timeline.first)
+    export_page(predictor, question, path, HowToAnswer(why=True))
     page.goto(path.as_uri())
     expect(answers(page)).to_have_count(len(NAMES))
     assert "<script>alert(1)</script>" in answers(page).all_inner_texts()

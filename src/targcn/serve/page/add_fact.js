@@ -1,15 +1,15 @@
 // A dialog for a fact that is to be supposed.
 
 import { combobox } from "./combobox.js";
-import { button, h } from "./dom.js";
+import { button, h, labelled } from "./dom.js";
 
 export function addFact(page, onAdd) {
-	const fields = [["subject", "entity"], ["relation", "relation"], ["object", "entity"]].map(([label, kind]) => combobox({ label, kind, page, placeholder: "any name of the graph" }));
+	const fields = ["subject", "relation", "object"].map((label) => combobox({ label, page, placeholder: "any name of the graph" }));
 	const time = h("input", { type: "text", id: "supposed", autocomplete: "off" });
 	const hint = h("p.fine", { role: "alert" });
 	const element = h("dialog", { "aria-labelledby": "suppose" }, h("form", { method: "dialog", onsubmit: submit },
 		h("h2", { id: "suppose" }, "Suppose that …"), fields.map((field) => field.element),
-		h("div.field", h("label", { for: "supposed" }, "time"), time), hint,
+		labelled("time", time), hint,
 		h("p.tools", h("button.main", "Add this fact"), button("Cancel", () => element.close()))));
 
 	function submit(event) {

@@ -4,11 +4,10 @@ import { count, figure, h, named, percent, put } from "./dom.js";
 
 const KNOWN = { then: "known then", ever: "known at another time", new: "new" };
 const PARTS = { rank: "span", name: "a", bar: "span", value: "span", known: "span", why: "span" };
-const QUIET = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function answerList(link) {
 	const element = h("ol.answers");
-	let rows = new Map();
+	let rows = new Map(); // kept from one list to the next, so that bars grow and shrink
 
 	function make() {
 		const parts = Object.fromEntries(Object.entries(PARTS).map(([name, tag]) => [name, h(tag, { class: name })]));
@@ -17,7 +16,6 @@ export function answerList(link) {
 	}
 
 	function show(answers, sure) {
-		const before = new Map([...rows].map(([key, { item }]) => [key, item.offsetTop]));
 		const scores = answers.map(({ score }) => score);
 		const [least, most] = [Math.min(...scores, 0), Math.max(...scores)];
 		rows = new Map(answers.map((one) => {
@@ -33,12 +31,6 @@ export function answerList(link) {
 			return [key, row];
 		}));
 		put(element, [...rows.values()].map(({ item }) => item));
-		if (QUIET.matches) return;
-		// A row that changes its rank goes there, so that the eye can follow.
-		for (const [key, { item }] of rows) {
-			const way = (before.get(key) ?? item.offsetTop) - item.offsetTop;
-			if (way) item.animate([{ transform: `translateY(${way}px)` }, { transform: "none" }], { duration: 160, easing: "ease-out" });
-		}
 	}
 
 	return { element, show };

@@ -1,11 +1,12 @@
 // Questions to the server. A newer question of the same kind calls off the older one, so that an
-// old answer is never shown.
+// old answer is never shown. What goes wrong is said in the library's own sentence.
+
+import { button, h, named, put } from "./dom.js";
 
 const SLOW = 150; // milliseconds until the thin line on top appears
+const VERY_SLOW = 400; // until a place that is still empty shows that something is coming
 const underWay = new Map();
 let waiting = 0;
-
-export const wasCalledOff = (error) => error.name === "AbortError";
 
 export function get(path, parameters = {}, kind = path) {
 	return send(kind, `${path}?${new URLSearchParams(parameters)}`, {});
@@ -35,7 +36,7 @@ async function send(kind, path, options) {
 	try {
 		const response = await fetch(path, { ...options, signal: control.signal });
 		if (response.ok) return response.status === 204 ? null : await response.json();
-		// Problem details: the library's own sentence, and the names that are nearest.
+		// Problem details, with the names that are nearest.
 		const { detail, suggestions } = await response.json();
 		throw Object.assign(new Error(detail), { suggestions });
 	} catch (error) {
@@ -52,4 +53,27 @@ function wait(change) {
 	const line = document.getElementById("busy");
 	if (waiting === 0) line.hidden = true;
 	else setTimeout(() => (line.hidden = waiting === 0), SLOW);
+}
+
+// Does a task whose outcome is shown in an element; a suggestion that is clicked is chosen.
+export async function trying(element, task, choose = null) {
+	const timer = setTimeout(() => element.hasChildNodes() || element.append(skeleton()), VERY_SLOW);
+	try {
+		await task();
+	} catch (problem) {
+		if (problem.name !== "AbortError") put(element, problemBox(problem, choose));
+	} finally {
+		clearTimeout(timer);
+		element.querySelector(".skeleton")?.remove();
+	}
+}
+
+function problemBox({ message, suggestions = [] }, choose) {
+	const text = message.charAt(0).toUpperCase() + message.slice(1);
+	return h("div.problem", { role: "alert" }, h("p", /[.?!]$/.test(text) ? text : `${text}.`),
+		choose && suggestions.length > 0 && h("p.tools", "Nearest: ", suggestions.map((name) => button(named(name), () => choose(name)))));
+}
+
+function skeleton() {
+	return h("div.skeleton", { "aria-hidden": "true" }, Array.from({ length: 6 }, () => h("i")));
 }

@@ -1,13 +1,12 @@
 // The frame of the page: which run, which view, which colours.
 
-import { get } from "./api.js";
+import { get, trying } from "./api.js";
 import { ask } from "./ask.js";
 import { copyBox } from "./copy.js";
 import { h, put } from "./dom.js";
 import { entity } from "./entity.js";
 import { missing } from "./missing.js";
 import { models } from "./models.js";
-import { trying } from "./problem.js";
 import { go, read, to } from "./state.js";
 import { Timeline } from "./time.js";
 import { why } from "./why.js";

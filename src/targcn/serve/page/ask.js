@@ -1,29 +1,28 @@
 // Ask: the question is a sentence; its answers follow the slider.
 
 import { answerList } from "./answers.js";
-import { callOff, factsOf, get, post } from "./api.js";
+import { callOff, factsOf, get, post, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, download, h, inWords, named, put, say } from "./dom.js";
-import { trying } from "./problem.js";
+import { button, count, download, h, inWords, named, put, say, section } from "./dom.js";
 import { slider } from "./slider.js";
 import { asked, go, PLACE, question, to } from "./state.js";
 
-const FIELDS = [["s", "subject", "entity"], ["r", "relation", "relation"], ["o", "object", "entity"]];
+const FIELDS = [["s", "subject"], ["r", "relation"], ["o", "object"]];
 const SETTLED = 200; // milliseconds without a move, after which reasons are asked for
 
 export function ask(page) {
 	let state = {}, drawn = null, rows = [], timer = 0;
 	const change = (changes, how) => go({ ...state, ...changes }, how);
-	const fields = FIELDS.map(([key, label, kind]) => combobox({ label, kind, page, onChoose: (value) => change({ [key]: value }) }));
+	const fields = FIELDS.map(([key, label]) => combobox({ label, page, onChoose: (value) => change({ [key]: value }) }));
 	const time = slider({ onSlide: (t) => change({ t }, "replace"), onSettle: (t) => change({ t }) });
 	const hide = h("input", { type: "checkbox", onchange: () => change({ hide: hide.checked ? "1" : "" }) });
 	const save = button("Download CSV", () => download("answers.csv", ["rank", "answer", "probability", "score", "known", "why"], rows));
 	const tools = h("div.tools", h("label", hide, "hide what is known then"), save);
 	const list = answerList((row) => to("why", state, { [PLACE[row.asked]]: row.answer, as: row.asked }));
 	const notes = h("div"), fine = h("p.fine");
-	const results = h("section", { "aria-label": "Answers" });
+	const results = section("Answers");
 	const element = h("div", h("h1.unseen", "Ask"),
-		h("form.sentence", { "aria-label": "Question", onsubmit: (event) => event.preventDefault() }, fields.map((field) => field.element), time.when),
+		h("div.sentence", { role: "group", "aria-label": "Question" }, fields.map((field) => field.element), time.when),
 		time.element, notes, results, tools, fine);
 
 	function update(next) {
@@ -34,15 +33,14 @@ export function ask(page) {
 		hide.checked = Boolean(state.hide);
 		clearTimeout(timer);
 		const what = asked(state);
-		tools.hidden = fine.hidden = !what;
 		callOff("examples");
 		if (what) answer(what, false);
 		else start();
 	}
 
-	function answer(what, why) {
+	async function answer(what, why) {
 		const choose = (name) => change({ [FIELDS.find(([key]) => results.textContent.includes(`'${state[key]}'`))?.[0] || "s"]: name });
-		return trying(results, async () => {
+		await trying(results, async () => {
 			const body = { run: page.run.name, questions: [question(state)], top: 10, hide_known: Boolean(state.hide), why };
 			const { answers: [found] } = await post("/api/predict", body, "ask");
 			rows = found.rows;
@@ -54,6 +52,7 @@ export function ask(page) {
 			if (!why && page.run.gives_reasons && what !== "time") timer = setTimeout(() => answer(what, true), SETTLED);
 			else say(rows.length ? `${count(rows.length, "answer")}, best: ${rows[0].answer}` : "No answers");
 		}, choose);
+		tools.hidden = fine.hidden = !results.contains(list.element);
 	}
 
 	function describe({ note, rows: { length } }, what) {
@@ -68,9 +67,10 @@ export function ask(page) {
 	function start() {
 		const { run } = page, open = 4 - Object.values(question(state)).filter(Boolean).length;
 		callOff("ask");
+		tools.hidden = fine.hidden = true;
 		put(results);
 		put(notes, h("p.lead", `${count(run.num_facts, "fact")} about ${count(run.num_entities)} entities, ${run.first} to ${run.last}.`),
-			h("p", "Leave one place open, and it is answered. Leave none open to ask whether it is so."));
+			h("p", "Leave one place open, and it is answered; or none, to ask whether it is so."));
 		if (open === 4) trying(results, async () => {
 			const { names } = await get("/api/names", { run: run.name, kind: "entity", top: 4 }, "examples");
 			const all = await Promise.all(names.map(async ({ name, last }) => ({ last, ...(await factsOf(name, { run: run.name, size: 1 }, name)) })));

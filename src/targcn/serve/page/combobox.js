@@ -6,7 +6,8 @@ import { count, h, named, put } from "./dom.js";
 const PAUSE = 60; // milliseconds between the last key and the question to the server
 let number = 0;
 
-export function combobox({ label, kind, page, onChoose = () => {}, placeholder = "?" }) {
+export function combobox({ label, page, onChoose = () => {}, placeholder = "?" }) {
+	const kind = label === "relation" ? label : "entity";
 	const id = `field-${(number += 1)}`;
 	const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
 	const input = h("input", {

@@ -27,7 +27,7 @@ const FORMS = {
 			`what_if(${tuples([open])}, without=${tuples(without)}, given=${tuples(given)})`, "/api/what-if", { run, question: open, without, given }];
 	},
 	entity({ e }, run) {
-		return [shell("names", run, e), "", `/api/entities/${encodeURIComponent(e)}?run=${encodeURIComponent(run)}`, null];
+		return [shell("names", run, e), null, `/api/entities/${encodeURIComponent(e)}?run=${encodeURIComponent(run)}`];
 	},
 	missing({ t, r, e }, run) {
 		const given = Object.entries({ time: t, relation: r, entity: e }).filter(([, value]) => value);
@@ -36,19 +36,20 @@ const FORMS = {
 	},
 	models(state, run, page) {
 		const names = page.runs.map(({ name }) => name);
-		return [names.length > 1 ? shell("compare", ...names) : shell("evaluate", run), "", `/api/report/${encodeURIComponent(run)}`, null];
+		return [names.length > 1 ? shell("compare", ...names) : shell("evaluate", run), null, `/api/report/${encodeURIComponent(run)}`];
 	},
 };
 
 export function copyBox(view, state, page) {
 	if ({ ask: !asked(state), why: asked(state) !== "fact", entity: !state.e }[view]) return h("div");
 	const run = page.run.name, [command, call, path, body] = FORMS[view](state, run, page);
+	const url = location.origin + path;
 	const texts = {
 		Shell: command,
-		Python: call && `from targcn import Predictor\n\nPredictor(${python(run)}).${call}`,
-		curl: `curl ${quote(location.origin + path)}${body ? ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}` : ""}`,
+		Python: call ? `from targcn import Predictor\n\nPredictor(${python(run)}).${call}` : `import json, urllib.request\n\njson.load(urllib.request.urlopen(${python(url)}))`,
+		curl: `curl ${quote(url)}${body ? ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}` : ""}`,
 	};
-	return h("details", h("summary", "Copy this as shell, Python or curl"), Object.entries(texts).filter(([, text]) => text).map(([name, text]) => {
+	return h("details", h("summary", "Copy this as shell, Python or curl"), Object.entries(texts).map(([name, text]) => {
 		const content = h("pre", { tabindex: 0, role: "region", "aria-label": name }, text);
 		return [button(`Copy ${name}`, () => copy(name, text, content)), content];
 	}));

@@ -15,7 +15,7 @@ export function svg(tag, ...content) {
 }
 
 function fill(element, tag, content) {
-	element.classList.add(...tag.split(".").slice(1));
+	if (tag.includes(".")) element.setAttribute("class", tag.split(".").slice(1).join(" "));
 	const attributes = content[0]?.constructor === Object ? content.shift() : {};
 	for (const [name, value] of Object.entries(attributes)) {
 		if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -65,6 +65,14 @@ export function button(label, onclick, more = {}) {
 	return h("button", { type: "button", onclick, ...more }, label);
 }
 
+export function labelled(label, input) {
+	return h("div.field", h("label", { for: input.id }, label), input);
+}
+
+export function section(label, ...content) {
+	return h("section", { "aria-label": label }, content);
+}
+
 // The first cell of each row is its heading.
 export function table(label, heads, rows) {
 	return h("div.scroll", { tabindex: 0, role: "region", "aria-label": label }, h("table", {},
@@ -77,10 +85,7 @@ export function say(text) {
 }
 
 export function download(name, columns, rows) {
-	const cell = (value) => {
-		const text = value === null || value === undefined ? "" : String(value);
-		return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-	};
+	const cell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
 	const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
 	const content = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 	const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));

@@ -1,10 +1,9 @@
 // Entity: its facts as lanes by relation, its neighbours, and what is predicted for it next.
 
-import { callOff, factsOf, post } from "./api.js";
+import { callOff, factsOf, post, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, figure, h, inWords, named, percent, put } from "./dom.js";
+import { button, count, figure, h, inWords, named, percent, put, section } from "./dom.js";
 import { laneChart } from "./lanes.js";
-import { trying } from "./problem.js";
 import { go, question, to } from "./state.js";
 
 const MOST_LANES = 40, MOST_FACTS = 50000;
@@ -13,7 +12,7 @@ const HINT = "Drag to zoom; click a fact for its reasons.";
 
 export function entity(page) {
 	let state = {}, loaded = "", facts = [], lanes = [];
-	const field = combobox({ label: "entity", kind: "entity", page, placeholder: "whose facts?", onChoose: (e) => go({ ...state, e, from: "", to: "" }) });
+	const field = combobox({ label: "entity", page, placeholder: "whose facts?", onChoose: (e) => go({ ...state, e, from: "", to: "" }) });
 	const summary = h("p.fine"), names = h("ul.plain"), readout = h("p.fine"), listed = h("details");
 	const chart = laneChart({
 		onZoom: zoom,
@@ -22,17 +21,17 @@ export function entity(page) {
 	});
 	const tools = h("div.tools", button("Earlier", () => move(1, -0.5)), button("Later", () => move(1, 0.5)),
 		button("Closer", () => move(0.5, 0)), button("Wider", () => move(2, 0)), button("All times", () => go({ ...state, from: "", to: "" })));
-	const next = h("section", { "aria-label": "Predicted next" }), neighbours = h("section", { "aria-label": "Neighbours" });
-	const body = h("div.two", h("section", { "aria-label": "Facts" }, h("div.lane-chart", names, chart.element), readout, tools, listed, neighbours), next);
+	const next = section("Predicted next"), neighbours = section("Neighbours");
+	const body = h("div.two", section("Facts", h("div.lane-chart", names, chart.element), readout, tools, listed, neighbours), next);
 	const trouble = h("div");
-	const element = h("div", h("h1.unseen", "Entity"), h("form.sentence", { onsubmit: (event) => event.preventDefault() }, field.element), summary, trouble, body);
+	const element = h("div", h("h1.unseen", "Entity"), h("div.sentence", field.element), summary, trouble, body);
 
 	const asWhy = ({ subject, relation, object, time, end, out }) => ({ s: subject, r: relation, o: object, t: time ?? end, as: out ? "object" : "subject" });
 
 	// The ticks in view: those of the address, or of all facts.
 	function span() {
-		const from = state.from ? page.timeline.tick(state.from) : Math.min(...lanes.map((lane) => lane.first));
-		const until = state.to ? page.timeline.tick(state.to) : Math.max(...lanes.map((lane) => lane.last));
+		const from = state.from ? page.timeline.tick(state.from) : facts[0].tick;
+		const until = state.to ? page.timeline.tick(state.to) : facts.reduce((most, { last }) => Math.max(most, last), 0);
 		const room = Math.max((until - from) * 0.02, 0.5);
 		return [from - room, until + room];
 	}
@@ -59,7 +58,7 @@ export function entity(page) {
 	function load() {
 		[facts, lanes, body.hidden] = [[], [], true];
 		[trouble, next].forEach((part) => put(part));
-		summary.textContent = state.e ? "" : "Choose an entity: its facts are drawn over time, one lane for each relation.";
+		summary.textContent = state.e ? "" : "Choose an entity: its facts are drawn over time.";
 		callOff("entity");
 		if (!state.e) return null;
 		return trying(trouble, async () => {
@@ -74,7 +73,7 @@ export function entity(page) {
 	}
 
 	function begin({ relations, neighbours: beside }) {
-		lanes = relations.slice(0, MOST_LANES).map((one) => ({ ...one, first: Infinity, last: -Infinity }));
+		lanes = relations.slice(0, MOST_LANES);
 		put(names, lanes.map((lane) => h("li", { title: lane.name }, lane.direction === "in" ? "← " : "", lane.name, h("small", ` ${count(lane.num_facts)}`))));
 		put(neighbours, h("h2", "Neighbours"), h("ul.plain.columns", beside.slice(0, 20).map((one) =>
 			h("li", h("a", { href: to("entity", state, { e: one.name }) }, named(one.name)), h("small", ` ${count(one.num_facts, "fact")}`)))));
@@ -85,11 +84,10 @@ export function entity(page) {
 		const numbers = new Map(lanes.map((lane, number) => [`${lane.direction} ${lane.name}`, number]));
 		columns.tick.forEach((tick, row) => {
 			const [relation, other, time, end] = ["relation", "other", "time", "end"].map((key) => columns[key]?.[row] ?? null);
-			const out = columns.direction[row] === "out", number = numbers.get(`${columns.direction[row]} ${relation}`) ?? -1;
+			const out = columns.direction[row] === "out", lane = numbers.get(`${columns.direction[row]} ${relation}`) ?? -1;
 			// What has not ended goes on to the last time.
 			const last = end ? page.timeline.tick(end) : columns.end ? page.timeline.last : tick;
-			if (number >= 0) Object.assign(lanes[number], { first: Math.min(lanes[number].first, tick), last: Math.max(lanes[number].last, last) });
-			facts.push({ subject: out ? name : other, relation, object: out ? other : name, time, end, out, tick, last, lane: number });
+			facts.push({ subject: out ? name : other, relation, object: out ? other : name, time, end, out, tick, last, lane });
 		});
 		body.hidden = false;
 		summary.textContent = `${facts.length < total ? `${count(facts.length)} of ` : ""}${count(total, "fact")}, one lane for each of the ${count(lanes.length, "most common relation")}.`;

@@ -11,8 +11,11 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 	const element = h("div.canvas", canvas, brush);
 	let data = null, start = null, frame = 0;
 
-	const place = (tick) => ((tick - data.from) / (data.to - data.from)) * canvas.clientWidth;
-	const back = (x) => data.from + (x / canvas.clientWidth) * (data.to - data.from);
+	// Pixels of a tick, as long as nothing changes.
+	function places() {
+		const { from, to } = data, each = canvas.clientWidth / (to - from);
+		return { each, place: (tick) => (tick - from) * each, back: (x) => from + x / each };
+	}
 
 	function show(next) {
 		data = next;
@@ -26,7 +29,7 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 		const { clientWidth: width, clientHeight: height } = canvas, scale = devicePixelRatio || 1;
 		if (!data || !width) return;
 		[canvas.width, canvas.height] = [width * scale, height * scale];
-		const pen = canvas.getContext("2d");
+		const pen = canvas.getContext("2d"), { each, place } = places();
 		const { color, borderTopColor: rule, outlineColor: soft, fontFamily } = getComputedStyle(canvas);
 		pen.scale(scale, scale);
 		pen.font = `12px ${fontFamily}`;
@@ -42,12 +45,13 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 		}
 		pen.fillStyle = color;
 		pen.globalAlpha = data.facts.length > 2000 ? 0.5 : 0.8;
-		const each = Math.min(Math.max((width / (data.to - data.from)) * 0.8, 2), 8);
+		const size = Math.min(Math.max(each * 0.8, 2), 8);
 		for (const { tick, last, lane } of data.facts)
-			if (lane >= 0 && last >= data.from && tick <= data.to) pen.fillRect(place(tick) - each / 2, lane * HEIGHT + 6, place(last) - place(tick) + each, HEIGHT - 13);
+			if (lane >= 0 && last >= data.from && tick <= data.to) pen.fillRect(place(tick) - size / 2, lane * HEIGHT + 6, (last - tick) * each + size, HEIGHT - 13);
 	}
 
 	function nearest({ offsetX: x, offsetY }) {
+		const { place } = places();
 		let best = -1, distance = NEAR;
 		data.facts.forEach(({ tick, last, lane }, index) => {
 			const away = Math.max(place(tick) - x, x - place(last), 0);
@@ -73,7 +77,7 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 		brush.style.width = `${width}px`;
 	});
 	canvas.addEventListener("pointerup", (event) => {
-		const [left, right] = [start, event.offsetX].sort((one, other) => one - other), found = nearest(event), pulled = !brush.hidden;
+		const [left, right] = [start, event.offsetX].sort((one, other) => one - other), found = nearest(event), pulled = !brush.hidden, { back } = places();
 		stop();
 		if (pulled) onZoom(back(left), back(right));
 		else if (found >= 0) onPick(found);

@@ -1,9 +1,8 @@
 // Missing: the most probable facts that are not known, searched for by the server as a job.
 
-import { post, remove } from "./api.js";
+import { post, remove, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, download, figure, h, named, percent, put, say, table } from "./dom.js";
-import { trying } from "./problem.js";
+import { button, count, download, figure, h, labelled, named, percent, put, say, section, table } from "./dom.js";
 import { go, to } from "./state.js";
 
 const TOP = "50";
@@ -12,13 +11,12 @@ export function missing(page) {
 	let state = {}, searched = "", job = null, events = null;
 	const time = h("input", { id: "missing-time", type: "text", autocomplete: "off", placeholder: "any time", size: 10 });
 	const relation = h("select", { id: "missing-relation" });
-	const entity = combobox({ label: "entity", kind: "entity", page, placeholder: "any entity" });
+	const entity = combobox({ label: "entity", page, placeholder: "any entity" });
 	const start = h("button.main", "Search"), stop = button("Cancel", cancel, { hidden: true });
-	const progress = h("progress", { "aria-label": "Searched", hidden: true }), results = h("section", { "aria-label": "Missing facts" });
-	const field = (label, input) => h("div.field", h("label", { for: input.id }, label), input);
+	const progress = h("progress", { "aria-label": "Searched", hidden: true }), results = section("Missing facts");
 	const element = h("div", h("h1", "What is missing?"),
-		h("p", "The most probable facts that the data do not hold, judged from both of their ends: the smaller probability counts."),
-		h("form.sentence.plain-fields", { "aria-label": "Where to search", onsubmit: search }, field("time", time), field("relation", relation), entity.element, start, stop), progress, results);
+		h("p", "The most probable facts that the data do not hold. Each is judged from both ends: the smaller probability counts."),
+		h("form.sentence.plain-fields", { "aria-label": "Where to search", onsubmit: search }, labelled("time", time), labelled("relation", relation), entity.element, start, stop), progress, results);
 
 	function search(event) {
 		event.preventDefault();
@@ -81,12 +79,12 @@ export function missing(page) {
 
 	function draw(rows) {
 		say(`${count(rows.length, "fact")} found`);
-		if (!rows.length) return put(results, h("p", "Nothing as probable as 1 in 100 is missing there. Search wider: any relation, or any time."));
+		if (!rows.length) return put(results, h("p", "Nothing as probable as 1 in 100 is missing there; search wider."));
 		const kind = page.run.has_probabilities ? "probability" : "score";
 		const link = (row) => to("why", { run: state.run }, { s: row.subject, r: row.relation, o: row.object, t: row.time, as: "object" });
 		return put(results, table("Missing facts", ["fact", "time", kind, "best reason"], rows.map((row) => [
 			h("a", { href: link(row) }, named(row.subject), ` — ${row.relation} — `, named(row.object)), row.time,
-			kind === "score" ? figure(row.score, 2) : percent(row.probability), h("small", row.reason ?? "")])),
+			kind === "score" ? figure(row.score, 2) : percent(row.probability), h("p.fine", row.reason)])),
 		button("Download CSV", () => download("missing.csv", ["subject", "relation", "object", "time", kind, "reason"], rows)));
 	}
 

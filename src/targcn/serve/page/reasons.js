@@ -77,7 +77,7 @@ function titleOf({ via, reasons }) {
 
 // The score as one bar: the reasons, other evidence, and the prior.
 export function drawSum({ measure, score, reasons, others }) {
-	if (measure === "change of probability") return h("p.fine", "A figure is the answer's probability with all facts, minus that without this one; they do not add up.");
+	if (measure === "change of probability") return h("p.fine", "A figure is the answer's probability minus that without the fact; they do not add up.");
 	const parts = [{ name: count(reasons.length, "reason"), effect: reasons.reduce((sum, { effect }) => sum + effect, 0) }, ...others];
 	const total = parts.reduce((sum, { effect }) => sum + Math.abs(effect), 0) || 1;
 	const bar = h("div.sum", { "aria-hidden": "true" }, parts.map(({ effect }) => {
@@ -97,7 +97,7 @@ export function describeAnswer({ probability, score, rank, num_pieces: pieces, f
 		[count(pieces), `pieces of evidence, context ${context}`],
 	];
 	const notes = parts.map((part) => `The member ${part.name} gives ${percent(part.probability)}; its weight is ${figure(part.weight, 3)}.`);
-	if (hidden) notes.push("The fact itself is in the context and was hidden, so that it is no reason for itself.");
+	if (hidden) notes.push("The fact itself is in the context; it was hidden, to be no reason for itself.");
 	if (!pieces) notes.push("Nothing in the context speaks for this answer; what follows is the prior.");
 	return [h("dl", figures.map(([value, what]) => h("div", h("dt", what), h("dd", value)))), notes.map((note) => h("p.fine", note))];
 }

@@ -1,6 +1,6 @@
 // The time of a question: a field for any date, and a slider over the facts per time.
 
-import { h, put, svg } from "./dom.js";
+import { h, labelled, put, svg } from "./dom.js";
 
 const AHEAD = 0.04; // of the span: room for forecasts
 
@@ -8,7 +8,7 @@ export function slider({ onSlide, onSettle }) {
 	const field = h("input", { id: "when", type: "text", autocomplete: "off", placeholder: "?" });
 	const range = h("input", { type: "range", "aria-label": "Time" });
 	const bars = svg("svg.bars"), axis = svg("svg"), ahead = h("div.ahead");
-	const when = h("div.field.when", h("label", { for: "when" }, "time"), field);
+	const when = labelled("time", field);
 	const element = h("div.slider", bars, ahead, range, axis);
 	let timeline = null;
 

@@ -9,7 +9,7 @@ export function read() {
 	const given = new URLSearchParams(location.search);
 	const state = { view: "ask" };
 	for (const key of ONE) if (given.get(key)) state[key] = given.get(key);
-	for (const key of MANY) state[key] = given.getAll(key).filter(toFact);
+	for (const key of MANY) state[key] = given.getAll(key).map(toFact).filter(Boolean).map(fromFact);
 	return state;
 }
 

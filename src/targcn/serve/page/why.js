@@ -1,21 +1,19 @@
 // Why: the facts behind an answer, and what would change without them.
 
 import { addFact } from "./add_fact.js";
-import { post } from "./api.js";
-import { button, count, h, inWords, named, percent, put, say } from "./dom.js";
-import { trying } from "./problem.js";
+import { post, trying } from "./api.js";
+import { button, count, figure, h, inWords, named, percent, put, say, section, table } from "./dom.js";
 import { describeAnswer, drawReasons, drawSum } from "./reasons.js";
 import { asked, fromFact, go, PLACE, question, to, toFact } from "./state.js";
-import { ranking } from "./what_if.js";
 
 const SHOWN = 6; // facts before the rest is folded away
 
 export function why(page) {
 	let state = {}, found = null, explained = "", unfolded = false;
-	const head = h("div"), answer = h("div"), reasons = h("section", { "aria-label": "Reasons" });
+	const head = h("div"), answer = h("div"), reasons = section("Reasons");
 	const rank = h("div"), changes = h("ul.plain");
 	const dialog = addFact(page, (fact) => go({ ...state, with: [...state.with, fromFact(fact)] }));
-	const whatIf = h("section", { "aria-label": "What if" }, h("h2", "What if"), changes, rank, button("Add a fact", () => dialog.open(state)));
+	const whatIf = section("What if", h("h2", "What if"), changes, rank, button("Add a fact", () => dialog.open(state)));
 	const body = h("div.two", reasons, whatIf);
 	const element = h("div", head, answer, body, dialog.element);
 	const side = () => (state.as === "subject" ? "subject" : "object");
@@ -108,4 +106,27 @@ export function why(page) {
 	}
 
 	return { element, update, title: () => `Why ${inWords(question(state))}` };
+}
+
+// A ranking now, or before and after side by side.
+function ranking(rows, { changed, own, link }) {
+	const sides = changed ? ["_before", "_after"] : [""];
+	const sure = rows.some((row) => row[`probability${sides[0]}`] !== null);
+	const value = (row, side) => [h("small", count(row[`rank${side}`])), " ", sure ? percent(row[`probability${side}`]) : figure(row[`score${side}`], 2)];
+	const name = (row) => [h(row.answer === own ? "b" : "span", {}, h("a", { href: link(row.answer) }, named(row.answer))), changed && sure && bar(row), row.change && h("small", row.change)];
+	return table("Ranking", ["answer", ...(changed ? ["before", "after"] : ["now"])], rows.map((row) =>
+		[name(row), ...sides.map((side) => [value(row, side), side === "_after" && arrow(row)])]));
+}
+
+// The bar is the probability after, the mark in it the one before.
+function bar(row) {
+	const after = h("i"), before = h("u");
+	after.style.width = `${100 * row.probability_after}%`;
+	before.style.left = `${100 * row.probability_before}%`;
+	return h("span.bar", { "aria-hidden": "true" }, after, before);
+}
+
+function arrow({ rank_before: before, rank_after: after }) {
+	const way = after < before ? "up" : "down";
+	return before !== after && h(`span.${way}`, { role: "img", "aria-label": way }, after < before ? " ▲" : " ▼");
 }
