@@ -104,6 +104,13 @@ def test_too_much_at_once_is_refused(
     assert here.ask("POST", "/api/predict", few).status == 200
 
 
+def test_too_many_answers_at_once_are_refused(here: Here) -> None:
+    body = {"run": "copy", "questions": [QUESTION] * 21, "top": 1000}
+    problem = problem_of(here.ask("POST", "/api/predict", body), 422)
+    assert "1,000 answers to each of 21 questions are more than 20,000" in problem["detail"]
+    assert here.ask("POST", "/api/predict", body | {"questions": [QUESTION] * 20}).status == 200
+
+
 def test_explain(here: Here, runs: dict[str, Run]) -> None:
     words = {"subject": "plain", "relation": "r0", "object": "..", "time": "1970-01-09"}
     found = here.ask("POST", "/api/explain", {"run": "evidence", "top": 4, **words}).json

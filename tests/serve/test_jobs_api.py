@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from small_server import Here, problem_of, serving
+from small_server import Answer, Here, problem_of, serving
 from targcn.inference.predictor import Predictor
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.serve import jobs
+from targcn.serve.served_run import ServedRun
 
 
 def events_of(here: Here, job: str) -> Iterator[tuple[str, Any]]:
@@ -77,6 +78,37 @@ def test_a_search_that_takes_too_long(
     *_, (last, problem) = events_of(here, job)
     assert last == "problem"
     assert problem["status"] == 504
+
+
+def test_a_search_that_fails(
+    here: Here, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Predictor, "missing", lambda *_, **how: 1 / 0)
+    job = here.ask("POST", "/api/missing", {"run": "copy"}).json["job"]
+    *_, (last, problem) = events_of(here, job)
+    assert (last, problem["status"]) == ("problem", 500)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_report_does_not_keep_the_server_from_stopping(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    def compute(served: ServedRun, progress: Any) -> None:
+        begun.set()
+        while True:
+            progress(1, 2)
+            threading.Event().wait(0.01)
+
+    monkeypatch.setattr(ServedRun, "compute_report", compute)
+    answers: list[Answer] = []
+    with serving({"copy": runs["copy"]}) as here:
+        ask = threading.Thread(target=lambda: answers.append(here.ask("GET", "/api/report/copy")))
+        ask.start()
+        assert begun.wait(10)
+    ask.join()
+    assert "being stopped" in problem_of(answers[0], 503)["detail"]
 
 
 def test_too_many_searches(here: Here, slow_search: threading.Event) -> None:

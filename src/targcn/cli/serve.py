@@ -8,7 +8,14 @@ from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
-from targcn.cli.options import Context, Device, Flag, require_folder, warn_if_unfinished
+from targcn.cli.options import (
+    Context,
+    Device,
+    Flag,
+    RunFolder,
+    require_folder,
+    warn_if_unfinished,
+)
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
 
@@ -16,9 +23,9 @@ Several = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 
 
 def serve_runs(
-    run: Annotated[Path, Parameter(help="A run folder, as `train` writes it; or several.")],
+    run: RunFolder,
     /,
-    *others: Path,
+    *others: Annotated[Path, Parameter(help="More of them, of the same data or of others.")],
     host: str = "127.0.0.1",
     port: int = 8000,
     token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,

@@ -6,7 +6,7 @@ of reciprocal relations.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import torch
 
@@ -15,7 +15,7 @@ from targcn.inference.answer_table import describe_forecast
 from targcn.inference.explanation import Asked as End
 from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ask, Question, Time, as_written, ids_of
+from targcn.inference.questions import Ask, Question, Time, ids_of
 
 # How a row says whether an answer is known.
 KNOWN: Final = {"then": "then", "at another time": "ever", "no": "new"}
@@ -149,19 +149,26 @@ def _complete(
         for row in rows:
             row["why"] = _why(predictor, question, row)
     return {
-        "question": question_as_understood(question, predictor),
+        "question": _as_understood(asked, predictor),
         "asked": asked.place,
         "forecast": is_forecast,
         "note": " ".join(notes) or None,
         "error": None,
+        "suggestions": [],
         "rows": rows,
     }
 
 
-def question_as_understood(question: Question, predictor: Predictor) -> dict[str, str | None]:
+def _as_understood(asked: Asked, predictor: Predictor) -> dict[str, str | None]:
     """The words of a question as the data write them; nothing in the place that is asked for."""
-    words = vars(as_written(question, predictor.dataset))
-    return {place: None if word == "?" else word for place, word in words.items()}
+    dataset, (subject, relation, object_, time) = predictor.dataset, asked.ids
+    words = {
+        "subject": dataset.entities.names[subject],
+        "relation": dataset.relations.names[relation],
+        "object": dataset.entities.names[object_],
+        "time": dataset.timeline.label(time),
+    }
+    return {place: None if place == asked.place else word for place, word in words.items()}
 
 
 def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str | None:
@@ -170,7 +177,7 @@ def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str |
     if question.asked != "fact":
         question = replace(question, **{place: row["answer"]})
     words = (str(question.subject), str(question.relation), str(question.object))
-    side: Literal["subject", "object"] = "subject" if place == "subject" else "object"
+    side: End = "subject" if place == "subject" else "object"
     found = predictor.explain(*words, question.time or "", asked=side, top=1)
     return describe_reason(found.reasons[0], found.unit) if found.reasons else None
 

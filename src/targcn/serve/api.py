@@ -119,8 +119,8 @@ async def ask_one(served: ServedRun, question: Question) -> Asked:
     return await asyncio.to_thread(ask, question, served.predictor)
 
 
-async def ask_each(served: ServedRun, questions: list[Question]) -> list[Asked | InputError]:
-    """Each question with its ids, or what is wrong with it."""
+def ask_each(served: ServedRun, questions: list[Question]) -> list[Asked | InputError]:
+    """Each question with its ids, or what is wrong with it; takes a while."""
     tried: list[Asked | InputError] = []
     num_compared = 0
     for question in questions:
@@ -129,7 +129,7 @@ async def ask_each(served: ServedRun, questions: list[Question]) -> list[Asked |
             if not known and num_compared == MOST_COMPARED:
                 raise InputError("a name of this question is not in this graph")
             num_compared += not known
-            tried.append(await ask_one(served, question))
+            tried.append(ask(question, served.predictor))
         except InputError as error:
             tried.append(error)
     return tried
@@ -139,7 +139,7 @@ async def answer_each(
     served: ServedRun, questions: list[Question], how: HowToAnswer
 ) -> list[dict[str, Any]]:
     """The answers to several questions; of one that cannot be asked, why."""
-    tried = await ask_each(served, questions)
+    tried = await asyncio.to_thread(ask_each, served, questions)
     asked = [one for one in tried if isinstance(one, Asked)]
     found = iter(await served.answer(asked, how) if asked else [])
     return [_error(one) if isinstance(one, InputError) else next(found) for one in tried]

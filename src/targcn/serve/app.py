@@ -17,7 +17,7 @@ from targcn.serve.served_run import ServedRun
 DESCRIPTION = """Ask the runs of targcn: who, whom, how, when; why; and what if.
 
 Names may be written without capital letters and accents, dates in any form. Errors are problem
-details (RFC 9457), whose `detail` is a sentence and whose `suggestions` are similar names.
+details (RFC 9457): their detail is a sentence, their suggestions are similar names.
 """
 
 

@@ -191,7 +191,7 @@ class RequestBody:
         """Read all of it, or refuse it."""
         if method in ("GET", "HEAD", "OPTIONS", "DELETE"):
             if self.more:
-                raise ProblemError(413, f"a {method} request has no body")
+                raise ProblemError(400, f"a {method} request has no body")
             return
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":

@@ -1,5 +1,6 @@
 """Work that takes minutes: searches for missing facts, which can be watched and cancelled."""
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -61,8 +62,8 @@ class Job:
         except InputError as error:
             self.problem = ProblemError(422, str(error), error.suggestions)
         except Exception:
+            logging.getLogger(__name__).exception("a search failed")
             self.problem = ProblemError(500, "the search failed; the server's log says why")
-            raise
 
 
 class Jobs:
@@ -91,7 +92,10 @@ class Jobs:
 
     async def report(self, compute: Callable[[Progress], Any]) -> Any:
         """What is computed, unless it takes too long; then it is there when asked for again."""
-        return await self._reports.run(None, lambda: compute(self._unless_stopping))
+        try:
+            return await self._reports.run(None, lambda: compute(self._unless_stopping))
+        except CancelledError:
+            raise ProblemError(503, "the server is being stopped") from None
 
     def cancel_all(self) -> None:
         self._stopping = True

@@ -3,7 +3,7 @@
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,34 @@ if TYPE_CHECKING:
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 # Seconds within which requests are answered.
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+# Name, kind, what it is, and its value for a run.
+OF_RUNS: Final[tuple[tuple[str, str, str, Callable[["ServedRun"], int]], ...]] = (
+    (
+        "targcn_questions_total",
+        "counter",
+        "Questions answered; explanations and what-ifs count as one.",
+        lambda run: run.num_questions,
+    ),
+    (
+        "targcn_batches_total",
+        "counter",
+        "Batches in which they were answered.",
+        lambda run: run.worker.num_batches,
+    ),
+    (
+        "targcn_refused_total",
+        "counter",
+        "Requests refused because too many questions waited.",
+        lambda run: run.worker.num_refused,
+    ),
+    (
+        "targcn_questions_waiting",
+        "gauge",
+        "Questions, of ten answers each, that wait or are being answered.",
+        lambda run: run.worker.num_waiting,
+    ),
+)
 
 
 class Metrics:
@@ -46,24 +74,10 @@ class Metrics:
         yield f"{name}_count {total}"
         yield from _head("targcn_requests_in_flight", "gauge", "Requests being answered now.")
         yield f"targcn_requests_in_flight {self.in_flight}"
-        for figure, kind, text in (
-            ("num_done", "counter", "Questions answered; explanations and what-ifs count as one."),
-            ("num_batches", "counter", "Batches in which they were answered."),
-            ("num_refused", "counter", "Requests refused because too many questions waited."),
-            ("num_waiting", "gauge", "Questions that wait or are being answered."),
-        ):
-            name = (
-                "targcn_"
-                + {
-                    "num_done": "questions_total",
-                    "num_batches": "batches_total",
-                    "num_refused": "refused_total",
-                    "num_waiting": "questions_waiting",
-                }[figure]
-            )
+        for name, kind, text, figure in OF_RUNS:
             yield from _head(name, kind, text)
             for run in runs:
-                yield f'{name}{{run="{_escaped(run.name)}"}} {getattr(run.worker, figure)}'
+                yield f'{name}{{run="{_escaped(run.name)}"}} {figure(run)}'
         yield from _head("process_cpu_seconds_total", "counter", "Processor time used.")
         yield f"process_cpu_seconds_total {time.process_time():.3f}"
         if (held := resident_bytes()) is not None:

@@ -38,6 +38,9 @@ from targcn.serve.worker import Worker
 MOST_BINS: Final = 200
 # Work of one request, counted in questions for an entity: some seconds.
 MOST_WORK: Final = 20_000
+# Answers that one request may have in all, and those to a question that count as one in a batch.
+MOST_ANSWERS: Final = 20_000
+ANSWERS_OF_A_QUESTION: Final = 10
 # The kind of tasks that are done one by one.
 ALONE: Final = None
 
@@ -59,6 +62,8 @@ class ServedRun:
         self.kept_reports: list[dict[str, Any]] = []
         self.trace: list[dict[str, Any]] = []
         self._test_report: dict[str, Any] | None = None
+        # How many questions were answered so far; reasons and what-ifs count as one.
+        self.num_questions = 0
         self._warm_up()
         self.worker = Worker(name, self._do)
 
@@ -88,7 +93,13 @@ class ServedRun:
                 f"allowed; a time counts {len(self.dataset.timeline.ticks):,}, a complete fact "
                 f"{COST_OF_FACT}, a reason {COST_OF_REASON}; ask fewer at once"
             )
-        found: list[dict[str, Any]] = await self.worker.run(how, asked, len(asked))
+        if len(asked) > 1 and len(asked) * how.top > MOST_ANSWERS:
+            raise InputError(
+                f"{how.top:,} answers to each of {len(asked):,} questions are more than "
+                f"{MOST_ANSWERS:,}; ask for fewer at once"
+            )
+        size = len(asked) * -(-how.top // ANSWERS_OF_A_QUESTION)
+        found: list[dict[str, Any]] = await self.worker.run(how, asked, size)
         return found
 
     async def explain(
@@ -133,8 +144,10 @@ class ServedRun:
 
     def _do(self, kind: Hashable, contents: Sequence[Any]) -> Sequence[Any]:
         if not isinstance(kind, HowToAnswer):
+            self.num_questions += len(contents)
             return [work() for work in contents]
         together = [one for asked in contents for one in asked]
+        self.num_questions += len(together)
         answers = iter(answer(self.predictor, together, kind))
         return [[next(answers) for _ in asked] for asked in contents]
 

@@ -52,7 +52,8 @@ class Protocol(HttpToolsProtocol):
         if self._due is not None:
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._due is not None and self._head_bytes > MOST_HEAD_BYTES:
+        too_long = self._due is not None and self._head_bytes > MOST_HEAD_BYTES
+        if too_long and not self.transport.is_closing():
             self._refuse(ProblemError(431, f"a head may have {MOST_HEAD_BYTES:,} bytes"))
 
     def on_headers_complete(self) -> None:

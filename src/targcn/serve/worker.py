@@ -42,7 +42,7 @@ class Worker:
         self.do = do
         self.most_waiting = most_waiting
         # What was done so far, for those who watch.
-        self.num_batches = self.num_done = self.num_refused = 0
+        self.num_batches = self.num_refused = 0
         self._tasks: deque[Task] = deque()
         self._size = 0
         self._stopping = False
@@ -52,7 +52,7 @@ class Worker:
 
     @property
     def num_waiting(self) -> int:
-        """How many questions wait, or are being answered."""
+        """How much waits, or is being done."""
         return self._size
 
     async def run(self, kind: Hashable, content: Any, size: int = 1) -> Any:
@@ -96,7 +96,6 @@ class Worker:
             with self._changed:
                 self._size -= sum(task.size for task in batch)
                 self.num_batches += 1
-                self.num_done += sum(task.size for task in wanted)
             for task, result in zip(wanted, results, strict=True):
                 if isinstance(result, Exception):
                     task.result.set_exception(result)

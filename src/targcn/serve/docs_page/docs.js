@@ -51,10 +51,11 @@ function describe(path, verb, operation) {
     answer.textContent = "…";
     answer.textContent = await send(path, verb, parameters, body?.value);
   });
+  const [first, ...others] = (operation.description ?? "").split("\n\n");
   return element("details", {},
     element("summary", {}, element("span", { className: "verb", textContent: verb.toUpperCase() }),
-      element("code", { textContent: path }), ` — ${operation.summary ?? ""}`),
-    element("p", { textContent: operation.description ?? "" }), form);
+      element("code", { textContent: path }), element("div", { textContent: first })),
+    ...others.map((text) => element("p", { textContent: text })), form);
 }
 
 async function send(path, verb, parameters, body) {
