@@ -11,7 +11,7 @@ export function combobox({ label, page, onChoose = () => {}, placeholder = "?" }
 	const id = `field-${(number += 1)}`;
 	const list = h("ul", { id: `${id}-list`, role: "listbox", "aria-label": label, hidden: true });
 	const input = h("input", {
-		id, role: "combobox", type: "text", autocomplete: "off", spellcheck: "false", dir: "auto", placeholder,
+		id, role: "combobox", type: "text", autocomplete: "off", dir: "auto", placeholder,
 		"aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
 	});
 	// Its hidden text makes the field as wide as what is in it.

@@ -48,10 +48,8 @@ export function models(page) {
 			const points = calibration.bins_after.map((bin) => [bin.probability, bin.share_right, bin.num_queries]);
 			found.push(plot({ title: run, up: `share of best answers that are right; calibration error ${figure(calibration.error_after, 3)}`, across: "probability of the best answer", points, top: 1, ideal: true }));
 		}
-		for (const [key, up] of [["loss", "training loss"], ["valid", "MRR on valid, time-aware"]]) {
-			const points = trace.filter((one) => one[key] !== null).map((one) => [one.epoch, one[key], 0]);
-			if (points.length > 1) found.push(plot({ title: run, up, across: "epoch", points, top: key === "valid" ? 1 : Math.max(...points.map(([, y]) => y)) }));
-		}
+		const points = trace.filter(({ loss }) => loss !== null).map(({ epoch, loss }) => [epoch, loss, 0]);
+		if (points.length > 1) found.push(plot({ title: run, up: "training loss", across: "epoch", points, top: Math.max(...points.map(([, y]) => y)) }));
 		return found;
 	}
 

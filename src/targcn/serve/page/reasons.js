@@ -44,11 +44,11 @@ export function drawReasons(explanation, timeline, { struck = new Set(), onPick 
 		const rows = Math.max(...lane.reasons.map(({ facts }) => facts.length));
 		const height = (row) => `${rows === 1 ? 50 : 25 + (50 * row) / (rows - 1)}%`;
 		const drawDot = ({ fact, row, effect }) => {
-			const y = height(row), end = endOf(fact);
-			if (fact.tick === null) return line(0, "100%", y, y, "always");
+			const y = height(row), end = endOf(fact), r = Math.max(LARGEST * Math.sqrt(Math.abs(effect) / largest), 2.5);
+			// What happened at no single time is a line through all of them.
+			if (fact.tick === null) return svg("line.always", { x2: "100%", y1: y, y2: y, "stroke-width": r });
 			const side = fact.tick < asked ? "past" : fact.tick > asked ? "future" : "then";
 			const kind = struck.has(fromFact(fact)) ? `${side} struck` : side;
-			const r = Math.max(LARGEST * Math.sqrt(Math.abs(effect) / largest), 2.5);
 			return svg("g", onPick ? { class: "pick", onclick: () => onPick(fact) } : {}, end > fact.tick && line(place(fact.tick), place(end), y, y, `span ${kind}`),
 				svg("circle", { cx: place(fact.tick), cy: y, r, class: kind }, svg("title", inWords(fact))));
 		};
@@ -59,7 +59,7 @@ export function drawReasons(explanation, timeline, { struck = new Set(), onPick 
 			h("div.share", lane.reasons[0].share === null ? figure(lane.effect, 4) : percent(lane.share)));
 	}
 
-	const free = marks.filter(({ tick }) => Math.abs(tick - asked) > (to - from) / (narrow ? 6 : 10));
+	const free = marks.filter(({ tick }) => Math.abs(tick - asked) > ((to - from) * explanation.time.length) / (narrow ? 20 : 50));
 	const text = (tick, label, kind) => svg("text", { x: place(tick), y: 14, class: kind }, label);
 	return h("ol", { class: "lanes" },
 		h("li.lane.fine", h("div", ["past", "then", "future"].map((side) => h("span", { class: side }, `● ${side} `))),
@@ -97,7 +97,7 @@ export function describeAnswer({ probability, score, rank, num_pieces: pieces, f
 		[count(pieces), `pieces of evidence, context ${context}`],
 	];
 	const notes = parts.map((part) => `The member ${part.name} gives ${percent(part.probability)}; its weight is ${figure(part.weight, 3)}.`);
-	if (hidden) notes.push("The fact itself is in the context; it was hidden, to be no reason for itself.");
+	if (hidden) notes.push("The fact itself is known: it is hidden from these reasons and figures, not from the ranking.");
 	if (!pieces) notes.push("Nothing in the context speaks for this answer; what follows is the prior.");
 	return [h("dl", figures.map(([value, what]) => h("div", h("dt", what), h("dd", value)))), notes.map((note) => h("p.fine", note))];
 }

@@ -24,7 +24,7 @@ export function slider({ onSlide, onSettle }) {
 			return svg("rect", { x: place(tick - (width === 1 ? 0.4 : 0)), width: place(first + width * 0.8), y: `${100 - share}%`, height: `${share}%` });
 		}));
 		ahead.style.left = place(line.last + 0.5);
-		put(axis, line.marks(first, line.last, innerWidth < 600 ? 4 : 9).map(({ tick, label }) => svg("text", { x: place(tick), y: 14 }, label)));
+		put(axis, line.marks(first, line.last, innerWidth < 600 ? 4 : 9).map(({ tick, label }) => svg("text", { x: place(tick), y: 14, class: tick === first && "start" }, label)));
 	}
 
 	function show(label) {
