@@ -218,29 +218,6 @@ def test_answers_follow_the_slider(page: Page, site: Here) -> None:
     expect(page.locator(".forecast")).to_contain_text("A forecast")
 
 
-MEASURE = """async () => {
-  const slider = document.querySelector("input[type=range]"), times = [];
-  for (let move = 0; move < 12; move += 1) {
-    const changed = new Promise((resolve) => new MutationObserver((_, watcher) => {
-      watcher.disconnect();
-      resolve();
-    }).observe(document.querySelector(".answers"), { childList: true }));
-    const start = performance.now();
-    slider.value = Number(slider.value) - 1;
-    slider.dispatchEvent(new Event("input"));
-    await changed;
-    times.push(performance.now() - start);
-  }
-  return times;
-}"""
-
-
-def test_slider_is_quick(page: Page) -> None:
-    """Within 100 ms on congress; other processes may slow some moves down, hardly all."""
-    ask(page)
-    assert min(page.evaluate(MEASURE)) < 100
-
-
 # Whatever list of answers is shown from now on.
 RECORD = """() => {
   globalThis.seen = [];
@@ -402,31 +379,32 @@ def test_facts_that_last(page: Page) -> None:
     expect(page.locator(".facts li").nth(1)).to_contain_text(re.compile(r", 196\d–196\d$"))
 
 
-def test_ten_thousand_facts_move_smoothly(page: Page) -> None:
+def test_twelve_thousand_facts_are_drawn_and_zoomed(page: Page) -> None:
     visit(page, "entity", run="busy", e="e0")
-    expect(page.get_by_text("12,000 facts")).to_be_visible()
-    canvas = page.locator("canvas")
-    box = canvas.bounding_box()
+    expect(page.get_by_text("12,000 facts, one lane")).to_be_visible()
+    everything = page.evaluate(PAINTED)
+    assert everything > 0.3
+    box = page.locator("canvas").bounding_box()
     assert box is not None
     middle = box["y"] + 20
     page.mouse.move(box["x"] + 100, middle)
     page.mouse.down()
-    page.mouse.move(box["x"] + 300, middle, steps=4)
+    page.mouse.move(box["x"] + 104 + box["width"] / 200, middle, steps=4)
     expect(page.locator(".brush")).to_be_visible()
     page.mouse.up()
     assert {"from", "to"} <= state_of(page).keys()
-    drawn = page.evaluate(
-        """() => {
-          const times = [];
-          for (let turn = 0; turn < 8; turn += 1) {
-            const start = performance.now();
-            dispatchEvent(new Event("painted"));
-            times.push(performance.now() - start);
-          }
-          return times;
-        }"""
-    )
-    assert min(drawn) < 33, "all 12,000 facts are drawn within two frames of a screen"
+    # Nearer, there is room between the facts.
+    page.wait_for_function(f"({PAINTED})() < {everything}")
+    page.go_back()
+    page.wait_for_function(f"({PAINTED})() === {everything}")
+
+
+# The share of the canvas that is not empty.
+PAINTED = """() => {
+  const canvas = document.querySelector("canvas"), { width, height } = canvas;
+  const pixels = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  return pixels.filter((value, index) => index % 4 === 3 && value > 0).length / (width * height);
+}"""
 
 
 def test_missing(page: Page) -> None:
