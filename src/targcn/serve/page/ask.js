@@ -1,0 +1,87 @@
+// Ask: the question is a sentence; its answers follow the slider.
+
+import { answerList } from "./answers.js";
+import { callOff, factsOf, get, post, trying } from "./api.js";
+import { combobox } from "./combobox.js";
+import { button, count, download, h, inWords, named, put, say, section } from "./dom.js";
+import { slider } from "./slider.js";
+import { asked, go, PLACE, question, to } from "./state.js";
+
+const FIELDS = [["s", "subject"], ["r", "relation"], ["o", "object"]];
+const SETTLED = 200; // milliseconds without a move, after which reasons are asked for
+
+export function ask(page) {
+	let state = {}, drawn = null, rows = [], timer = 0;
+	const change = (changes, how) => go({ ...state, ...changes }, how);
+	const fields = FIELDS.map(([key, label]) => combobox({ label, page, onChoose: (value) => change({ [key]: value }) }));
+	const time = slider({ onSlide: (t) => change({ t }, "replace"), onSettle: (t) => change({ t }) });
+	const hide = h("input", { type: "checkbox", onchange: () => change({ hide: hide.checked ? "1" : "" }) });
+	const save = button("Download CSV", () => download("answers.csv", ["rank", "answer", "probability", "score", "known", "why"], rows));
+	const tools = h("div.tools", h("label", hide, "hide what is known then"), save);
+	const list = answerList((row) => to("why", state, { [PLACE[row.asked]]: row.answer, as: row.asked }));
+	const notes = h("div"), fine = h("p.fine");
+	const results = section("Answers");
+	const element = h("div", h("h1.unseen", "Ask"),
+		h("div.sentence", { role: "group", "aria-label": "Question" }, fields.map((field) => field.element), time.when),
+		time.element, notes, results, tools, fine);
+
+	function update(next) {
+		state = next;
+		if (drawn !== page.run) time.draw((drawn = page.run), page.timeline);
+		FIELDS.forEach(([key], number) => fields[number].value === (state[key] || "") || fields[number].set(state[key]));
+		time.show(state.t);
+		hide.checked = Boolean(state.hide);
+		clearTimeout(timer);
+		const what = asked(state);
+		callOff("examples");
+		if (what) answer(what, false);
+		else start();
+	}
+
+	async function answer(what, why) {
+		const choose = (name) => change({ [FIELDS.find(([key]) => results.textContent.includes(`'${state[key]}'`))?.[0] || "s"]: name });
+		await trying(results, async () => {
+			const body = { run: page.run.name, questions: [question(state)], top: 10, hide_known: Boolean(state.hide), why };
+			const { answers: [found] } = await post("/api/predict", body, "ask");
+			rows = found.rows;
+			if (found.question.time) time.show(found.question.time);
+			put(results, list.element);
+			list.show(rows, page.run.has_probabilities);
+			describe(found, what);
+			// Reasons take longer than answers: they come when the slider rests.
+			if (!why && page.run.gives_reasons && what !== "time") timer = setTimeout(() => answer(what, true), SETTLED);
+			else say(rows.length ? `${count(rows.length, "answer")}, best: ${rows[0].answer}` : "No answers");
+		}, choose);
+		tools.hidden = fine.hidden = !results.contains(list.element);
+	}
+
+	function describe({ note, rows: { length } }, what) {
+		const { run } = page;
+		put(notes, note && h("p.forecast", note), !length && h("p", "Nothing is left: whatever could be the answer is known at that time."));
+		const value = run.has_probabilities ? "probability, calibrated on valid" : `score of ${run.model}, which has no probabilities`;
+		const among = { relation: count(run.relations.length, "relation"), time: `all times from ${run.first} to ${run.last}` }[what] || `${count(run.num_entities)} entities`;
+		fine.textContent = `Bar and figure: ${value}, among ${among}. Context: ${run.context === "all" ? "all known facts" : run.context}.`;
+	}
+
+	// Nothing is asked yet: say how, with questions that this graph can answer.
+	function start() {
+		const { run } = page, open = 4 - Object.values(question(state)).filter(Boolean).length;
+		callOff("ask");
+		tools.hidden = fine.hidden = true;
+		put(results);
+		put(notes, h("p.lead", `${count(run.num_facts, "fact")} about ${count(run.num_entities)} entities, ${run.first} to ${run.last}.`),
+			h("p", "Leave one place open, and it is answered; or none, to ask whether it is so."));
+		if (open === 4) trying(results, async () => {
+			const { names } = await get("/api/names", { run: run.name, kind: "entity", top: 4 }, "examples");
+			const all = await Promise.all(names.map(async ({ name, last }) => ({ last, ...(await factsOf(name, { run: run.name, size: 1 }, name)) })));
+			if (asked(state)) return;
+			const links = all.filter(({ relations }) => relations.length).map(({ name, last, relations: [{ name: r, direction }] }) => {
+				const example = { [direction === "out" ? "s" : "o"]: name, r, t: last };
+				return h("li", h("a", { href: to("ask", { run: state.run }, example) }, named(inWords(question(example)))));
+			});
+			put(results, h("p", "For example:"), h("ul.plain", links));
+		});
+	}
+
+	return { element, update, title: () => (asked(state) ? inWords(question(state)) : "Ask") };
+}

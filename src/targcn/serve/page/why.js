@@ -1,0 +1,132 @@
+// Why: the facts behind an answer, and what would change without them.
+
+import { addFact } from "./add_fact.js";
+import { post, trying } from "./api.js";
+import { button, count, figure, h, inWords, named, percent, put, say, section, table } from "./dom.js";
+import { describeAnswer, drawReasons, drawSum } from "./reasons.js";
+import { asked, fromFact, go, PLACE, question, to, toFact } from "./state.js";
+
+const SHOWN = 6; // facts before the rest is folded away
+
+export function why(page) {
+	let state = {}, found = null, explained = "", unfolded = false;
+	const head = h("div"), answer = h("div"), reasons = section("Reasons");
+	const rank = h("div"), changes = h("ul.plain");
+	const dialog = addFact(page, (fact) => go({ ...state, with: [...state.with, fromFact(fact)] }));
+	const whatIf = section("What if", h("h2", "What if"), changes, rank, button("Add a fact", () => dialog.open(state)));
+	const body = h("div.two", reasons, whatIf);
+	const element = h("div", head, answer, body, dialog.element);
+	const side = () => (state.as === "subject" ? "subject" : "object");
+
+	function update(next) {
+		state = next;
+		const now = JSON.stringify([page.run.name, question(state), side()]);
+		body.hidden = asked(state) !== "fact";
+		if (body.hidden) return begin();
+		if (now === explained) draw();
+		else explain();
+		explained = now;
+		compare();
+	}
+
+	// Of a question without an answer, the best answer is explained.
+	function begin() {
+		const what = asked(state);
+		explained = "";
+		put(answer);
+		put(head, h("h1", "Why?"));
+		if (!what) return head.append(h("p", "Ask something first; each answer leads to its reasons. ", h("a", { href: to("ask", state) }, "Ask")));
+		return trying(answer, async () => {
+			const { answers: [{ rows: [best] }] } = await post("/api/predict", { run: page.run.name, questions: [question(state)], top: 1 }, "begin");
+			if (best) go({ ...state, [PLACE[best.asked]]: best.answer, as: best.asked }, "replace");
+		});
+	}
+
+	function explain() {
+		const entity = (name) => h("a", { href: to("entity", state, { e: name }) }, named(name));
+		const open = PLACE[state.as] || "o";
+		put(head, h("h1", "Why ", named(state[open]), "?"), h("p.lead", entity(state.s), ` — ${state.r} — `, entity(state.o), `, ${state.t} `,
+			h("a.button", { href: to("ask", state, { [open]: "" }) }, "All answers")));
+		found = null;
+		put(answer);
+		put(reasons);
+		return trying(reasons, async () => {
+			found = await post("/api/explain", { run: page.run.name, ...question(state), asked: side() }, "explain");
+			put(answer, describeAnswer(found, page.run.num_entities), drawSum(found));
+			draw();
+			say(`${count(found.num_pieces, "piece")} of evidence for ${state[open]}`);
+		});
+	}
+
+	function draw() {
+		if (!found) return;
+		const struck = new Set(state.without), facts = new Map();
+		for (const reason of found.reasons)
+			for (const fact of reason.facts.filter(({ time }) => time !== null)) {
+				const key = fromFact(fact);
+				facts.set(key, { fact, share: (facts.get(key)?.share || 0) + Math.abs(reason.share ?? reason.effect) });
+			}
+		const sorted = [...facts.values()].sort((one, other) => other.share - one.share);
+		if (found.fact_was_hidden) sorted.push({ fact: { ...question(state), time: found.time } });
+		const items = sorted.map(({ fact, share }) => {
+			const out = struck.has(fromFact(fact));
+			return h("li", { class: out && "struck" }, h("span", named(inWords(fact)), h("small", share ? `in ${percent(share)} of the evidence` : "the fact itself, hidden above")),
+				button("Strike out", () => strike(fact), { "aria-pressed": String(out), "aria-label": `Strike out ${inWords(fact)}` }));
+		});
+		const more = h("details", { open: unfolded, ontoggle: () => (unfolded = more.open) }, h("summary", count(items.length - SHOWN, "more fact")), h("ul.facts", items.slice(SHOWN)));
+		put(reasons, found.reasons.length > 0 && drawReasons(found, page.timeline, { struck, onPick: strike }),
+			h("h2", "Facts"), h("ul.facts", items.slice(0, SHOWN)), items.length > SHOWN && more);
+	}
+
+	function strike(fact) {
+		const key = fromFact(fact), buttons = () => [...reasons.querySelectorAll(".facts button")];
+		const index = buttons().indexOf(document.activeElement);
+		go({ ...state, without: state.without.includes(key) ? state.without.filter((one) => one !== key) : [...state.without, key] });
+		buttons()[index]?.focus(); // the list was drawn anew
+	}
+
+	// The ranking now, or before and after the changes.
+	function compare() {
+		const own = state[PLACE[side()]];
+		whatIf.hidden = !page.run.reads_context;
+		put(changes, ["without", "with"].map((kind) => state[kind].map((key) => {
+			const words = `${kind} ${inWords(toFact(key))}`;
+			return h("li", named(words), " ", button("×", () => go({ ...state, [kind]: state[kind].filter((one) => one !== key) }), { "aria-label": `Take back: ${words}` }));
+		})));
+		return trying(rank, async () => {
+			const ask = { ...question(state), [side()]: null }, run = page.run.name;
+			const [without, given] = [state.without.map(toFact), state.with.map(toFact)];
+			const changed = without.length + given.length > 0;
+			const { rows } = changed ? await post("/api/what-if", { run, question: ask, without, given }, "rank") : (await post("/api/predict", { run, questions: [ask] }, "rank")).answers[0];
+			put(rank, ranking(rows, { changed, own, link: (name) => to("why", state, { [PLACE[side()]]: name, as: side() }) }),
+				!changed && h("p.fine", "Strike out a fact, or add one, and the ranking moves."));
+			const mine = rows.find((row) => row.answer === own);
+			if (changed && mine) say(`${own}: rank ${mine.rank_before} before, ${mine.rank_after} after`);
+		});
+	}
+
+	return { element, update, title: () => `Why ${inWords(question(state))}` };
+}
+
+// A ranking now, or before and after side by side.
+function ranking(rows, { changed, own, link }) {
+	const sides = changed ? ["_before", "_after"] : [""];
+	const sure = rows.some((row) => row[`probability${sides[0]}`] !== null);
+	const value = (row, side) => [h("small", count(row[`rank${side}`])), " ", sure ? percent(row[`probability${side}`]) : figure(row[`score${side}`], 2)];
+	const name = (row) => [h(row.answer === own ? "b" : "span", {}, h("a", { href: link(row.answer) }, named(row.answer))), changed && sure && bar(row), row.change && h("small", row.change)];
+	return table("Ranking", ["answer", ...(changed ? ["before", "after"] : ["now"])], rows.map((row) =>
+		[name(row), ...sides.map((side) => [value(row, side), side === "_after" && arrow(row)])]));
+}
+
+// The bar is the probability after, the mark in it the one before.
+function bar(row) {
+	const after = h("i"), before = h("u");
+	after.style.width = `${100 * row.probability_after}%`;
+	before.style.left = `${100 * row.probability_before}%`;
+	return h("span.bar", { "aria-hidden": "true" }, after, before);
+}
+
+function arrow({ rank_before: before, rank_after: after }) {
+	const way = after < before ? "up" : "down";
+	return before !== after && h(`span.${way}`, { role: "img", "aria-label": way }, after < before ? " ▲" : " ▼");
+}
