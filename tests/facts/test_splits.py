@@ -11,7 +11,7 @@ from small_tables import FACTS, PARTS, as_frame, columns, complaint, named, writ
 from targcn.facts.dataset import OPEN, SPLITS, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.splits import leave_out
+from targcn.facts.splits import leave_out, leave_out_held
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["random", "time"]))
@@ -124,3 +124,13 @@ def test_a_time_among_intervals_is_one_of_one_tick():
     times = Facts.of([0, 0], [0, 0], [1, 1], [5, 6])
     assert leave_out(spans, times).columns[3:].tolist() == [[5, OPEN], [6, 5]]
     assert leave_out(times, spans).times.tolist() == [6]
+
+
+def test_what_is_asked_about_is_left_out_whenever_it_holds() -> None:
+    asked = Facts.of([0, 0], [0, 0], [1, 2], [3, OPEN], [5, OPEN])
+    given = Facts.of([0] * 5, [0] * 5, [1, 1, 1, 2, 3], [5, 6, 0, 9, 4], [6, 9, 2, 9, 4])
+    assert leave_out_held(given, asked).columns.T.tolist() == [
+        [0, 0, 1, 6, 9],
+        [0, 0, 1, 0, 2],
+        [0, 0, 3, 4, 4],
+    ]

@@ -582,3 +582,10 @@ def test_missing_facts_are_none_that_hold(lasting: Run) -> None:
     assert held
     assert rows
     assert not rows & held
+
+
+def test_a_fact_with_an_open_place_is_not_explained(run: Run) -> None:
+    subject, relation, object_, time = WORLD.dataset.named("test", 0)
+    for words in (("?", relation, object_), (subject, relation, "?")):
+        with pytest.raises(InputError, match="leave no place of it open"):
+            Predictor(run).explain(*words, time)

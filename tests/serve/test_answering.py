@@ -5,9 +5,12 @@ import random
 
 import pytest
 
+from oracle import World
+from targcn.bench.untrained import make_untrained
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
 from targcn.runs.run import Run
+from targcn.serve import answering
 from targcn.serve.answering import KNOWN, HowToAnswer, answer, ask
 
 
@@ -89,3 +92,17 @@ def test_what_is_said_about_answers(runs: dict[str, Run]) -> None:
     (found,) = answer(nothing, [unknown], HowToAnswer(1, why=True))
     assert found["note"] is None or "Every entity has the same score" in found["note"]
     assert found["rows"][0]["why"] is None
+
+
+def test_an_explained_interval_can_be_left_out() -> None:
+    facts = [(0, 0, 1 + n % 3, n % 7, n % 7 + 3) for n in range(21)]
+    dataset = World(5, 1, facts, cuts=(15, 18)).dataset
+    predictor = Predictor(make_untrained(dataset, "evidence", None, None))
+    words = (*dataset.named("test", 0)[:3], dataset.question_time("test", 0))
+    found = answering.explain(predictor, *words, "object", 20)
+    lasting = [fact for one in found["reasons"] for fact in one["facts"] if fact["lasts"]]
+    assert lasting
+    for fact in lasting:
+        assert fact["when"] != fact["time"]
+        gone = (fact["subject"], fact["relation"], fact["object"], fact["time"])
+        assert len(predictor.what_if([(*words[:2], None, words[3])], without=[gone]))

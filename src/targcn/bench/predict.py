@@ -43,7 +43,10 @@ def measure_predict(
     run = make_untrained(dataset, model, recipe, settings)
     count = min(questions, len(dataset.test))
     step = len(dataset.test) // count
-    asked = [dataset.named("test", number * step) for number in range(count)]
+    asked = [
+        (*dataset.named("test", number * step)[:3], dataset.question_time("test", number * step))
+        for number in range(count)
+    ]
     measure.forget_peak()
     predictor, loading = measure.timed(lambda: Predictor(run, device="cpu"))
     seconds = []

@@ -77,7 +77,9 @@ def _body(dataset: Dataset, number: int, size: int) -> bytes:
     """A request with questions of the test split, for subjects and objects in turns."""
     questions = []
     for one in range(number * size, (number + 1) * size):
-        subject, relation, object_, day = dataset.named("test", one * 7919 % len(dataset.test))
+        position = one * 7919 % len(dataset.test)
+        subject, relation, object_, _ = dataset.named("test", position)
+        day = dataset.question_time("test", position)
         asked = {"object": object_} if one % 2 else {"subject": subject}
         questions.append({"relation": relation, "time": day} | asked)
     return json.dumps({"run": NAME, "questions": questions}).encode()

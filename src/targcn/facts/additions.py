@@ -15,7 +15,7 @@ from targcn.facts.moments import count_last_units, count_units
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions, Unit
 from targcn.facts.sources.table_source import TableSource
-from targcn.facts.splits import distinct_facts, leave_out
+from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
 from targcn.facts.timeline import CALENDAR_CODES, OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
@@ -49,7 +49,7 @@ def add_facts(
         )
     )
     fresh = leave_out(facts, dataset.context(context))
-    added = leave_out(fresh, dataset.splits.get(asked, NO_FACTS) if asked else NO_FACTS)
+    added = leave_out_held(fresh, dataset.splits.get(asked, NO_FACTS) if asked else NO_FACTS)
     times = added.columns[3:]
     ticks = np.concatenate([dataset.timeline.ticks, times[times != OPEN]])
     note = f"facts of {table.where}: {len(added):,} added to the context"

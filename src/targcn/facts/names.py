@@ -38,7 +38,7 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     facts = dataset.facts
     loops = facts.subjects == facts.objects
     both = np.concatenate([facts.subjects, facts.objects[~loops]])
-    known = np.stack(_known_times(facts))
+    known = np.stack(known_times(facts))
     wanted = fold(text)
     kinds = [
         (dataset.entities, both, np.concatenate([known, known[:, ~loops]], axis=1)),
@@ -77,7 +77,7 @@ def names_table(found: list[FoundName], text: str, top: int) -> Table:
     return Table(columns, rows, notes=tuple(notes))
 
 
-def _known_times(facts: Facts) -> tuple[NDArray[Any], NDArray[Any]]:
+def known_times(facts: Facts) -> tuple[NDArray[Any], NDArray[Any]]:
     """The first and the last tick that is known of each fact."""
     first, last = facts.columns[3], facts.columns[-1 if facts.has_intervals else 3]
     return np.where(first == OPEN, last, first), np.where(last == OPEN, first, last)

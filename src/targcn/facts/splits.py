@@ -32,6 +32,28 @@ def leave_out(facts: Facts, others: Facts) -> Facts:
     return facts.where(kept["row"].sort().to_numpy())
 
 
+def leave_out_held(facts: Facts, others: Facts) -> Facts:
+    """The facts that say at no time what others say then.
+
+    >>> others = Facts.of([0], [0], [1], [5], [7])
+    >>> leave_out_held(Facts.of([0, 0], [0, 0], [1, 1], [6, 8]), others).times
+    array([8], dtype=int32)
+    """
+    names = ["subject", "relation", "object"]
+    sides = [
+        pl.DataFrame(
+            [one.subjects, one.relations, one.objects, one.times, one.ends],
+            schema=[*names, "first", "last"],
+        ).cast(pl.Int64)
+        for one in (facts, others)
+    ]
+    both = sides[0].with_row_index("row").join(sides[1], on=names)
+    is_held = (pl.col("first") <= pl.col("last_right")) & (pl.col("last") >= pl.col("first_right"))
+    kept = np.ones(len(facts), dtype=bool)
+    kept[both.filter(is_held)["row"].to_numpy()] = False
+    return facts.where(kept)
+
+
 def split_facts(facts: Facts, options: ReadOptions) -> dict[Split, Facts]:
     """Split facts that are sorted by time 80/10/10, at random or by time.
 

@@ -200,7 +200,10 @@ class Predictor:
         if asked not in ASKED:
             raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ASKED)}")
         _require_some(top, "fact")
-        ids = ids_of(Question(subject, relation, object, time), self.dataset)
+        question = Question(subject, relation, object, time)
+        if question.asked != "fact":
+            raise InputError("a complete fact is explained; leave no place of it open")
+        ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
         query, target = self._queries(asked, fact), ids[0 if asked == "subject" else 2]
         with torch.inference_mode():
@@ -309,6 +312,7 @@ class Predictor:
         The columns say `row` by `row` which `candidate` stands in the place that is asked for;
         answers that are known then are among them, below all others, even if they are to be hidden.
         """
+        _require_some(top, "answer")
         graph = self._without(facts) if place == "fact" else self.graph
         return self._columns(place, facts, graph, top, hide_known)
 

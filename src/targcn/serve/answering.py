@@ -178,7 +178,9 @@ def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str |
         question = replace(question, **{place: row["answer"]})
     words = (str(question.subject), str(question.relation), str(question.object))
     side: End = "subject" if place == "subject" else "object"
-    found = predictor.explain(*words, question.time or "", asked=side, top=1)
+    found = predictor.explain(
+        *words, "" if question.time is None else question.time, asked=side, top=1
+    )
     return describe_reason(found.reasons[0], found.unit) if found.reasons else None
 
 
@@ -196,5 +198,8 @@ def explain(
     found["tick"] = tick = predictor.dataset.timeline.tick(found["time"])
     for reason in found["reasons"]:
         for fact in reason["facts"]:
-            fact["tick"] = None if fact["delta"] is None else tick + fact["delta"]
+            at = fact["tick"] = None if fact["delta"] is None else tick + fact["delta"]
+            # An interval in words, and a time at which the fact can be asked about again.
+            fact["when"] = fact["time"]
+            fact["time"] = None if at is None else predictor.dataset.timeline.label(at)
     return found

@@ -27,7 +27,7 @@ Moment = Annotated[str | None, Query(max_length=100)]
 
 
 def json_of(content: object, status: int = 200) -> Response:
-    return Response(to_json(content), status, media_type="application/json")
+    return Response(to_json(content, inf_nan_mode="null"), status, media_type="application/json")
 
 
 def find_run(runs: Mapping[str, ServedRun], name: str) -> ServedRun:

@@ -47,11 +47,13 @@ class EntityFacts:
         num_facts = self.columns.shape[1]
         positions = rows % max(num_facts, 1)
         starts = np.maximum(self.columns[3, positions], 0)
-        low = 0 if first is None else int(np.searchsorted(starts, dataset.timeline.tick(first)))
-        high = len(rows)
+        ends = self.columns[-1, positions]
+        wanted = np.ones(len(rows), dtype=bool)
+        if first is not None:
+            wanted &= (ends == OPEN) | (ends >= dataset.timeline.tick(first))
         if last is not None:
-            high = int(np.searchsorted(starts, dataset.timeline.tick(last), side="right"))
-        rows, positions = rows[low:high], positions[low:high]
+            wanted &= starts <= dataset.timeline.tick(last)
+        rows, positions = rows[wanted], positions[wanted]
         inward = rows >= num_facts
         relations = self.columns[1, positions]
         others = np.where(inward, self.columns[0, positions], self.columns[2, positions])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.facts.dataset import Dataset
-from targcn.facts.names import FoundName
+from targcn.facts.names import FoundName, known_times
 from targcn.facts.vocabulary import Vocabulary, fold, suggest
 
 
@@ -34,22 +34,28 @@ class NameIndex:
         facts = dataset.facts
         others = facts.subjects != facts.objects
         ids = np.concatenate([facts.subjects, facts.objects[others]])
-        times = np.concatenate([facts.times, facts.times[others]])
-        return cls._of(dataset, dataset.entities, ids, times)
+        times = [np.concatenate([when, when[others]]) for when in known_times(facts)]
+        return cls._of(dataset, dataset.entities, ids, *times)
 
     @classmethod
     def of_relations(cls, dataset: Dataset) -> "NameIndex":
-        return cls._of(dataset, dataset.relations, dataset.facts.relations, dataset.facts.times)
+        facts = dataset.facts
+        return cls._of(dataset, dataset.relations, facts.relations, *known_times(facts))
 
     @classmethod
     def _of(
-        cls, dataset: Dataset, vocabulary: Vocabulary, ids: NDArray[Any], times: NDArray[Any]
+        cls,
+        dataset: Dataset,
+        vocabulary: Vocabulary,
+        ids: NDArray[Any],
+        firsts: NDArray[Any],
+        lasts: NDArray[Any],
     ) -> "NameIndex":
         counts = np.bincount(ids, minlength=len(vocabulary))
         first = np.full(len(vocabulary), np.iinfo(np.int64).max)
         last = np.full(len(vocabulary), -1)
-        np.minimum.at(first, ids, times)
-        np.maximum.at(last, ids, times)
+        np.minimum.at(first, ids, firsts)
+        np.maximum.at(last, ids, lasts)
         names = vocabulary.names
         order = sorted(range(len(vocabulary)), key=lambda one: (-counts[one], names[one]))
         folded = [fold(names[one]) for one in order]

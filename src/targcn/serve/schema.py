@@ -197,7 +197,10 @@ class ExplainedFact(BaseModel):
     subject: str
     relation: str
     object: str
+    # A time at which it holds, the nearest to the question's; and its time or interval in words.
     time: str | None
+    when: str | None
+    lasts: bool
     delta: int | None
     tick: int | None
 

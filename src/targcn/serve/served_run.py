@@ -185,7 +185,7 @@ class ServedRun:
         first, last = int(timeline.ticks[0]), int(timeline.ticks[-1])
         width = -(-(last - first + 1) // MOST_BINS)
         ticks = list(range(first, last + 1, width))
-        bins = (self.dataset.facts.times - first) // width
+        bins = np.maximum(self.dataset.facts.times - first, 0) // width
         return {
             "ticks": ticks,
             "labels": [timeline.label(tick) for tick in ticks],

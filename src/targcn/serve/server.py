@@ -156,6 +156,10 @@ def open_socket(host: str, port: int) -> socket.socket:
         found.bind((host, port))
         found.listen(BACKLOG)
         return found
+    except UnicodeError:
+        raise InputError(
+            f"{host!r} is not the name of a host; choose another with --host"
+        ) from None
     except OSError as error:
         if found is not None:
             found.close()

@@ -60,7 +60,8 @@ def find_chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+# Until it is closed, the browser's event loop runs in this thread: not beside other modules.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     program = find_chromium()
     # Chromium refuses to start its sandbox for root.
@@ -77,7 +78,7 @@ def busy_run() -> Run:
     return fit(World(41, 5, facts, cuts=(11_990, 11_995)).dataset, "decayed-copy", scale=2)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(browser: Browser) -> Iterator[Here]:
     whole = targcn.open_dataset("congress")
     # Reports are about the test split: a short one is evaluated at once.

@@ -56,8 +56,8 @@ export function figure(number, digits = 3) {
 }
 
 // A fact, or a question, in words.
-export function inWords({ subject, relation, object, time, end }) {
-	const when = end && end !== time ? `, ${time ?? "…"}–${end}` : time === null ? "" : `, ${time || "?"}`;
+export function inWords({ subject, relation, object, time, end, when: said }) {
+	const when = said ? `, ${said}` : end && end !== time ? `, ${time ?? "…"}–${end}` : time === null ? "" : `, ${time || "?"}`;
 	return `${subject || "?"} — ${relation || "?"} — ${object || "?"}${when}`;
 }
 
