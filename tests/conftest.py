@@ -4,6 +4,12 @@ import os
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
+
+# No test depends on how fast the machine is.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
+
 # torch caches what it compiles without regard to the vector instructions it was told to use.
 instructions = os.environ.get("ATEN_CPU_CAPABILITY", "native")
 cache = Path(tempfile.gettempdir()) / f"targcn-tests-compiled-{os.getuid()}-{instructions}"
