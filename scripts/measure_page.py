@@ -28,7 +28,7 @@ SLIDE = """async (moves) => {
     const changed = new Promise((resolve) => new MutationObserver((_, watcher) => {
       watcher.disconnect();
       resolve();
-    }).observe(document.querySelector(".answers"), { childList: true }));
+    }).observe(document.querySelector(".answers"), { childList: true, subtree: true }));
     const start = performance.now();
     slider.value = Number(slider.value) - 1;
     slider.dispatchEvent(new Event("input"));

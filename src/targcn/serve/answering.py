@@ -181,7 +181,7 @@ def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str |
     found = predictor.explain(
         *words, "" if question.time is None else question.time, asked=side, top=1
     )
-    return describe_reason(found.reasons[0], found.unit) if found.reasons else None
+    return describe_reason(found.reasons[0]) if found.reasons else None
 
 
 def explain(

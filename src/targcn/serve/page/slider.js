@@ -15,13 +15,14 @@ export function slider({ onSlide, onSettle }) {
 	function draw({ histogram: { ticks, facts } }, line) {
 		timeline = line;
 		const first = ticks[0], end = line.last + Math.max(1, Math.round((line.last - first) * AHEAD));
+		const percent = (ticks) => `${(100 * ticks) / (end - first + 1)}%`, place = (tick) => percent(tick - first + 0.5);
 		Object.assign(range, { min: first, max: end });
-		const place = (tick) => `${(100 * (tick - first)) / (end - first)}%`;
+		// The thumb stands in the bar of its tick.
+		Object.assign(range.style, { left: `calc(${place(first)} - 10px)`, width: `calc(${percent(end - first)} + 20px)` });
 		const width = (ticks[1] ?? first + 1) - first, most = Math.max(...facts, 1);
 		put(bars, ticks.map((tick, index) => {
 			const share = (100 * facts[index]) / most;
-			// The bar of a single tick stands around it, of several over them.
-			return svg("rect", { x: place(tick - (width === 1 ? 0.4 : 0)), width: place(first + width * 0.8), y: `${100 - share}%`, height: `${share}%` });
+			return svg("rect", { x: place(tick - 0.5 + width * 0.1), width: percent(width * 0.8), y: `${100 - share}%`, height: `${share}%` });
 		}));
 		ahead.style.left = place(line.last + 0.5);
 		put(axis, line.marks(first, line.last, innerWidth < 600 ? 4 : 9).map(({ tick, label }) => svg("text", { x: place(tick), y: 14, class: tick === first && "start" }, label)));
