@@ -6,6 +6,7 @@ of reciprocal relations.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import torch
@@ -32,7 +33,7 @@ class Asked:
     question: Question
     ids: Ids
 
-    @property
+    @cached_property
     def place(self) -> Ask:
         return self.question.asked
 

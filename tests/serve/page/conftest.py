@@ -43,7 +43,12 @@ def browser() -> Iterator[Browser]:
     # Chromium refuses to start its sandbox for root.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=options)
+        # As people have it, it refuses an address that changes too often.
+        started = playwright.chromium.launch(
+            executable_path=program,
+            args=options,
+            ignore_default_args=["--disable-ipc-flooding-protection"],
+        )
         yield started
         started.close()
 

@@ -240,6 +240,15 @@ def test_copied_texts_work(
         assert COPIED[view] in told.stdout
 
 
+def test_the_documentation_can_be_tried(page: Page) -> None:
+    page.goto("/docs")
+    operation = page.locator("details", has=page.get_by_text("/api/predict", exact=True))
+    operation.locator("summary").click()
+    operation.get_by_role("button", name="Send").click()
+    expect(operation.locator("pre")).to_contain_text("POST /api/predict\n200 OK")
+    assert faults_of(page) == []
+
+
 def test_exported_page_stands_alone(page: Page, site: Here, tmp_path: Path) -> None:
     predictor = Predictor(site.service.runs["names"].predictor.run, device="cpu")
     path = tmp_path / "page.html"

@@ -12,9 +12,10 @@ const SETTLED = 200; // milliseconds without a move, after which reasons are ask
 
 export function ask(page) {
 	let state = {}, drawn = null, rows = [], timer = 0;
-	const change = (changes, how) => go({ ...state, ...changes }, how);
+	const change = (changes) => go({ ...state, ...changes });
 	const fields = FIELDS.map(([key, label]) => combobox({ label, page, onChoose: (value) => change({ [key]: value }) }));
-	const time = slider({ onSlide: (t) => change({ t }, "replace"), onSettle: (t) => change({ t }) });
+	// Browsers refuse an address that changes too often: while it moves, the slider leaves it alone.
+	const time = slider({ onSlide: (t) => update({ ...state, t }), onSettle: (t) => change({ t }) });
 	const hide = h("input", { type: "checkbox", onchange: () => change({ hide: hide.checked ? "1" : "" }) });
 	const save = button("Download CSV", () => download("answers.csv", ["rank", "answer", "probability", "score", "known", "why"], rows));
 	const tools = h("div.tools", h("label", hide, "hide what is known then"), save);

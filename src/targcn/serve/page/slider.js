@@ -3,6 +3,7 @@
 import { h, labelled, put, svg } from "./dom.js";
 
 const AHEAD = 0.04; // of the span: room for forecasts
+const REST = 300; // milliseconds without a move, after which it is a step of the history
 
 export function slider({ onSlide, onSettle }) {
 	const field = h("input", { id: "when", type: "text", autocomplete: "off", placeholder: "?" });
@@ -10,7 +11,7 @@ export function slider({ onSlide, onSettle }) {
 	const bars = svg("svg.bars"), axis = svg("svg"), ahead = h("div.ahead");
 	const when = labelled("time", field);
 	const element = h("div.slider", bars, ahead, range, axis);
-	let timeline = null;
+	let timeline = null, timer = 0;
 
 	function draw({ histogram: { ticks, facts } }, line) {
 		timeline = line;
@@ -41,7 +42,10 @@ export function slider({ onSlide, onSettle }) {
 
 	const current = () => timeline.label(Number(range.value));
 	range.addEventListener("input", () => onSlide(current()));
-	range.addEventListener("change", () => onSettle(current()));
+	range.addEventListener("change", () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => element.isConnected && onSettle(current()), REST);
+	});
 	field.addEventListener("change", () => onSettle(field.value.trim() === "?" ? "" : field.value.trim()));
 	field.addEventListener("focus", () => field.select());
 	return { element, when, draw, show };
