@@ -20,7 +20,7 @@ KENNEDY = {"s": "Ted Kennedy", "r": "serves beside", "t": "2009"}
 STRUCK = json.dumps(["Ted Kennedy", "senior senator of", "Massachusetts", "2007"])
 # For each picture: the state of the page, what is waited for, and how high it is cut.
 PICTURES = {
-    "ask": ({"view": "ask", **KENNEDY}, ".answers .why:not(:empty)", 860),
+    "ask": ({"view": "ask", **KENNEDY}, ".answers .why:not(:empty)", 880),
     "why": (
         {"view": "why", **KENNEDY, "o": "John Kerry", "as": "object", "without": STRUCK},
         "section[aria-label='What if'] td",
