@@ -32,7 +32,7 @@ from targcn.cli.rules import list_rules
 from targcn.cli.serve import serve_runs
 from targcn.cli.train import train
 from targcn.errors import InputError
-from targcn.output.terminal import is_main_process, say
+from targcn.output.terminal import is_main_process, printable, say
 
 SECONDS_TO_TALK = 5.0
 
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         # In whichever process it happened: the others do not know about it.
         where = f"{error.filename}: " if error.filename else ""
-        print(f"targcn: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"targcn: {printable(f'{where}{error.strerror or error}')}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         say("stopped")
