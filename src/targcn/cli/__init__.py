@@ -75,6 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _complain(str(error))
     except CycloptsError as error:
         _complain(" ".join(str(error).split()))
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _is_short_of_memory(error):
+            raise
+        _complain("there is not enough memory for this; close other programs, or ask for less")
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
@@ -85,6 +89,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         say("stopped")
         sys.exit(130)
+
+
+def _is_short_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, also while a library was loaded."""
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "allocate memory" in str(error)
+    if isinstance(error, MemoryError):
+        return True
+    from targcn.devices import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def _complain(sentence: str) -> None:
