@@ -21,6 +21,7 @@ from targcn.errors import InputError
 
 # How libraries written in Rust report a system error, often in exceptions of their own.
 SYSTEM_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+HALF_CHARACTER: Final = re.compile(r"\\u[dD][89a-fA-F]")
 DRAFT: Final = ".targcn-draft"
 
 
@@ -71,9 +72,13 @@ def read_text(path: Path, errors: str = "strict") -> str:
 def parse_json(text: str) -> Any:
     """What JSON says; a ValueError where it is none, or says so little as NaN."""
     try:
-        return json.loads(text, parse_constant=_refuse_number)
+        content = json.loads(text, parse_constant=_refuse_number)
+        # Half a character is no text; it could not be written anywhere.
+        if HALF_CHARACTER.search(text):
+            json.dumps(content, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deep") from None
+    return content
 
 
 def read_json(path: Path) -> Any:

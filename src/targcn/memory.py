@@ -23,6 +23,16 @@ def address_space_left() -> float:
     return max(limit - pages * resource.getpagesize(), 0)
 
 
+def require_libraries_fit() -> None:
+    """Refuse to begin where the libraries could not be loaded and used, which would end badly."""
+    needed, left = 3 * BASE + PER_CORE * (os.cpu_count() or 1), address_space_left()
+    if left < needed:
+        raise InputError(
+            f"this process may take only {int(left) >> 20:,} MB of memory, and its libraries alone "
+            f"need {needed >> 20:,} MB; raise its limit (ulimit -v)"
+        )
+
+
 def require_room(path: Path, times: int) -> None:
     """Refuse to read a file that will take so many times its size where less may be taken.
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_tables import FACTS, as_frame, named
@@ -78,6 +78,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
     )
 
 
+@settings(deadline=None)
 @given(datasets())
 def test_a_folder_is_read_again_as_it_was(dataset):
     with TemporaryDirectory() as folder:
@@ -92,6 +93,7 @@ def test_a_folder_is_read_again_as_it_was(dataset):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@settings(deadline=None)
 @given(dataset=datasets())
 def test_a_table_of_all_facts_is_read_again_as_it_was(dataset, ending):
     facts = sorted(named(join_splits(dataset))["train"])

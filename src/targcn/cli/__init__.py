@@ -32,6 +32,7 @@ from targcn.cli.rules import list_rules
 from targcn.cli.serve import serve_runs
 from targcn.cli.train import train
 from targcn.errors import InputError
+from targcn.memory import require_libraries_fit
 from targcn.output.terminal import is_main_process, printable, say
 
 SECONDS_TO_TALK = 5.0
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A lone hyphen is standard input; the blank keeps it from being taken for an option.
     given = [" -" if one == "-" else one for one in given]
     try:
+        require_libraries_fit()
         app(given, exit_on_error=False, print_error=False)
     except InputError as error:
         _complain(str(error))

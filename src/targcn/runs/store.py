@@ -95,10 +95,11 @@ def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
         "trained": asdict(run.trained) if run.trained else {},
         "reports": [report.to_json() for report in reports],
     }
-    with atomic_file(folder / REPORTS) as draft:
-        draft.write_text(to_json(result, indent=2), encoding="utf-8")
     with atomic_file(folder / "README.md") as draft:
         draft.write_text(write_card(run, reports), encoding="utf-8")
+    # The last, since it may say that training has finished.
+    with atomic_file(folder / REPORTS) as draft:
+        draft.write_text(to_json(result, indent=2), encoding="utf-8")
 
 
 def write_temperature(folder: Path, temperature: float) -> None:

@@ -147,6 +147,8 @@ def _go_on(
 ) -> Run:
     with processes.barrier():
         run = load_run(folder)
+        if processes.is_main:
+            remove_drafts(folder)
         unfinished = is_unfinished(folder)
     if not isinstance(run.model, Learner):
         return run
@@ -156,8 +158,6 @@ def _go_on(
         # The folder does not keep all of the report.
         report = evaluate(run, split="valid", device=where, processes=processes)
         return replace(run, validation=report)
-    if processes.is_main:
-        remove_drafts(folder)
     if not (folder / STATE).exists():
         # No state was saved yet; the folder may hold trained weights all the same.
         run = replace(run, model=initialize(run.recipe, run.dataset, run.seed))

@@ -18,11 +18,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from targcn.config import build
 from targcn.errors import DamagedError, InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
-from targcn.facts.time_forms import TimeStyle
+from targcn.facts.time_forms import TimeStyle, read_moment
 from targcn.facts.timeline import CALENDAR_CODES, MAX_TIME, OPEN, UNITS, Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import read_json, require_file, to_json
@@ -94,7 +95,7 @@ def load_prepared(folder: Path) -> Dataset:
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
         unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
-        step, style = int(manifest.get("step", 1)), TimeStyle(**manifest.get("style", {}))
+        step, style = int(manifest.get("step", 1)), _read_style(manifest.get("style", {}))
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -123,6 +124,17 @@ def load_prepared(folder: Path) -> Dataset:
     if not _is_possible(timeline):
         raise _damaged(folder, "its times are none that there could be")
     return Dataset(name, entities, relations, timeline, splits, notes)
+
+
+def _read_style(content: object) -> TimeStyle:
+    if not isinstance(content, dict):
+        raise TypeError("style")
+    try:
+        style = build(TimeStyle, content, "style")
+        read_moment("2014-01-01", style)
+    except InputError as error:
+        raise ValueError(f"style ({error})") from None
+    return style
 
 
 def _is_possible(timeline: Timeline) -> bool:
@@ -174,10 +186,6 @@ def _read_names(path: Path) -> list[str]:
         raise _damaged(path, "not a list of names")
     if len(set(names)) < len(names):
         raise _damaged(path, "a name stands there twice")
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError:
-        raise _damaged(path, "a name is not Unicode") from None
     return names
 
 
