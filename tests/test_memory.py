@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from targcn.errors import InputError
-from targcn.memory import address_space_left, require_room
+from targcn.memory import address_space_left, require_libraries_fit, require_room
 
 LIMITED = """
 import resource, sys
@@ -47,3 +47,10 @@ def test_little_memory_is_said_and_not_called_damage(tmp_path: Path, ending: str
     )
     assert done.returncode == 0
     assert done.stdout.startswith(f"reading x.{ending} may take ")
+
+
+def test_libraries_that_would_not_fit_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_libraries_fit()
+    monkeypatch.setattr("targcn.memory.address_space_left", lambda: 5 << 20)
+    with pytest.raises(InputError, match="may take only 5 MB of memory"):
+        require_libraries_fit()

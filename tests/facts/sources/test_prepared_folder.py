@@ -331,3 +331,11 @@ def test_a_pipe_is_not_waited_for(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
     assert name in complaint(folder)
+
+
+@pytest.mark.parametrize(
+    "style", [7, [], {"date_format": True}, {"timezone": 3}, {"date_format": "%q"}, {"x": 1}]
+)
+def test_a_style_of_times_that_is_none_is_refused(folder, style):
+    edit_manifest(folder, style=style)
+    assert "dataset.json is damaged" in complaint(folder)
