@@ -4,6 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from hypothesis import settings
+
 # torch caches what it compiles without regard to the vector instructions it was told to use.
 instructions = os.environ.get("ATEN_CPU_CAPABILITY", "native")
 cache = Path(tempfile.gettempdir()) / f"targcn-tests-compiled-{os.getuid()}-{instructions}"
@@ -17,3 +19,7 @@ if "PYTEST_XDIST_WORKER" in os.environ and "OMP_NUM_THREADS" not in os.environ:
     # Each of several test processes takes its part of the cores.
     num_cores, num_processes = os.cpu_count() or 1, int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
     os.environ["OMP_NUM_THREADS"] = str(max(num_cores // num_processes, 1))
+
+# Tests hold on a machine that is busy, too.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
