@@ -120,6 +120,8 @@ class Dataset(Shown):
     num_new_entities: int = 0
     # What was added, in words.
     additions: tuple[str, ...] = ()
+    # The prepared folder that its splits are mapped from, if any.
+    folder: Path | None = None
 
     @property
     def train(self) -> Facts:

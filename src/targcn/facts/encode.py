@@ -1,6 +1,7 @@
 """From tables of names and times to a data set of ids and ticks."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.dates import read_intervals, read_times
 from targcn.facts.moments import Times
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.splits import distinct_facts, find_repetitions, split_facts
+from targcn.facts.splits import ROWS_AT_ONCE, distinct_facts, find_repetitions, split_facts
 from targcn.facts.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
@@ -25,9 +26,10 @@ def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     notes = [*table.notes, *times.notes]
     num_rows = table.frame.height
     names = {role: table.frame[role] for role in NAMES}
-    del table  # its columns are freed one by one, as they are encoded
-    entities, relations, timeline, facts = _encode(names, times)
+    del table  # each column is freed as soon as it is encoded
+    timeline, ticks = _encode_times(times)
     del times
+    entities, relations, facts = _encode(names, ticks)
     facts = distinct_facts(facts)
     if len(facts) < 3:
         raise InputError(
@@ -66,7 +68,8 @@ def encode_splits(
     for table in faulty:
         read_table_times(table, options)
     names = {role: whole.frame[role] for role in NAMES}
-    entities, relations, timeline, facts = _encode(names, times, entity_names, relation_names)
+    timeline, ticks = _encode_times(times)
+    entities, relations, facts = _encode(names, ticks, entity_names, relation_names)
     borders = np.cumsum([tables[split].frame.height for split in SPLITS[:-1]])
     parts = np.split(facts.columns, borders, axis=1)
     splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
@@ -117,23 +120,35 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
         raise InputError(f"{name}: the times are of different types: {types}") from None
 
 
-def _encode(
-    names: dict[str, pl.Series],
-    times: Times,
-    entity_names: list[str] | None = None,
-    relation_names: list[str] | None = None,
-) -> tuple[Vocabulary, Vocabulary, Timeline, Facts]:
-    """Ids and ticks for the cells of all names, which are taken out of their mapping."""
+def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
+    """The ticks of all times, or of all starts and all ends."""
     columns = [times.values] if times.ends is None else [times.values, times.ends]
     start = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
-    ticks = [(column - start).fill_null(OPEN).to_numpy() for column in columns]
-    known = np.concatenate([np.unique(column[column != OPEN]) for column in ticks])
+    last = max(int(column.max()) for column in columns if column.count())  # type: ignore[arg-type]
+    fits = last - start <= np.iinfo(np.int32).max
+    ticks, known = [], np.zeros(0, dtype=np.int64)
+    for column in columns:
+        ticks.append(np.empty(len(column), dtype=np.int32 if fits else np.int64))
+        for first in range(0, len(column), ROWS_AT_ONCE):
+            part = (column.slice(first, ROWS_AT_ONCE) - start).fill_null(OPEN).to_numpy()
+            ticks[-1][first : first + len(part)] = part
+            known = np.union1d(known, part[part != OPEN])
     timeline = Timeline.of(times.unit, start, times.dated, known, times.step, times.style)
+    return timeline, ticks
+
+
+def _encode(
+    names: dict[str, pl.Series],
+    ticks: list[NDArray[Any]],
+    entity_names: list[str] | None = None,
+    relation_names: list[str] | None = None,
+) -> tuple[Vocabulary, Vocabulary, Facts]:
+    """Ids for the cells of all names, which are taken out of their mapping."""
     entities, (subjects, objects) = _encode_names(
         "entity", [names.pop("subject"), names.pop("object")], entity_names
     )
     relations, (relation_ids,) = _encode_names("relation", [names.pop("relation")], relation_names)
-    return entities, relations, timeline, Facts.of(subjects, relation_ids, objects, *ticks)
+    return entities, relations, Facts.of(subjects, relation_ids, objects, *ticks)
 
 
 def _encode_names(

@@ -2,21 +2,27 @@
 
 import math
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Facts, Split, join_facts
 from targcn.facts.read_options import ReadOptions
+
+# Rows converted at once; bounds the memory needed besides the facts.
+ROWS_AT_ONCE: Final = 1 << 22
 
 
 def distinct_facts(facts: Facts) -> Facts:
     """Every fact once, sorted: the order of the rows in a table then changes nothing."""
     # By time first; what is OPEN is -1 and becomes 0 here.
     order = [3, 0, 1, 2, *range(4, len(facts.columns))]
-    lows = facts.columns.min(axis=1, initial=0)[order]
-    sizes = facts.columns.max(axis=1, initial=0)[order].astype(object) - lows + 1
+    lows = [int(facts.columns[row].min(initial=0)) for row in order]
+    highs = [int(facts.columns[row].max(initial=0)) for row in order]
+    sizes = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
     if math.prod(sizes) >= 2**63:
         frame = _as_frame(facts)
         frame = frame.sort("time", "subject", "relation", "object", *frame.columns[4:])
@@ -26,16 +32,19 @@ def distinct_facts(facts: Facts) -> Facts:
     # If a fact fits into one 64-bit number, these are sorted, in less memory and time.
     packed = np.zeros(len(facts), dtype=np.int64)
     for row, low, size in zip(order, lows, sizes, strict=True):
-        packed *= int(size)
+        packed *= size
         packed += facts.columns[row]
-        packed -= int(low)
+        packed -= low
     packed.sort()
-    packed = packed[np.diff(packed, prepend=-1) != 0]
+    differs = np.ones(len(packed), dtype=bool)
+    np.not_equal(packed[1:], packed[:-1], out=differs[1:])
+    packed = packed[differs]
     columns = np.empty((len(order), len(packed)), dtype=facts.columns.dtype)
-    for row, low, size in reversed(list(zip(order, lows, sizes, strict=True))):
-        packed, rest = np.divmod(packed, int(size))
-        columns[row] = rest
-        columns[row] += low
+    for first in range(0, len(packed), ROWS_AT_ONCE):
+        part: NDArray[np.int64] = packed[first : first + ROWS_AT_ONCE]
+        for row, low, size in reversed(list(zip(order, lows, sizes, strict=True))):
+            part, rest = np.divmod(part, size)
+            columns[row, first : first + len(rest)] = rest + low
     columns.setflags(write=False)
     return Facts(columns)
 

@@ -118,7 +118,7 @@ def load_prepared(folder: Path) -> Dataset:
         if fault := _find_fault(splits[split], int(ticks.max(initial=0))):
             raise _damaged(path, fault)
     timeline = Timeline(unit, start, dated, ticks, step, style)
-    return Dataset(name, entities, relations, timeline, splits, notes)
+    return Dataset(name, entities, relations, timeline, splits, notes, folder=folder)
 
 
 def _find_fault(facts: Facts, last_tick: int) -> str | None:
