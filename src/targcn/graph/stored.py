@@ -22,12 +22,13 @@ from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Context, Dataset
+from targcn.facts.sources.prepared_folder import INDEX
+from targcn.files import atomic_folder
 from targcn.graph import build
 from targcn.graph.partners import COLUMNS, Partners, count_partners
 from targcn.graph.queries import mapped_tensor
 from targcn.graph.temporal_graph import RelationMajor, TemporalGraph
 
-INDEX: Final = "index"
 FORMAT: Final = 1
 MANIFEST: Final = "graph.json"
 # Smaller graphs are built in the seconds that it takes to start.
@@ -35,8 +36,16 @@ STORED_FROM: Final = 10_000_000
 NUMPY_TYPES: Final = {torch.int32: np.int32, torch.int64: np.int64}
 
 
+def prepare(dataset: Dataset, folder: Path) -> None:
+    """Write a prepared folder, whole or not at all; with an index if the data set is large."""
+    with atomic_folder(folder) as draft:
+        dataset.write_into(draft)
+        if is_worth_storing(dataset):
+            write_index(dataset, draft)
+
+
 def write_index(dataset: Dataset, folder: Path) -> None:
-    """Write the indexes of a prepared data set into its folder."""
+    """Write the indexes of a data set into its prepared folder."""
     for context in {_name(dataset, context): context for context in CONTEXTS}.values():
         _write_graph(dataset, context, folder / INDEX / _name(dataset, context))
 

@@ -217,7 +217,7 @@ class TemporalGraph:
     @cached_property
     def by_relation(self) -> "RelationMajor":
         """The same facts, found by relation instead of by entity."""
-        if self.folder is not None and not self.subjects.is_cuda:
+        if self.folder is not None:
             from targcn.graph.stored import map_by_relation
 
             return map_by_relation(self)
@@ -233,7 +233,7 @@ class TemporalGraph:
         """With whom each entity shares facts, and how often."""
         from targcn.graph.partners import Partners
 
-        if self.folder is not None and not self.subjects.is_cuda and not self.past_only:
+        if self.folder is not None and not self.past_only:
             from targcn.graph.stored import map_partners
 
             return map_partners(self)
@@ -263,6 +263,7 @@ class TemporalGraph:
         subjects, relations, times, keys, offsets = (one.to(device) for one in self._columns)
         return replace(
             self,
+            folder=self.folder if torch.device(device).type == "cpu" else None,
             subjects=subjects,
             relations=relations,
             times=times,

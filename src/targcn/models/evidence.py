@@ -37,6 +37,14 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, Reasons, Rules
 from targcn.models.evidence_reasons import find_reasons, find_rules
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
+from targcn.models.layers.candidates import (
+    Drawn,
+    SomeScores,
+    draw_entities,
+    group_by_entity,
+    log_ratio,
+    sampled_cross_entropy,
+)
 from targcn.models.layers.evidence_weights import (
     SCALE,
     FactWeights,
@@ -84,13 +92,17 @@ class EvidenceSettings(ModelSettings):
     fact_dropout: float = 0.15
     """Share of the subject's facts dropped in training."""
 
+    candidates: int = 0
+    """Entities drawn for the softmax of a training step, beside those with evidence; 0: all are in
+    it. For a million entities and more (docs/scale.md)."""
+
     time_unit: float | None = None
     """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling; none: a
     third of the typical gap between the facts of an entity, at least one tick."""
 
     def __post_init__(self) -> None:
         require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
-        require_least(self, dim=1, prior_dim=0)
+        require_least(self, dim=1, prior_dim=0, candidates=0)
         if self.time_unit is not None:
             require_positive(self, "time_unit")
         for name in ("prior_dropout", "fact_dropout"):
@@ -110,6 +122,8 @@ class EvidenceSample(Columns):
     partners: PartnersOf
     # Which numbers of the prior's query vector dropout keeps.
     kept: Tensor | None = None
+    # If only some entities are in the softmax: those without evidence.
+    drawn: Drawn | None = None
 
 
 class Evidence(Learner):
@@ -179,7 +193,10 @@ class Evidence(Learner):
         found = self.find(queries, context, hidden, rows)
         columns = torch.arange(self.settings.prior_dim, device=rows.device)
         kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
-        return replace(found, kept=kept)
+        drawn = None
+        if self.settings.candidates:
+            drawn = draw_entities(context, self.settings.candidates, seeds)
+        return replace(found, kept=kept, drawn=drawn)
 
     @torch.no_grad()
     def find(
@@ -243,8 +260,31 @@ class Evidence(Learner):
         sample: EvidenceSample,
         others: Tensor | None = None,
     ) -> Tensor:
-        """The cross-entropy of the answers against all entities."""
-        return cross_entropy(self.score(queries, sample), answers, others)
+        """The cross-entropy of the answers against all entities, or an estimate of it."""
+        if sample.drawn is None:
+            return cross_entropy(self.score(queries, sample), answers, others)
+        scored = self.score_some(queries, sample, answers[:, None])
+        asked = self._asked(queries, sample.kept)
+        drawn_scores = self._prior_of(asked, sample.drawn.entities)
+        return sampled_cross_entropy(scored, answers, sample.drawn, drawn_scores, others)
+
+    def score_some(self, queries: Queries, sample: EvidenceSample, given: Tensor) -> SomeScores:
+        """The scores of the entities that evidence ends in, and of the given ones."""
+        nothing = len(self.prior_bias)
+        ends = self.ends(sample)
+        ends = torch.where(ends == nothing, torch.iinfo(torch.int64).max, ends)
+        evidence = [self.weigh(queries, sample).exp() * (ends <= nothing)]
+        if self.settings.against:
+            against = self.weigh_against(queries, sample.facts)
+            evidence.append(functional.pad(against, (0, ends.shape[1] - against.shape[1])))
+        entities, sums = group_by_entity(ends, *evidence)
+        of_given = [(one[:, None] * (ends[:, None] == given[..., None])).sum(2) for one in evidence]
+        asked = self._asked(queries, sample.kept)
+        both = [
+            log_ratio(found) + self._prior_of(asked, which.clamp(max=nothing - 1))
+            for found, which in ((sums, entities), (of_given, given))
+        ]
+        return SomeScores(entities, both[0], both[1])
 
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""
@@ -327,13 +367,30 @@ class Evidence(Learner):
 
     def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""
-        if self.settings.prior_dim == 0:
+        asked = self._asked(queries, kept)
+        if asked is None:
             return self.prior_bias.expand(len(queries), -1)
+        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+
+    def _asked(self, queries: Queries, kept: Tensor | None) -> Tensor | None:
+        """p[r] + p'[s], unless there is no prior."""
+        if self.settings.prior_dim == 0:
+            return None
         relations = functional.embedding(queries.relations, self.prior_relations)
         asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
         if kept is not None:
             asked = asked * kept / (1 - self.settings.prior_dropout)
-        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+        return asked
+
+    def _prior_of(self, asked: Tensor | None, entities: Tensor) -> Tensor:
+        """The prior of some entities: the same ones for every query, or a row for each."""
+        bias = take(self.prior_bias, entities)
+        if asked is None:
+            return bias
+        vectors = functional.embedding(entities, self.prior_objects)
+        if entities.dim() == 1:
+            return torch.addmm(bias, asked, vectors.T)
+        return torch.baddbmm(bias[..., None], vectors, asked[..., None]).squeeze(2)
 
 
 def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:

@@ -7,11 +7,14 @@ A machine without polars can therefore train. The folder holds
     times.npy        the distinct ticks
     train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times;
                      of intervals five: the first ticks and the last, -1 where they are open
+    index/           of a large data set: its graph, sorted (graph/stored.py)
 
 and its arrays are memory-mapped.
 """
 
 import json
+import os
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +31,7 @@ from targcn.facts.timeline import OPEN, UNITS, Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 MANIFEST: Final = "dataset.json"
+INDEX: Final = "index"
 # The second format holds intervals.
 FORMATS: Final = (1, 2)
 
@@ -61,7 +65,11 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
             "it was before, and add them again when they are needed"
         )
     for split, facts in dataset.splits.items():
-        np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+        mapped = None if dataset.folder is None else dataset.folder / f"{split}.npy"
+        if mapped is None or not _link(mapped, folder / mapped.name):
+            np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+    if dataset.folder is not None and (dataset.folder / INDEX).is_dir():
+        shutil.copytree(dataset.folder / INDEX, folder / INDEX, copy_function=_link_or_copy)
     np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
@@ -79,6 +87,20 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
         "notes": list(dataset.notes),
     }
     _write_json(folder / MANIFEST, manifest)
+
+
+def _link(source: Path, target: Path) -> bool:
+    """A second name for a file, which is never changed; False if the file system has none."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    if not _link(Path(source), Path(target)):
+        shutil.copyfile(source, target)
 
 
 def load_prepared(folder: Path) -> Dataset:
