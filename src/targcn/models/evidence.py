@@ -18,8 +18,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.config import require_least, require_positive
-from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.nearest import (
@@ -34,8 +32,10 @@ from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, Reasons, Rules
+from targcn.models.base import Learner, Reasons, Rules, Shortlist
 from targcn.models.evidence_reasons import find_reasons, find_rules
+from targcn.models.evidence_settings import EvidenceSettings
+from targcn.models.evidence_shortlist import ShortlistOfPrior
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
 from targcn.models.layers.candidates import (
     Drawn,
@@ -43,6 +43,7 @@ from targcn.models.layers.candidates import (
     draw_entities,
     group_by_entity,
     log_ratio,
+    products_of_rows,
     sampled_cross_entropy,
 )
 from targcn.models.layers.evidence_weights import (
@@ -56,58 +57,6 @@ from targcn.models.layers.losses import cross_entropy
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
 MOST_PIECES_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 22}
-
-
-@dataclass(frozen=True)
-class EvidenceSettings(ModelSettings):
-    """How much evidence is looked at, and the sizes of what is learned about it."""
-
-    facts: int = 128
-    """Facts of the subject, the nearest in time."""
-
-    relation_facts: int = 128
-    """Facts of the query's relation, the nearest in time; 0: none."""
-
-    first_facts: int = 16
-    """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
-
-    second_facts: int = 16
-    """Facts of the next entity that paths go on with, the nearest in time."""
-
-    partners: int = 128
-    """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
-
-    against: bool = False
-    """Whether facts of the subject may also speak against the entities that they end in."""
-
-    dim: int = 64
-    """Hidden units that weigh a piece of evidence."""
-
-    prior_dim: int = 128
-    """Numbers per vector of the prior; 0: no prior."""
-
-    prior_dropout: float = 0.5
-    """Share of each query vector of the prior dropped in training."""
-
-    fact_dropout: float = 0.15
-    """Share of the subject's facts dropped in training."""
-
-    candidates: int = 0
-    """Entities drawn for the softmax of a training step, beside those with evidence; 0: all are in
-    it. For a million entities and more (docs/scale.md)."""
-
-    time_unit: float | None = None
-    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling; none: a
-    third of the typical gap between the facts of an entity, at least one tick."""
-
-    def __post_init__(self) -> None:
-        require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
-        require_least(self, dim=1, prior_dim=0, candidates=0)
-        if self.time_unit is not None:
-            require_positive(self, "time_unit")
-        for name in ("prior_dropout", "fact_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +105,7 @@ class Evidence(Learner):
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
             self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
+        self.shortlist_of_prior = ShortlistOfPrior()
 
     def add_entities(self, count: int) -> None:
         """Give them the mean prior; all else about them is evidence."""
@@ -286,6 +236,16 @@ class Evidence(Learner):
         ]
         return SomeScores(entities, both[0], both[1])
 
+    def shortlist(self, queries: Queries, context: TemporalGraph, count: int) -> Shortlist | None:
+        """The entities with evidence, and those that the prior may rank high."""
+        if len(self.prior_bias) < ShortlistOfPrior.FROM:
+            return None
+        sample = self.find(queries, context)
+        scored = self.score_some(queries, sample, queries.subjects[:, None][:, :0])
+        asked = self._asked(queries, None)
+        listed = self.shortlist_of_prior.of(self, count)
+        return listed.beside(scored, self._prior_of(asked, listed.entities))
+
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""
         num_entities = len(self.prior_bias)
@@ -387,10 +347,9 @@ class Evidence(Learner):
         bias = take(self.prior_bias, entities)
         if asked is None:
             return bias
-        vectors = functional.embedding(entities, self.prior_objects)
         if entities.dim() == 1:
-            return torch.addmm(bias, asked, vectors.T)
-        return torch.baddbmm(bias[..., None], vectors, asked[..., None]).squeeze(2)
+            return torch.addmm(bias, asked, functional.embedding(entities, self.prior_objects).T)
+        return bias + products_of_rows(asked, self.prior_objects, entities)
 
 
 def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:

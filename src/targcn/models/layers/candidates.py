@@ -13,8 +13,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.graph.columns import Columns
+from targcn.graph.ragged import distinct
 from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph
+
+# Where each row of a table is looked up this often, one product with all of them takes less time.
+WORTH_A_PRODUCT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +97,24 @@ def log_ratio(sums: list[Tensor]) -> Tensor:
     """log(1 + what speaks for) - log(1 + what speaks against)."""
     logs = sums[0].log1p()
     return logs if len(sums) == 1 else logs - sums[1].log1p()
+
+
+def products_of_rows(vectors: Tensor, table: Tensor, which: Tensor) -> Tensor:
+    """vectors[i] · table[which[i, j]] for each i, j.
+
+    >>> table = torch.tensor([[1.0], [10.0], [100.0]])
+    >>> vectors, which = torch.tensor([[1.0], [2.0]]), torch.tensor([[2, 0], [1, 1]])
+    >>> products_of_rows(vectors, table, which).tolist()
+    [[100.0, 1.0], [20.0, 20.0]]
+    """
+    # A GPU could not record how many are distinct.
+    if not which.is_cuda:
+        rows, places = distinct(which.flatten())
+        if len(rows) * WORTH_A_PRODUCT < which.numel():
+            products = vectors @ functional.embedding(rows, table).T
+            return products.gather(1, places.view_as(which))
+    found = functional.embedding(which, table)
+    return torch.bmm(found, vectors[..., None]).squeeze(2)
 
 
 def sampled_cross_entropy(
