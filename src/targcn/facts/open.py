@@ -26,6 +26,7 @@ from targcn.facts.vocabulary import suggest
 SOURCES: Final = (
     "named",
     "prepared_folder",
+    "encoded_folder",
     "many_files",
     "split_folder",
     "delimited_text",
