@@ -242,9 +242,8 @@ class Evidence(Learner):
             return None
         sample = self.find(queries, context)
         scored = self.score_some(queries, sample, queries.subjects[:, None][:, :0])
-        asked = self._asked(queries, None)
         listed = self.shortlist_of_prior.of(self, count)
-        return listed.beside(scored, self._prior_of(asked, listed.entities))
+        return listed.beside(scored, self._asked(queries, None))
 
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""

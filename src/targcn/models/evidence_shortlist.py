@@ -25,11 +25,15 @@ class Listed:
     """The listed entities, then the sample of the others, and what each stands for."""
 
     entities: Tensor
+    # Their vectors and biases, side by side: looked up one by one they would take longest.
+    vectors: Tensor
+    bias: Tensor
     num_listed: int
     log_weights: Tensor
 
-    def beside(self, scored: SomeScores, prior: Tensor) -> Shortlist:
+    def beside(self, scored: SomeScores, asked: Tensor | None) -> Shortlist:
         """The entities with evidence and the listed ones; each entity has one column."""
+        prior = self.bias if asked is None else torch.addmm(self.bias, asked, self.vectors.T)
         each = self.entities.expand(len(scored.entities), -1)
         prior = prior.expand_as(each).masked_fill(is_among(each, scored.entities), -torch.inf)
         is_none = scored.entities == NO_ENTITY
@@ -85,7 +89,8 @@ class ShortlistOfPrior:
         chosen = torch.randperm(len(others), generator=generator)[:num_sampled]
         stands_for = torch.full((num_sampled,), len(others) / max(num_sampled, 1)).log()
         log_weights = torch.cat([torch.zeros(size), stands_for]).to(bounds)
-        return Listed(torch.cat([listed, others[chosen.to(others.device)]]), size, log_weights)
+        found = torch.cat([listed, others[chosen.to(others.device)]])
+        return Listed(found, model.prior_objects[found], model.prior_bias[found], size, log_weights)
 
 
 def typical_norm(model: "Evidence") -> Tensor:
