@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS := benchmarks/results
 
-.PHONY: demo test quick check format bench docs clean
+.PHONY: demo test quick check format bench docs package clean
 
 demo: $(READY)  ## set up, then the main job on the embedded data
-	@bash scripts/demo.sh $(BIN)/targcn
+	@$(BIN)/targcn demo
 
 # Tests run in one process per core.
 PYTEST := $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
@@ -45,7 +45,11 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	for data in congress icews14; do \
 	  $(BIN)/targcn bench serve $$data --out $(RESULTS)/serve-$$data.json || exit; \
 	done
+	rm -rf build/missing-run
+	$(BIN)/targcn train icews14 --epochs 1 --out build/missing-run
+	$(BIN)/targcn bench missing build/missing-run --out $(RESULTS)/missing.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
+	$(BIN)/targcn bench ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
 
 docs: $(READY)  ## put the figures of results/ into the texts, and write their report again
@@ -54,6 +58,9 @@ docs: $(READY)  ## put the figures of results/ into the texts, and write their r
 	$(BIN)/targcn report results --out build/report
 	rm -rf build/report/index.html docs/report
 	mv build/report docs/report
+
+package:  ## build the package, install it in empty environments, and count what it brings
+	bash scripts/check_package.sh $(PYTHON)
 
 clean:  ## remove what set-up and tests leave behind
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

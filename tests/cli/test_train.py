@@ -120,8 +120,8 @@ def test_without_a_compiler_a_sentence_says_so(tmp_path: Path) -> None:
     words += ["--out", tmp_path / "run", "--device", "cpu"]
     answer = start("train", path, *words, CXX="no compiler", CC="no compiler")
     assert answer.returncode == 0, answer.stderr
-    # Of the steps, and of the scores of all entities.
-    said = answer.stderr.splitlines()
+    # Of the steps, and of the scores of all entities; a slow machine shows progress too.
+    said = [line for line in answer.stderr.splitlines() if "epoch" not in line]
     assert len(said) == 2
     assert all(line.startswith("targcn: warning: going on uncompiled: ") for line in said)
 

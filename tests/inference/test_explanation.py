@@ -155,6 +155,7 @@ def test_intervals_are_told_as_such() -> None:
     reasons = replace(reasons[:1], times=torch.tensor([[4]]))
     [holding] = name_reasons(reasons, world.dataset, 4, 1, "train")
     assert describe_reason(holding, "day").endswith("e1, 1970-01-03 – 1970-01-06 (holds)")
+    assert describe_reason(holding) == "e0 — r0 — e1, 1970-01-03 – 1970-01-06"
 
 
 @pytest.mark.parametrize("model", ["evidence", "targcn"])

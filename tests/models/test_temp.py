@@ -44,7 +44,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"released_activity": True},
     PLAIN | RELEASED,
 ]
-few = settings(deadline=None, max_examples=15)
+few = settings(max_examples=15)
 
 
 def model_of(name: str, world: World, **options: Any) -> Any:

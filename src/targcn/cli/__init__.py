@@ -18,6 +18,7 @@ from targcn import __version__
 from targcn.cli.bench import bench
 from targcn.cli.compare import compare_runs
 from targcn.cli.data import data
+from targcn.cli.demo import show_demo
 from targcn.cli.evaluate import evaluate_run
 from targcn.cli.explain import explain_answer
 from targcn.cli.export import export_answers
@@ -43,6 +44,7 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
+app.command(show_demo, name="demo")
 app.command(data)
 app.command(list_names, name="names")
 app.command(list_models, name="models")

@@ -189,8 +189,8 @@ def in_words(explanation: Explanation) -> list[str]:
     return lines
 
 
-def describe_reason(reason: Reason, unit: str) -> str:
-    """The facts of a reason in words."""
+def describe_reason(reason: Reason, unit: str | None = None) -> str:
+    """The facts of a reason in words; with a unit, how far each is from the asked time, too."""
     return ", then ".join(_in_words(fact, reason, unit) for fact in reason.facts)
 
 
@@ -251,10 +251,12 @@ def _find_interval(known: Facts, fact: tuple[int, ...], tick: int) -> tuple[int,
     return first, last
 
 
-def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
+def _in_words(fact: DatedFact, reason: Reason, unit: str | None) -> str:
     named = f"{fact.subject} — {fact.relation} — {fact.object}, "
     if fact.delta is None:
         return named + _times(reason.count)
+    if unit is None:
+        return f"{named}{fact.time}"
     plural = "" if abs(fact.delta) == 1 else "s"
     when = f"{abs(fact.delta):,} {unit}{plural} {'before' if fact.delta < 0 else 'after'}"
     if fact.lasts:

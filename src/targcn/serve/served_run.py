@@ -36,6 +36,8 @@ from targcn.serve.worker import Worker
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
+# Questions that show what can be asked, each of another relation.
+MOST_EXAMPLES: Final = 4
 # Work of one request, counted in questions for an entity: some seconds.
 MOST_WORK: Final = 20_000
 # Answers that one request may have in all, and those to a question that count as one in a batch.
@@ -178,7 +180,26 @@ class ServedRun:
             "reads_context": predictor.model.reads_context,
             "has_intervals": facts.has_intervals,
             "histogram": self._histogram(),
+            "examples": self._examples(),
         }
+
+    def _examples(self) -> list[dict[str, str | None]]:
+        """The last facts of the commonest relations, each without its object."""
+        dataset, facts = self.dataset, self.dataset.facts
+        found: list[dict[str, str | None]] = []
+        for relation in self.relations.ids[:MOST_EXAMPLES]:
+            positions = np.flatnonzero(facts.relations == relation)
+            if len(positions):
+                last = positions[facts.times[positions].argmax()]
+                found.append(
+                    {
+                        "subject": dataset.entities.names[facts.subjects[last]],
+                        "relation": dataset.relations.names[relation],
+                        "object": None,
+                        "time": dataset.timeline.label(max(int(facts.times[last]), 0)),
+                    }
+                )
+        return found
 
     def _histogram(self) -> dict[str, Any]:
         timeline = self.dataset.timeline

@@ -1,0 +1,112 @@
+"""The package as users get it: a wheel that works without this repository, and its types."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROGRAM = """
+from pathlib import Path
+
+import targcn
+
+
+def best(path: Path) -> str:
+    dataset: targcn.Dataset = targcn.open_dataset(path)
+    run: targcn.Run = targcn.fit(dataset, "seen")
+    report: targcn.Report = targcn.evaluate(run, split="valid", context="train")
+    mrr: float = report.metrics["time-aware"]["both"]["mrr"]
+    answers = targcn.predict(run, "Ann", "meets", None, "2020-01-01", top=1)
+    answer: str = answers["answer"].item()
+    return f"{answer} {mrr:.3f}"
+
+
+reveal_type(targcn.fit)
+targcn.evaluate(1)
+"""
+
+
+def python(*words: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def built(kind: str, source: Path, out: Path) -> Path:
+    done = python("-m", "hatchling", "build", "-t", kind, "-d", out, folder=source)
+    assert done.returncode == 0, done.stderr
+    (path,) = out.iterdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source distribution as an installer would."""
+    folder = tmp_path_factory.mktemp("package")
+    archive = built("sdist", ROOT, folder / "sdist")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return built("wheel", folder / archive.name.removesuffix(".tar.gz"), folder / "wheel")
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        held = {name for name in packed.namelist() if name.startswith("targcn/")}
+    files = (path for path in (SOURCE / "targcn").rglob("*") if path.is_file())
+    wanted = {path.relative_to(SOURCE).as_posix() for path in files if path.suffix != ".pyc"}
+    assert held == wanted
+
+
+@pytest.mark.slow
+def test_it_works_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(installed)
+
+    def targcn(*words: str) -> str:
+        answer = python("-m", "targcn", *words, folder=tmp_path, PYTHONPATH=str(installed))
+        assert answer.returncode == 0, answer.stderr
+        return answer.stdout
+
+    where = "import targcn; print(targcn.__file__)"
+    here = python("-c", where, folder=tmp_path, PYTHONPATH=str(installed)).stdout
+    assert here.startswith(str(installed))
+    assert re.fullmatch(r"targcn \d+\.\d+\.\d+\n", targcn("--version"))
+    assert "8,318 queries" in targcn("train", "congress", "--model", "seen", "--out", "run")
+    assert "time-aware" in targcn("evaluate", "run")
+
+
+def test_every_extra_is_taken_by_the_tests() -> None:
+    extras = PROJECT["optional-dependencies"]
+    brought = re.search(r"targcn\[(.*)\]", " ".join(extras["dev"]))
+    assert brought is not None
+    assert set(brought[1].split(",")) == {*extras} - {"dev"}
+
+
+@pytest.mark.slow
+def test_a_program_of_a_user_is_checked_with_our_types(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    checker: Sequence[str] = ("-m", "mypy", "--strict", "--follow-imports=silent")
+    cache = f"--cache-dir={ROOT / '.mypy_cache'}"
+    said = python(*checker, cache, program, folder=tmp_path).stdout.splitlines()
+    problems = [line for line in said if " error: " in line]
+    # The last line of the program is wrong, and nothing else.
+    assert len(problems) == 1, said
+    assert f"{len(PROGRAM.splitlines())}: error: Argument 1" in problems[0]
+    assert any("Revealed type" in line and "Run" in line for line in said)
