@@ -29,6 +29,7 @@ LAYERS = [
     {"runs"},
     {"training"},
     {"inference"},
+    {"search"},
     {"experiments"},
     {"serve"},
     {"bench"},
@@ -120,7 +121,7 @@ def run_python(code: str, *arguments: object) -> str:
 
 @pytest.mark.parametrize("module", ["targcn", "targcn.cli"])
 def test_nothing_heavy_is_imported_early(module: str) -> None:
-    heavy = {"torch", "numpy", "polars", "fastapi", "uvicorn"}
+    heavy = {"torch", "numpy", "polars", "optuna", "fastapi", "uvicorn"}
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     assert run_python(code) == "[]\n"
 

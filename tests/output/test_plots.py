@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from targcn.output.plots import LABEL_WIDTH, Lane, draw_lanes, plot_lanes
+from targcn.output.plots import LABEL_WIDTH, Lane, draw_lanes, plot_bars, plot_lanes
 
 pytest.importorskip("matplotlib")
 
@@ -60,3 +60,11 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     name = r"$\\foo$ corp"
     plot_lanes([Lane(name, [1.0], 1.0)], tmp_path / "lanes.svg", name, name, "effect")
     assert (tmp_path / "lanes.svg").is_file()
+
+
+def test_a_bar_has_its_name(tmp_path: Path) -> None:
+    plot_bars({"$x$": 0.75, LONG: 0.25}, tmp_path / "bars.svg", "what mattered", "share")
+    drawn = (tmp_path / "bars.svg").read_text(encoding="utf-8")
+    # matplotlib writes each text into a comment, and then draws it.
+    for text in ("$x$", "what mattered", "share", LONG[: LABEL_WIDTH // 2]):
+        assert f"<!-- {text}" in drawn

@@ -11,7 +11,14 @@ import pytest
 
 from targcn.output import terminal
 from targcn.output.tables import Table
-from targcn.output.terminal import count_progress, download_progress, say, show, show_json
+from targcn.output.terminal import (
+    count_progress,
+    download_progress,
+    live_table,
+    say,
+    show,
+    show_json,
+)
 
 
 def test_json_has_every_letter_wherever_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,3 +158,33 @@ def test_letters_and_marks_of_all_languages_stay(capsys: pytest.CaptureFixture[s
     names = "Zoë 北京 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d🚀"
     show(names)
     assert capsys.readouterr().out == names + "\n"
+
+
+def test_a_table_changes_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+    with live_table() as update:
+        update(Table.of_text(["model"], [["[bold]seen"]], "search"), "trial 1: epoch 3", False)
+        # What goes on inside of it shows no bar of its own.
+        with count_progress("evaluating", "queries") as inner:
+            assert inner is None
+    for text in ("search", "[bold]seen", "trial 1: epoch 3"):
+        assert text in screen.getvalue()
+
+
+def test_elsewhere_there_are_lines_instead(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now))
+    table = Table.of_text(["model"], [["seen"]])
+    with live_table() as update:
+        update(table, "trial 1: epoch 3", False)
+        update(table, "trial 1: MRR 0.5", True)
+        now += 31
+        update(table, "trial 2: epoch 9", False)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["targcn: trial 1: MRR 0.5", "targcn: trial 2: epoch 9"]

@@ -15,6 +15,7 @@ from targcn.recipes.recipe import (
     list_recipes,
     make_recipe,
     read_recipe_file,
+    write_recipe,
 )
 from targcn.recipes.training_settings import TrainingSettings
 
@@ -171,3 +172,29 @@ def test_an_empty_recipe_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dataset", ["9" * 5000, "../../x", "a\0b", ""])
 def test_a_data_set_may_be_called_anything(dataset: str) -> None:
     assert find_recipe("targcn", "default", dataset) == find_recipe("targcn", "default", "mine")
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('model = "decayed-copy"\nabout = "mine"\n[settings]\nscale = 7\n')
+    recipe = find_recipe(None, str(path), "congress", {"lasting": "0"})
+    assert (recipe.model, recipe.name, recipe.about) == ("decayed-copy", "mine", "mine")
+    assert (recipe.settings.scale, recipe.settings.lasting) == (7, 0)
+    assert find_recipe("decayed-copy", str(path)).settings.scale == 7
+    with pytest.raises(InputError, match=r"mine\.toml is a recipe of decayed-copy, not of seen"):
+        find_recipe("seen", str(path))
+    with pytest.raises(InputError, match=r"cannot read the recipe .*none\.toml"):
+        find_recipe(None, str(tmp_path / "none.toml"))
+    # One that does not say what model it is of is of the one that is wanted, or of the default.
+    path.write_text("[training]\nepochs = 3\n")
+    assert find_recipe("targcn", str(path)).training.epochs == 3
+    assert find_recipe(None, str(path)).model == "evidence"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_recipe_is_written_and_read(model: str, tmp_path: Path) -> None:
+    recipe = find_recipe(model, "default", "icews14", {"clip": "none", "learning_rate": 1e-3 / 7})
+    about = 'with "quotes", Φ and a \\ in it'
+    written = make_recipe(model, "mine", vars(recipe.settings), vars(recipe.training), about)
+    write_recipe(written, tmp_path / "mine.toml")
+    assert find_recipe(None, str(tmp_path / "mine.toml")) == written

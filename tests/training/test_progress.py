@@ -21,6 +21,19 @@ def test_progress_is_reported_as_training_goes_on(monkeypatch: pytest.MonkeyPatc
     assert reports[0].seconds_left > reports[-1].seconds_left == 0
 
 
+def test_progress_is_reported_during_a_validation_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
+    reports: list[TrainingProgress] = []
+    train(progress=reports.append, epochs=1)
+    # After each of 9 steps, at the end of the epoch, then in its validation and after it.
+    assert [one.step for one in reports[:10]] == [*range(1, 10), 0]
+    assert len(reports) > 11
+    assert {one.loss for one in reports[9:-1]} == {reports[9].loss}
+    assert all(one.validation is None for one in reports[:-1])
+    assert reports[-1].validation is not None
+    assert reports[-1].loss is None
+
+
 def test_progress_in_words() -> None:
     progress = TrainingProgress(3, 20, 5, 9, 1.25, 54321.0, 75.4, None)
     expected = "epoch 4/20, 54,321 queries/s, 0:01:15 left, loss 1.250"

@@ -30,6 +30,7 @@ from targcn.cli.predict import predict_answers
 from targcn.cli.report import report_results
 from targcn.cli.reproduce import reproduce
 from targcn.cli.rules import list_rules
+from targcn.cli.search import search_recipe
 from targcn.cli.serve import serve_runs
 from targcn.cli.train import train
 from targcn.errors import InputError
@@ -50,6 +51,7 @@ app.command(data)
 app.command(list_names, name="names")
 app.command(list_models, name="models")
 app.command(train, name="train")
+app.command(search_recipe, name="search")
 app.command(fuse_runs, name="fuse")
 app.command(evaluate_run, name="evaluate")
 app.command(compare_runs, name="compare")

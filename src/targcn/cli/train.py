@@ -11,7 +11,7 @@ from targcn.cli.options import Device, Flag, HowToRead, Source, open_source
 from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.files import require_absent
-from targcn.models.registry import DEFAULT, find_model
+from targcn.models.registry import find_model
 from targcn.output.terminal import count_progress, say, show
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def train(
     source: Source = "congress",
     *,
-    model: str = DEFAULT,
+    model: str | None = None,
     recipe: str = "default",
     out: Path | None = None,
     resume: Path | None = None,
@@ -34,8 +34,8 @@ def train(
     """Train a model and keep it in a run folder, with its figures on the valid split.
 
     Args:
-        model: What to train (see `models`).
-        recipe: The recipe whose settings to take (see `models NAME`).
+        model: What to train (see `models`). Default: evidence, or that of the recipe's file.
+        recipe: The recipe whose settings to take (see `models NAME`), or a file of one, .toml.
         out: The run folder to write; it must not exist. Default: a new one under runs/.
         resume: A run folder whose training was stopped and is to go on.
         seed: Seed of everything random.
@@ -44,12 +44,15 @@ def train(
     """
     if resume is not None:
         given = (source, model, recipe, out, seed, read or ReadOptions(), settings)
-        if given != ("congress", DEFAULT, "default", None, 0, ReadOptions(), {}):
+        if given != ("congress", None, "default", None, 0, ReadOptions(), {}):
             raise InputError(
                 f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
                 "--recipe, --out, --seed and all settings"
             )
-    _check_settings(model, find_model(model).Settings, settings)
+    from targcn.recipes.recipe import model_of
+
+    name = model_of(model, recipe)
+    _check_settings(name, find_model(name).Settings, settings)
     from targcn.distributed import join_process_group, was_restarted
     from targcn.training.fit import fit
     from targcn.training.fit import resume as go_on
@@ -71,7 +74,7 @@ def train(
                         if is_main and out is not None and not restarted:
                             require_absent(out)
                         dataset = open_source(source, read)
-        out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{model}")
+        out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{name}")
         try:
             with training_progress() as progress:
                 with processes.barrier():

@@ -15,9 +15,12 @@ from datetime import timedelta
 from html import escape
 from importlib.util import find_spec
 from multiprocessing import parent_process
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from targcn.output.tables import Table
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 # Control characters but tab and newline, both line separators, and marks of direction.
 STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -50,18 +53,23 @@ def show(content: str | Table, folded: bool = True) -> None:
     if isinstance(content, str):
         console.print(printable(content), soft_wrap=True)
         return
+    if content.title:
+        console.print(printable(content.title), soft_wrap=True)
+    console.print(_rich_table(content))
+    for note in content.notes:
+        console.print(printable(note), soft_wrap=True)
+
+
+def _rich_table(content: Table) -> "RichTable":
     from rich.table import Table as RichTable
+    from rich.text import Text
 
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
     for label in content.labels:
         shown.add_column(printable(label), overflow="fold")
     for row in content.cells():
-        shown.add_row(*map(printable, row))
-    if content.title:
-        console.print(printable(content.title), soft_wrap=True)
-    console.print(shown)
-    for note in content.notes:
-        console.print(printable(note), soft_wrap=True)
+        shown.add_row(*(Text(printable(cell)) for cell in row))
+    return shown
 
 
 def show_json(content: object) -> None:
@@ -97,6 +105,30 @@ def progress_bar(
     try:
         with _open_display() as display:
             yield lambda *what: display(*describe(*what))
+    finally:
+        _in_progress.clear()
+
+
+@contextmanager
+def live_table() -> Iterator[Callable[[Table, str, bool], None]]:
+    """A table that changes on a terminal, with a line above it about the present.
+
+    Elsewhere there are lines alone: those that are news, and others now and then.
+    """
+    _in_progress.append("a table")
+    try:
+        if not (sys.stderr.isatty() and find_spec("rich")):
+            lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
+            yield lambda table, line, is_news: say(line) if is_news else lines(0, None, line)
+            return
+        from rich.console import Console, Group
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(console=Console(stderr=True), transient=True, refresh_per_second=2) as live:
+            yield lambda table, line, is_news: live.update(
+                Group(Text(printable(table.title)), Text(printable(line)), _rich_table(table))
+            )
     finally:
         _in_progress.clear()
 

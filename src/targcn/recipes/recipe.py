@@ -1,10 +1,12 @@
 """Recipes: how a model is built and trained on a data set, in TOML files.
 
 A recipe is found by model, name and data set: `<model>/<name>-<data set>.toml`, else the file of
-the data set that this one was derived from, else `<model>/<name>.toml` for any data. What a file
-does not say keeps the default of the model's settings or of TrainingSettings.
+the data set that this one was derived from, else `<model>/<name>.toml` for any data. A name that
+ends in .toml is a file of one's own, which may say what model it is of. What a file does not say
+keeps the default of the model's settings or of TrainingSettings.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -15,8 +17,9 @@ from targcn.config import build
 from targcn.errors import InputError
 from targcn.facts.derive import origin_of
 from targcn.facts.vocabulary import suggest
+from targcn.files import atomic_file
 from targcn.models.base import ModelSettings
-from targcn.models.registry import find_model
+from targcn.models.registry import DEFAULT, find_model
 from targcn.recipes.training_settings import TrainingSettings
 
 FOLDER = Path(__file__).parent
@@ -39,15 +42,22 @@ class Recipe:
 class RecipeFile:
     """The content of a TOML file."""
 
+    # Those that ship lie in the folder of their model.
+    model: str = ""
     about: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_recipe(
-    model: str, name: str = "default", dataset: str = "", changes: Mapping[str, Any] | None = None
+    model: str | None,
+    name: str = "default",
+    dataset: str = "",
+    changes: Mapping[str, Any] | None = None,
 ) -> Recipe:
-    """The recipe of this name for a model and a data set, with some settings changed.
+    """The recipe of this name, or in this file, for a model and a data set, with some changes.
+
+    Without a model it is that of the file, else the default.
 
     >>> find_recipe("targcn", "published-code", "icews14").settings.own_fact
     'kept'
@@ -57,9 +67,26 @@ def find_recipe(
     Traceback (most recent call last):
     targcn.errors.InputError: targcn has no recipe 'papre' for icews14; did you mean 'paper'?
     """
-    file = _find_file(model, name, dataset)
+    found = model_of(model, name)
+    if is_file(name):
+        file, name = read_recipe_file(Path(name)), Path(name).stem
+    else:
+        file = _find_file(found, name, dataset)
     settings, training = _with_changes(file.settings, file.training, changes or {})
-    return make_recipe(model, name, settings, training, file.about)
+    return make_recipe(found, name, settings, training, file.about)
+
+
+def is_file(recipe: str) -> bool:
+    """Whether this is a recipe of one's own: a file, not a name."""
+    return recipe.endswith(".toml")
+
+
+def model_of(model: str | None, recipe: str) -> str:
+    """The model that is wanted, else that of the recipe if it is a file, else the default."""
+    written = read_recipe_file(Path(recipe)).model if is_file(recipe) else ""
+    if model and written and model != written:
+        raise InputError(f"{recipe} is a recipe of {written}, not of {model}; leave one out")
+    return model or written or DEFAULT
 
 
 def make_recipe(
@@ -101,6 +128,30 @@ def read_recipe_file(path: Path) -> RecipeFile:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the recipe {path}: {error}") from None
     return build(RecipeFile, content, path.name)
+
+
+def write_recipe(recipe: Recipe, path: Path) -> None:
+    """Write all settings of a recipe as a file that `train --recipe` takes.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mine.toml"
+    ...     write_recipe(find_recipe("decayed-copy", changes={"scale": 7}), path)
+    ...     print(path.read_text().splitlines()[:5], find_recipe(None, str(path)).settings.scale)
+    ['model = "decayed-copy"', 'about = ""', '', '[settings]', 'scale = 7.0'] 7.0
+    """
+    lines = [f"model = {_toml(recipe.model)}", f"about = {_toml(recipe.about)}"]
+    for part in ("settings", "training"):
+        lines += ["", f"[{part}]"]
+        values = asdict(getattr(recipe, part))
+        lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
+    with atomic_file(path) as draft:
+        draft.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    # TOML has no word for nothing; config.build takes this one for it.
+    return json.dumps("none" if value is None else value, ensure_ascii=False)
 
 
 def _find_file(model: str, name: str, dataset: str) -> RecipeFile:

@@ -17,7 +17,7 @@ from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.files import remove_drafts, require_absent, require_plain, sole_writer
 from targcn.models.base import Learner, Model
-from targcn.models.registry import DEFAULT, create
+from targcn.models.registry import create
 from targcn.recipes.recipe import Recipe, change, find_recipe
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run, TrainingRecord
@@ -32,7 +32,7 @@ def fit(
     source: object,
     model: str | None = None,
     *,
-    recipe: str | Recipe = "default",
+    recipe: str | Path | Recipe = "default",
     seed: int = 0,
     out: Path | str | None = None,
     device: str | torch.device = "auto",
@@ -44,7 +44,8 @@ def fit(
     """Train a model on a data set; keep it in the folder `out` if one is given.
 
     Anything that `open_dataset` opens is a data set too: a name, a file, a frame. Settings of the
-    model and of the training are those of the recipe, changed by the arguments.
+    model and of the training are those of the recipe, a name or a TOML file, changed by the
+    arguments.
     Several processes train together if each calls this with the same arguments; processes that
     were restarted go on with what they had begun in `out`.
 
@@ -57,7 +58,7 @@ def fit(
     """
     dataset = source if isinstance(source, Dataset) else _open(source, settings)
     if not isinstance(recipe, Recipe):
-        recipe = find_recipe(model or DEFAULT, recipe, dataset.name, settings)
+        recipe = find_recipe(model, str(recipe), dataset.name, settings)
     elif model in (None, recipe.model):
         recipe = change(recipe, settings)
     else:

@@ -159,7 +159,7 @@ class Trainer:
                 self._report_progress(mean_loss)
                 is_last = position.epoch == settings.epochs
                 if is_last or position.epoch % settings.validate_every == 0:
-                    self._validate()
+                    self._validate(loss)
             # A signal may have come during the last validation.
             [stopping] = self.processes.any_process(stop_requested.is_set())
         if stopping:
@@ -228,14 +228,20 @@ class Trainer:
         of_optimizer = expected_state(self.model, self.settings)
         return expected | {f"optimizer/{name}": one for name, one in of_optimizer.items()}
 
-    def _validate(self) -> None:
+    def _validate(self, loss: float) -> None:
         """Evaluate the present weights, and keep them if they are the best so far."""
         position = self.position
+
+        def still_here(done: int, total: int) -> None:
+            """Whoever follows a training hears of it during a long validation too."""
+            if self.progress.is_due:
+                self._report_progress(loss)
+
         # Without a valid split the latest weights are the best.
         mrr = float(position.epoch)
         if self.evaluator is not None:
             model = self.run.model_to_evaluate()
-            self.validation = self.evaluator.evaluate(model, self.run.recipe.model)
+            self.validation = self.evaluator.evaluate(model, self.run.recipe.model, still_here)
             mrr = self.validation.metrics[self.settings.select_by]["both"]["mrr"]
             context = self.validation.setting.context
             self.trace.write(position.epoch, valid=self.validation.metrics, context=context)

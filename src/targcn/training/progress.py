@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 
+from targcn.evaluation.filters import Filter
 from targcn.evaluation.report import Report
 from targcn.output.terminal import progress_bar
 
@@ -84,8 +85,8 @@ def training_progress(
     return progress_bar(describe) if told is None else nullcontext(told)
 
 
-def describe_progress(progress: TrainingProgress) -> str:
-    """How far a training is, in words."""
+def describe_progress(progress: TrainingProgress, which: Filter = "time-aware") -> str:
+    """How far a training is, in words; its MRR under one of the filters."""
     words = [
         f"epoch {min(progress.epoch + 1, progress.num_epochs)}/{progress.num_epochs}",
         f"{progress.queries_per_second:,.0f} queries/s",
@@ -94,6 +95,6 @@ def describe_progress(progress: TrainingProgress) -> str:
     if progress.loss is not None:
         words.append(f"loss {progress.loss:.3f}")
     if progress.validation is not None:
-        mrr = progress.validation.metrics["time-aware"]["both"]["mrr"]
-        words.append(f"valid time-aware MRR {mrr:.3f}")
+        mrr = progress.validation.metrics[which]["both"]["mrr"]
+        words.append(f"valid {which} MRR {mrr:.3f}")
     return ", ".join(words)

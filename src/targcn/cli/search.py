@@ -1,0 +1,96 @@
+"""`targcn search`: the best recipe for one's own data."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from targcn.cli.options import Device, HowToRead, Source, open_source
+from targcn.errors import InputError
+from targcn.output.plots import require_picture
+from targcn.output.terminal import live_table, say, show
+
+if TYPE_CHECKING:
+    from targcn.search.search import Found
+
+MINUTES = 10.0
+
+
+def search_recipe(
+    source: Source = "congress",
+    *,
+    out: Path,
+    minutes: float | None = None,
+    trials: int | None = None,
+    filter: Literal["raw", "static", "time-aware"] = "time-aware",
+    models: Annotated[
+        tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
+    ] = (),
+    seed: int = 0,
+    device: Device = "auto",
+    read: HowToRead | None = None,
+) -> None:
+    """Search for the best model and its settings, judged by the MRR on the valid split.
+
+    Every model's own recipe is tried first, then settings are varied around the best. The same
+    command goes on with a search that was stopped, and several processes may share one.
+
+    Args:
+        out: The folder of the search: the study, the best recipe and its run.
+        minutes: How long to search. Default: 10, or without an end if --trials is given.
+        trials: How many trials to make, at most; those of a search that is gone on with count anew.
+        filter: The filter that trials are judged by.
+        models: The models to choose from; default: all (see `models`).
+        seed: Seed of every training and of what is varied.
+    """
+    from targcn.search.study import require_optuna
+
+    require_optuna()
+    if minutes is None and trials is None:
+        minutes = MINUTES
+    from targcn.search.search import search
+
+    dataset = open_source(source, read)
+    try:
+        with live_table() as told:
+            found = search(
+                dataset,
+                out,
+                minutes=minutes,
+                trials=trials,
+                filter=filter,
+                models=models,
+                seed=seed,
+                device=device,
+                told=told,
+            )
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on from here")
+        sys.exit(130)
+    _show(found, source, filter)
+
+
+def _show(found: "Found", source: str, which: str) -> None:
+    from targcn.evaluation.report import report_table
+    from targcn.search.table import plot_importances
+
+    show(found.table)
+    if found.about_time:
+        show(found.about_time)
+    if found.importances:
+        shares = [f"{name} {100 * share:.0f} %" for name, share in found.importances.items()]
+        show(f"what mattered: {', '.join(shares)}")
+        picture = found.folder / "importances.svg"
+        try:
+            require_picture(picture)
+            plot_importances(found.importances, picture, f"what mattered, {which} MRR on valid")
+        except InputError as error:
+            say(f"{picture} was not drawn: {error}")
+    if found.test is not None:
+        show("\nthe best one on test, which nothing was chosen on:")
+        show(report_table(found.test))
+    show(
+        f"kept in {found.run}; train it again with: targcn train {source} --recipe "
+        f"{found.folder / 'best.toml'}"
+    )

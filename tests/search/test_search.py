@@ -1,0 +1,216 @@
+"""A search: recipes first, then variations; stopped, gone on with, and joined."""
+
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+
+from oracle import World
+from small_training import DATA
+from targcn.errors import InputError
+from targcn.evaluation.report import Setting
+from targcn.output.tables import Table
+from targcn.recipes.recipe import change, find_recipe
+from targcn.runs.evaluate import evaluate
+from targcn.runs.store import load_run
+from targcn.search import search as module
+from targcn.search.search import Found, search
+from targcn.search.study import Question, open_study
+from targcn.search.trial import try_recipe
+from targcn.training.fit import fit
+
+MODELS = ("seen", "decayed-copy", "distmult")
+
+
+def looked_for(out: Path, **options: Any) -> Found:
+    return search(DATA, out, **({"models": MODELS, "device": "cpu"} | options))
+
+
+def trials_of(out: Path) -> list[optuna.trial.FrozenTrial]:
+    """What Optuna itself finds there."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    storage = optuna.storages.RDBStorage(f"sqlite:///{out / 'study.db'}")
+    trials = optuna.load_study(study_name="targcn", storage=storage).trials
+    storage.remove_session()
+    storage.engine.dispose()
+    return trials
+
+
+def mrr_of(run: Any) -> float:
+    report = evaluate(run, split="valid", device="cpu")
+    return report.metrics["time-aware"]["both"]["mrr"]
+
+
+def test_recipes_first_then_variations_of_them(tmp_path: Path) -> None:
+    out = tmp_path / "search"
+    lines: list[tuple[str, bool]] = []
+
+    def told(table: Table, line: str, is_news: bool) -> None:
+        lines.append((line, is_news))
+
+    found = looked_for(out, trials=5, told=told)
+    trials = trials_of(out)
+    assert [one.params["model"] for one in trials[:3]] == list(MODELS)
+    assert len(trials) == 5
+    defaults = {name: mrr_of(fit(DATA, name, device="cpu")) for name in MODELS}
+    for one in trials[:3]:
+        assert one.value == pytest.approx(defaults[one.params["model"]])
+    assert found.mrr == max(one.value or 0 for one in trials) >= max(defaults.values())
+    assert mrr_of(found.run) == pytest.approx(found.mrr)
+    assert len([line for line, is_news in lines if is_news]) == 5
+    # What is kept: the best run, and the best of those that know time or do not.
+    assert len(list(out.glob("run-*"))) == 2
+    assert found.test is not None
+    assert found.test.setting == Setting("test", "train+valid")
+
+
+def test_the_recipe_that_is_written_trains_the_same_run(tmp_path: Path) -> None:
+    found = looked_for(tmp_path / "search", trials=2, models=["distmult"], filter="static")
+    recipe = find_recipe(None, str(tmp_path / "search" / "best.toml"))
+    assert recipe.settings == load_run(found.run).recipe.settings
+    assert recipe.training.select_by == "static"
+    again = fit(DATA, recipe=tmp_path / "search" / "best.toml", device="cpu")
+    assert again.recipe.model == "distmult"
+    assert again.validation is not None
+    assert again.validation.metrics["static"]["both"]["mrr"] == pytest.approx(found.mrr)
+
+
+def test_a_search_goes_on(tmp_path: Path) -> None:
+    first = looked_for(tmp_path / "search", trials=2)
+    second = looked_for(tmp_path / "search", trials=3)
+    models = [one.params["model"] for one in trials_of(tmp_path / "search")]
+    assert models[:3] == list(MODELS)
+    assert len(models) == 5
+    assert second.mrr >= first.mrr
+
+
+def test_a_trial_that_was_interrupted_is_tried_again(tmp_path: Path) -> None:
+    def interrupt(table: Table, line: str, is_news: bool) -> None:
+        if line.startswith("trial 2, distmult: epoch"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        looked_for(tmp_path / "search", trials=9, told=interrupt)
+    states = [one.state for one in trials_of(tmp_path / "search")]
+    done, failed, waiting = TrialState.COMPLETE, TrialState.FAIL, TrialState.WAITING
+    assert states == [done, done, failed, waiting]
+    # What was found before is there.
+    assert (tmp_path / "search" / "best.toml").exists()
+    found = looked_for(tmp_path / "search", trials=1)
+    assert trials_of(tmp_path / "search")[3].user_attrs["is start"]
+    assert ("distmult", "its recipe") in {
+        (row["model"], row["settings"]) for row in found.table.rows
+    }
+
+
+def test_a_trial_of_a_process_that_died_is_tried_again(tmp_path: Path) -> None:
+    out = tmp_path / "search"
+    with open_study(out, Question.of(DATA, "time-aware", ["seen"]), [{"model": "seen"}], 0) as one:
+        # Optuna would rather do this itself.
+        with pytest.warns(UserWarning, match="Heartbeat"):
+            trial = one.ask()
+        one._storage.record_heartbeat(trial._trial_id)
+    with sqlite3.connect(out / "study.db") as database:
+        database.execute("update trial_heartbeats set heartbeat = '2020-01-01 00:00:00'")
+    database.close()
+    looked_for(out, trials=1, models=["seen"])
+    assert [one.state for one in trials_of(out)] == [TrialState.FAIL, TrialState.COMPLETE]
+
+
+def test_equal_settings_are_tried_once(tmp_path: Path) -> None:
+    found = looked_for(tmp_path / "search", trials=2, models=["seen"])
+    assert [row["note"] for row in found.table.rows] == ["", "the same as trial 0"]
+    assert found.trial == 0
+
+
+def test_bad_variations_stop_early(tmp_path: Path) -> None:
+    found = looked_for(tmp_path / "search", trials=9, models=["distmult"])
+    counts = Counter(one.state for one in trials_of(tmp_path / "search"))
+    assert counts[TrialState.PRUNED] > 0
+    notes = [str(row["note"]) for row in found.table.rows if row["mrr"] is None]
+    assert len(notes) == counts[TrialState.PRUNED]
+    assert all("where one in 4 goes on" in note for note in notes)
+
+
+# Everybody meets the same two in turn, whenever: the nearest meeting says nothing.
+ANY_TIME = [
+    (s, 0, 10 + (s + (n * 7 + s) % 5 // 3) % 10, (n * 11 + s * 3) % 40)
+    for n in range(30)
+    for s in range(10)
+]
+
+
+def test_it_says_what_time_is_worth(tmp_path: Path) -> None:
+    dataset = World(20, 1, sorted(ANY_TIME, key=lambda fact: fact[3] % 10), (240, 270)).dataset
+    options: dict[str, Any] = {"trials": 2, "device": "cpu", "models": MODELS[:2]}
+    found = search(dataset, tmp_path / "any-time", **options)
+    assert found.recipe.model == "seen"
+    assert found.about_time.startswith(
+        "the best model without time, seen (trial 0), is ahead of the best with time, decayed-copy "
+        "(trial 1), by 0."
+    )
+
+
+def test_the_best_recipe_is_tried_whole_if_it_was_cut_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(trial: Any, recipe: Any, evaluator: Any, limits: Any, *others: Any) -> Any:
+        if limits.is_start:
+            recipe = change(recipe, {"epochs": 1})
+        run, report, _ = try_recipe(trial, recipe, evaluator, limits, *others)
+        return run, report, "1 of 50 epochs" if limits.is_start else ""
+
+    monkeypatch.setattr(module, "try_recipe", cut)
+    looked_for(tmp_path / "search", trials=2, models=["distmult"])
+    start, whole = trials_of(tmp_path / "search")
+    assert start.params == whole.params
+    epochs = [one.user_attrs["recipe"]["training"]["epochs"] for one in (start, whole)]
+    assert epochs == [1, 50]
+
+
+def test_the_time_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Floors and the default have two fifths each, the others share the rest of seven tenths."""
+    allowed: dict[str, float] = {}
+
+    def stop(trial: Any, recipe: Any, evaluator: Any, limits: Any, *others: Any) -> None:
+        allowed[recipe.model] = limits.seconds
+        raise module.StoppedError("seen enough")
+
+    monkeypatch.setattr(module, "try_recipe", stop)
+    names = ["seen", "evidence", "distmult", "complex", "t-gap"]
+    with pytest.raises(
+        InputError, match=r"no trial came to its end; go on in .* with more minutes"
+    ):
+        looked_for(tmp_path / "search", minutes=1000, trials=5, models=names)
+    seconds = [allowed[name] / 60_000 for name in names]
+    # No time was spent by what was stopped at once.
+    expected = [0.4, 0.4, 0.7 / 3, 0.7 / 2, 0.7]
+    assert seconds == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({}, "a search needs an end: give minutes, trials, or both"),
+        ({"minutes": 0}, "minutes is 0; it must be above 0"),
+        ({"trials": 0}, "trials is 0; at least 1 was expected"),
+        ({"trials": 1, "models": ["sen"]}, "there is no model 'sen'; did you mean 'seen'?"),
+        ({"trials": 1, "filter": "best"}, "filter 'best' is unknown; choose one of raw, static"),
+        ({"trials": 1, "seed": -1}, "seed is -1; 0 or more was expected"),
+    ],
+)
+def test_what_cannot_be_searched(tmp_path: Path, options: Any, problem: str) -> None:
+    with pytest.raises(InputError) as error:
+        looked_for(tmp_path / "search", **options)
+    assert str(error.value).startswith(problem)
+    assert not (tmp_path / "search").exists()
+
+
+def test_there_must_be_something_to_judge_on(tmp_path: Path) -> None:
+    dataset = World(2, 1, [(0, 0, 1, 0)], cuts=(1, 1)).dataset
+    with pytest.raises(InputError, match="world has no facts in its valid split"):
+        search(dataset, tmp_path / "search", trials=1)
