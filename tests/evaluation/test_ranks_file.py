@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import oracle
+import targcn
 from fake_model import FakeModel, few_values
 from oracle import World
 from targcn.errors import InputError
@@ -17,6 +18,7 @@ from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.ranking import TIES
 from targcn.evaluation.ranks_file import read_ranks, write_ranks, write_scores
 from targcn.evaluation.report import Setting
+from targcn.facts.export import export_dataset
 
 WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)], cuts=(20, 24))
 CPU = torch.device("cpu")
@@ -208,3 +210,20 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=sentence):
             read_ranks(tmp_path / name, evaluator_of(world))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_model_of_the_docs_that_is_trained_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pykeen")
+    text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    (program,) = [block for block in text.split("```python\n") if "pykeen" in block[:200]]
+    monkeypatch.chdir(tmp_path)
+    congress = targcn.open_dataset("congress")
+    export_dataset(congress, tmp_path / "congress")
+    exec(program.partition("```")[0].replace("num_epochs=20", "num_epochs=1"), {})
+    found = targcn.compare({"seen": targcn.fit(congress, "seen")}, ranks=["pykeen-complex.parquet"])
+    # A single epoch is enough to be better than chance, whose MRR is about 0.002.
+    assert found.runs[1].mrr("static") > 0.02

@@ -56,7 +56,7 @@ def read_ranks(
 
 def write_ranks(ranks: Mapping[Filter, Tensor], evaluator: Evaluator, path: Path) -> None:
     """Write the ranks of every query, as `Evaluator.ranks` gives them."""
-    asked = _queries(evaluator, np.arange(evaluator.num_queries))
+    asked = name_queries(evaluator, np.arange(evaluator.num_queries))
     columns = [pl.Series(which, found.numpy()) for which, found in ranks.items()]
     with atomic_file(path) as draft:
         asked.with_columns(columns).write_parquet(draft)
@@ -91,7 +91,7 @@ def write_scores(
         for batch in chain([first], batches):
             rows = order[start : start + len(batch)].cpu().numpy()
             candidates = [names if start + row == 0 else None for row in range(len(batch))]
-            yield _queries(evaluator, rows).with_columns(
+            yield name_queries(evaluator, rows).with_columns(
                 pl.Series("candidates", candidates, dtype=pl.List(pl.String)),
                 pl.Series("scores", batch.numpy()).arr.to_list(),
             )
@@ -109,9 +109,14 @@ def require_ranks_file(path: Path, dataset: Dataset) -> None:
     """Refuse, before any work is done, what could not be written or read."""
     if path.suffix.lower() != ".parquet":
         raise InputError(f"{path} should end in .parquet")
+    require_points(dataset)
+
+
+def require_points(dataset: Dataset) -> None:
+    """Refuse facts whose queries are not about one time each."""
     if dataset.has_intervals:
         raise InputError(
-            f"{dataset.name} has facts with a beginning and an end; files of ranks or scores are "
+            f"{dataset.name} has facts with a beginning and an end; files with a row per query are "
             "for facts with one time"
         )
 
@@ -149,7 +154,7 @@ def _require_columns(path: Path, columns: Sequence[str], given: Sequence[Filter]
         )
 
 
-def _queries(evaluator: Evaluator, numbers: NDArray[np.int64]) -> pl.DataFrame:
+def name_queries(evaluator: Evaluator, numbers: NDArray[np.int64]) -> pl.DataFrame:
     """Queries by their names and dates, given their numbers in the order of the evaluator."""
     side, facts = np.divmod(numbers, len(evaluator.facts))
     frame = as_frame(evaluator.dataset, evaluator.facts.where(facts))
@@ -197,7 +202,7 @@ def _find_queries(path: Path, asked: pl.DataFrame, evaluator: Evaluator) -> NDAr
     found = wanted.join(rows, on=QUERY, how="left", maintain_order="left")["row"]
     if found.null_count():
         first = int(found.is_null().arg_true()[0])
-        absent = _queries(evaluator, np.array([first]))
+        absent = name_queries(evaluator, np.array([first]))
         raise InputError(
             f"{path} lacks {found.null_count():,} of {evaluator.num_queries:,} queries of {split}, "
             f"the first is {_in_words(absent, 0)}; give every query, in both directions"

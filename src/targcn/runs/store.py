@@ -80,7 +80,7 @@ def save_run(
 def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
     """Put the present weights of a run, its record and its reports into its folder."""
     if not run.members and (weights := run.model.state_dict()):
-        _write_tensors(folder / WEIGHTS, weights)
+        write_tensors(folder / WEIGHTS, weights)
     result = {
         "trained": asdict(run.trained) if run.trained else {},
         "reports": [report.to_json() for report in reports],
@@ -213,7 +213,7 @@ def read_record(folder: Path) -> TrainingRecord | None:
 
 def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[str, Any]) -> None:
     """Keep where a training stands, in one file that is replaced in one step."""
-    _write_tensors(folder / STATE, tensors, {"position": json.dumps(position)})
+    write_tensors(folder / STATE, tensors, {"position": json.dumps(position)})
 
 
 def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -242,7 +242,7 @@ def _require_fit(path: Path, stored: Mapping[str, Tensor], like: Mapping[str, Te
         )
 
 
-def _write_tensors(
+def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
 ) -> None:
     from safetensors.torch import save_file
