@@ -12,12 +12,14 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from targcn.bench.measure import describe_machine
 
@@ -28,7 +30,7 @@ SLIDE = """async (moves) => {
     const changed = new Promise((resolve) => new MutationObserver((_, watcher) => {
       watcher.disconnect();
       resolve();
-    }).observe(document.querySelector(".answers"), { childList: true }));
+    }).observe(document.querySelector(".answers"), { childList: true, subtree: true }));
     const start = performance.now();
     slider.value = Number(slider.value) - 1;
     slider.dispatchEvent(new Event("input"));
@@ -51,26 +53,33 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
+    with browsing(arguments.runs) as (browser, address):
+        described = json.load(urlopen(f"{address}api/runs"))["runs"]
+        rows = [measure(browser.new_page(), address, run) for run in described]
+        used = f"Chromium {browser.version}"
+    content = {"browser": used, "device": describe_machine(None), "moves": MOVES, "rows": rows}
+    arguments.out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(content, indent=2))
+
+
+@contextmanager
+def browsing(runs: list[Path]) -> Iterator[tuple[Browser, str]]:
+    """A browser, and the address of a server of these runs; both stop in the end."""
     chromium = shutil.which("chromium")
     if chromium is None:
         sys.exit("there is no Chromium here: apt-get install chromium")
-    command = [sys.executable, "-m", "targcn", "serve", *map(str, arguments.runs), "--port", "0"]
+    command = [sys.executable, "-m", "targcn", "serve", *map(str, runs), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         address = server.stdout.readline().split()[0]
         try:
             with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(
-                    executable_path=chromium, args=["--no-sandbox"]
+                yield (
+                    playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"]),
+                    address,
                 )
-                described = json.load(urlopen(f"{address}api/runs"))["runs"]
-                rows = [measure(browser.new_page(), address, run) for run in described]
-                used = f"Chromium {browser.version}"
         finally:
             server.terminate()
-    content = {"browser": used, "device": describe_machine(None), "moves": MOVES, "rows": rows}
-    arguments.out.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(content, indent=2))
 
 
 def measure(page: Page, address: str, run: dict[str, Any]) -> dict[str, Any]:

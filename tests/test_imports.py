@@ -18,7 +18,7 @@ ROOT = Path(targcn.__file__).parent
 # A module imports from the layers above its own in this list, and from its own room.
 LAYERS = [
     {"errors"},
-    {"config", "files", "devices"},
+    {"config", "files", "devices", "memory"},
     {"distributed"},
     {"output"},
     {"facts"},
@@ -89,10 +89,13 @@ def test_tests_mirror_the_package() -> None:
     others = {
         "test_imports.py",
         "test_notebooks.py",
+        "test_package.py",
+        "test_torture.py",
         "facts/test_fuzz.py",
         "facts/test_congress.py",
         "cli/test_cli.py",
-        "serve/page/test_browser.py",
+        "serve/page/test_everywhere.py",
+        "serve/page/test_views.py",
     }
     for path in tests.rglob("test_*.py"):
         module = path.relative_to(tests).with_name(path.name.removeprefix("test_"))

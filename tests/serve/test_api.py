@@ -24,6 +24,11 @@ def test_runs(here: Here) -> None:
     assert sum(evidence["histogram"]["facts"]) == evidence["num_facts"] == len(FACTS)
     assert evidence["histogram"]["ticks"] == list(range(31))
     assert evidence["histogram"]["labels"][:2] == ["1970-01-01", "1970-01-02"]
+    for example in evidence["examples"]:
+        body = {"run": "evidence", "questions": [example]}
+        (found,) = here.ask("POST", "/api/predict", body).json["answers"]
+        assert "then" in {row["known"] for row in found["rows"]}
+    assert {one["relation"] for one in evidence["examples"]} == {"r0", "r1"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,8 +19,8 @@ TWO.append(column("time", "1970-01-09", "1970-01-03"))
 
 def test_health_and_metadata(here: Here) -> None:
     assert here.ask("GET", "/v2/health/live").json == {"live": True}
-    assert here.ask("GET", "/v2/health/ready").json == {"ready": True}
-    assert here.ask("GET", "/v2/models/copy/ready").json == {"ready": True}
+    assert here.ask("GET", "/v2/health/ready").json == {"live": True, "ready": True}
+    assert here.ask("GET", "/v2/models/copy/ready").json == {"name": "copy", "ready": True}
     assert here.ask("GET", "/v2").json["name"] == "targcn"
     model = here.ask("GET", "/v2/models/evidence").json
     assert [one["name"] for one in model["inputs"]] == ["subject", "relation", "object", "time"]
@@ -41,6 +41,16 @@ def test_infer(here: Here, runs: dict[str, Run]) -> None:
     assert outputs["answer"]["data"] == expected["answer"].to_list()
     assert outputs["probability"]["data"] == pytest.approx(expected["probability"].to_list())
     assert outputs["probability"]["datatype"] == "FP64"
+
+
+def test_what_other_clients_send(here: Here) -> None:
+    """Parameters of other servers change nothing; an id that was not given does not come back."""
+    inputs = [one | {"parameters": {"content_type": "str"}} for one in TWO]
+    body = {"inputs": inputs, "parameters": {"priority": 2, "top": 1}}
+    found = here.ask("POST", "/v2/models/copy/infer", body)
+    assert found.status == 200, found.body
+    assert found.json.keys() == {"model_name", "outputs"}
+    assert found.json["outputs"][0]["shape"] == [2, 1]
 
 
 def test_rows_are_filled_up(here: Here) -> None:

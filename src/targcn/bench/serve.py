@@ -69,7 +69,10 @@ def measure_serve(
                 {"what": f"{crowd:,} connections at once", **_crowd(port, bodies[0], crowd)},
             ]
     arguments = describe_run(run) | {"questions": questions}
-    notes = ("what asks shares the cores with the server",)
+    notes = (
+        "what asks shares the cores with the server",
+        "the run has its initial weights, which changes the answers but not the time they take",
+    )
     return measure.Result("serve", arguments, data, torch.device("cpu"), rows, notes=notes)
 
 

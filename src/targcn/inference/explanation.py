@@ -93,6 +93,8 @@ class Explanation(Shown):
     parts: tuple[Part, ...] = ()
     filter: Filter = FILTER
     ties: Ties = TIES
+    # How many of the pieces have no effect computed: it would take too long.
+    num_left_out: int = 0
 
     def as_table(self) -> Table:
         """The reasons and the other parts of the score; `in_words` has sentences."""
@@ -164,6 +166,11 @@ def in_words(explanation: Explanation) -> list[str]:
     ]
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
+    if left := explanation.num_left_out:
+        lines.append(
+            f"The effects of the {number - left:,} nearest of them in time were computed; those "
+            f"of the other {left:,} would take too long."
+        )
     for part in explanation.parts:
         said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
         lines.append(f"The member {part.name} {said}.")
@@ -189,8 +196,8 @@ def in_words(explanation: Explanation) -> list[str]:
     return lines
 
 
-def describe_reason(reason: Reason, unit: str) -> str:
-    """The facts of a reason in words."""
+def describe_reason(reason: Reason, unit: str | None = None) -> str:
+    """The facts of a reason in words; with a unit, how far each is from the asked time, too."""
     return ", then ".join(_in_words(fact, reason, unit) for fact in reason.facts)
 
 
@@ -251,10 +258,12 @@ def _find_interval(known: Facts, fact: tuple[int, ...], tick: int) -> tuple[int,
     return first, last
 
 
-def _in_words(fact: DatedFact, reason: Reason, unit: str) -> str:
+def _in_words(fact: DatedFact, reason: Reason, unit: str | None) -> str:
     named = f"{fact.subject} — {fact.relation} — {fact.object}, "
     if fact.delta is None:
         return named + _times(reason.count)
+    if unit is None:
+        return f"{named}{fact.time}"
     plural = "" if abs(fact.delta) == 1 else "s"
     when = f"{abs(fact.delta):,} {unit}{plural} {'before' if fact.delta < 0 else 'after'}"
     if fact.lasts:

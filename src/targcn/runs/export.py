@@ -22,11 +22,13 @@ from targcn.evaluation.ranking import Progress, in_batches, rows_at_once
 from targcn.evaluation.ranks_file import name_queries, require_points
 from targcn.evaluation.report import Setting
 from targcn.facts.dataset import Context, Dataset, Split
+from targcn.facts.question_tables import write_frame
 from targcn.files import atomic_file, atomic_folder, require_absent
 from targcn.models.factorization import learned_ticks
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
-from targcn.runs.store import open_run, write_tensors
+from targcn.runs.store import open_run
+from targcn.runs.tensors import write_tensors
 
 Form = Literal["csv", "npz", "pykeen"]
 FORMS: Final[tuple[Form, ...]] = ("csv", "npz", "pykeen")
@@ -147,11 +149,11 @@ def _write_csv(
         score=pl.Series(found.scores),
     ).with_columns(pl.col("answer", "score").arr.to_list())
     with atomic_folder(out) as draft:
-        answers.explode("position", "answer", "score").write_csv(draft / "predictions.csv")
+        write_frame(answers.explode("position", "answer", "score"), draft / "predictions.csv")
         for name, table in tables.items():
             names = pl.Series("name", row_names(dataset, name, len(table)))
             columns = pl.DataFrame(table, schema=[str(n) for n in range(table.shape[1])])
-            columns.insert_column(0, names).write_csv(draft / f"{name}.csv")
+            write_frame(columns.insert_column(0, names), draft / f"{name}.csv")
 
 
 def _write_npz(

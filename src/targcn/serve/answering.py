@@ -6,6 +6,7 @@ of reciprocal relations.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import torch
@@ -32,7 +33,7 @@ class Asked:
     question: Question
     ids: Ids
 
-    @property
+    @cached_property
     def place(self) -> Ask:
         return self.question.asked
 
@@ -181,7 +182,7 @@ def _why(predictor: Predictor, question: Question, row: dict[str, Any]) -> str |
     found = predictor.explain(
         *words, "" if question.time is None else question.time, asked=side, top=1
     )
-    return describe_reason(found.reasons[0], found.unit) if found.reasons else None
+    return describe_reason(found.reasons[0]) if found.reasons else None
 
 
 def explain(

@@ -23,8 +23,8 @@ from targcn.serve.served_run import ServedRun
 PLATFORM: Final = "targcn"
 
 
-class Parameters(Body):
-    """How many answers, and which."""
+class Parameters(BaseModel):
+    """How many answers, and which; parameters that other servers know are passed over."""
 
     top: Annotated[int, Field(ge=1, le=MOST_ANSWERS)] = 10
     hide_known: bool = False
@@ -64,7 +64,8 @@ class Inferred(BaseModel):
     model_config = ConfigDict(protected_namespaces=())
 
     model_name: str
-    id: str | None
+    # As the request gave it, if it did.
+    id: str | None = None
     outputs: list[OutputTensor]
 
 
@@ -86,7 +87,12 @@ class Live(BaseModel):
     live: bool
 
 
-class Ready(BaseModel):
+class ServerReady(Live):
+    ready: bool
+
+
+class ModelReady(BaseModel):
+    name: str
     ready: bool
 
 
@@ -106,10 +112,10 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         """Whether the server runs."""
         return json_of({"live": True})
 
-    @router.get("/health/ready", response_model=Ready)
+    @router.get("/health/ready", response_model=ServerReady)
     async def ready() -> Response:
         """Whether all runs are loaded; they are before the server starts."""
-        return json_of({"ready": True})
+        return json_of({"live": True, "ready": True})
 
     @router.get("/models/{run}", response_model=ModelMetadata)
     async def describe_model(run: RunName) -> Response:
@@ -128,11 +134,10 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
             }
         )
 
-    @router.get("/models/{run}/ready", response_model=Ready)
+    @router.get("/models/{run}/ready", response_model=ModelReady)
     async def model_ready(run: RunName) -> Response:
         """Whether a run is loaded."""
-        find_run(runs, run)
-        return json_of({"ready": True})
+        return json_of({"name": find_run(runs, run).name, "ready": True})
 
     @router.post("/models/{run}/infer", response_model=Inferred)
     async def infer(run: RunName, body: InferBody) -> Response:
@@ -155,7 +160,8 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
             {"name": name, "datatype": kinds[name], **_column(answers, name, kinds[name])}
             for name in wanted
         ]
-        return json_of({"model_name": served.name, "id": body.id, "outputs": outputs})
+        given = {} if body.id is None else {"id": body.id}
+        return json_of({"model_name": served.name, **given, "outputs": outputs})
 
     return router
 

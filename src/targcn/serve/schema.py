@@ -90,6 +90,13 @@ class Histogram(BaseModel):
     facts: list[int]
 
 
+class UnderstoodQuestion(BaseModel):
+    subject: str | None
+    relation: str | None
+    object: str | None
+    time: str | None
+
+
 class RunDescription(BaseModel):
     name: str
     model: str
@@ -108,6 +115,8 @@ class RunDescription(BaseModel):
     reads_context: bool
     has_intervals: bool
     histogram: Histogram
+    # Questions to begin with.
+    examples: list[UnderstoodQuestion]
 
 
 class Runs(BaseModel):
@@ -155,13 +164,6 @@ class Entity(BaseModel):
     facts: FactLists
     relations: list[RelationCount]
     neighbours: list[NeighbourCount]
-
-
-class UnderstoodQuestion(BaseModel):
-    subject: str | None
-    relation: str | None
-    object: str | None
-    time: str | None
 
 
 class Row(BaseModel):
@@ -236,6 +238,7 @@ class Explained(BaseModel):
     parts: list[dict[str, Any]]
     filter: str
     ties: str
+    num_left_out: int
 
 
 class ChangedRow(BaseModel):

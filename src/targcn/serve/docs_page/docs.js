@@ -1,7 +1,9 @@
 // The API as openapi.json describes it: every operation with a form to try it.
 
 const api = await (await fetch("/openapi.json")).json();
-const { runs } = await (await fetch("/api/runs")).json().catch(() => ({ runs: [] }));
+const { runs: [run] } = await (await fetch("/api/runs")).json();
+// What forms begin with, by the names of their fields: a question that the first run can answer.
+const known = { ...run.examples[0], run: run.name, name: run.examples[0]?.subject };
 
 function element(tag, content = {}, ...children) {
   const made = Object.assign(document.createElement(tag), content);
@@ -16,7 +18,7 @@ function resolve(schema) {
 // A value that fits a schema, to begin with.
 function example(schema, name) {
   schema = resolve(schema) ?? {};
-  if (name === "run" && runs.length) return runs[0].name;
+  if (known[name]) return known[name];
   if ("default" in schema) return schema.default;
   if (schema.anyOf) return schema.anyOf.some((one) => one.type === "null") ? null : example(schema.anyOf[0], name);
   if (schema.type === "object") {

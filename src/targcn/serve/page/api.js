@@ -38,7 +38,7 @@ async function send(kind, path, options) {
 		if (response.ok) return response.status === 204 ? null : await response.json();
 		// Problem details, with the names that are nearest.
 		const { detail, suggestions } = await response.json();
-		throw Object.assign(new Error(detail), { suggestions });
+		throw Object.assign(new Error(detail), { suggestions, status: response.status });
 	} catch (error) {
 		if (error instanceof TypeError || error instanceof SyntaxError) throw new Error("The server does not answer; is targcn serve still running?");
 		throw error;

@@ -7,7 +7,7 @@ import { h, put } from "./dom.js";
 import { entity } from "./entity.js";
 import { missing } from "./missing.js";
 import { models } from "./models.js";
-import { go, read, to } from "./state.js";
+import { go, read, to, visit } from "./state.js";
 import { Timeline } from "./time.js";
 import { why } from "./why.js";
 
@@ -43,9 +43,8 @@ document.addEventListener("click", (event) => {
 	const link = event.target.closest("a[href^='?']");
 	if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
 	event.preventDefault();
-	history.pushState(null, "", link.href);
-	show();
-	// Whoever reads with the ears, or goes by keys, starts at the top of what is new.
+	visit(link.href);
+	// Whoever goes by ear or by keys starts at the top of what is new.
 	if (!link.closest("header")) main.focus();
 	scrollTo(0, 0);
 });

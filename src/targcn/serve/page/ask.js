@@ -1,9 +1,9 @@
 // Ask: the question is a sentence; its answers follow the slider.
 
 import { answerList } from "./answers.js";
-import { callOff, factsOf, get, post, trying } from "./api.js";
+import { callOff, post, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, download, h, inWords, named, put, say, section } from "./dom.js";
+import { button, count, download, h, inWords, link, put, say, section } from "./dom.js";
 import { slider } from "./slider.js";
 import { asked, go, PLACE, question, to } from "./state.js";
 
@@ -12,9 +12,10 @@ const SETTLED = 200; // milliseconds without a move, after which reasons are ask
 
 export function ask(page) {
 	let state = {}, drawn = null, rows = [], timer = 0;
-	const change = (changes, how) => go({ ...state, ...changes }, how);
+	const change = (changes) => go({ ...state, ...changes });
 	const fields = FIELDS.map(([key, label]) => combobox({ label, page, onChoose: (value) => change({ [key]: value }) }));
-	const time = slider({ onSlide: (t) => change({ t }, "replace"), onSettle: (t) => change({ t }) });
+	// Browsers refuse an address that changes too often: while it moves, the slider leaves it alone.
+	const time = slider({ onSlide: (t) => update({ ...state, t }), onSettle: (t) => change({ t }) });
 	const hide = h("input", { type: "checkbox", onchange: () => change({ hide: hide.checked ? "1" : "" }) });
 	const save = button("Download CSV", () => download("answers.csv", ["rank", "answer", "probability", "score", "known", "why"], rows));
 	const tools = h("div.tools", h("label", hide, "hide what is known then"), save);
@@ -33,7 +34,6 @@ export function ask(page) {
 		hide.checked = Boolean(state.hide);
 		clearTimeout(timer);
 		const what = asked(state);
-		callOff("examples");
 		if (what) answer(what, false);
 		else start();
 	}
@@ -57,30 +57,23 @@ export function ask(page) {
 
 	function describe({ note, rows: { length } }, what) {
 		const { run } = page;
-		put(notes, note && h("p.forecast", note), !length && h("p", "Nothing is left: whatever could be the answer is known at that time."));
+		put(notes, note && h("p.forecast", note), !length && h("p", "Nothing is left: every answer is known at that time."),
+			what === "fact" && h("p", "Is it so? Each end is asked for in turn, with the fact itself hidden."));
 		const value = run.has_probabilities ? "probability, calibrated on valid" : `score of ${run.model}, which has no probabilities`;
 		const among = { relation: count(run.relations.length, "relation"), time: `all times from ${run.first} to ${run.last}` }[what] || `${count(run.num_entities)} entities`;
 		fine.textContent = `Bar and figure: ${value}, among ${among}. Context: ${run.context === "all" ? "all known facts" : run.context}.`;
 	}
 
-	// Nothing is asked yet: say how, with questions that this graph can answer.
+	// Nothing is asked yet: say how.
 	function start() {
-		const { run } = page, open = 4 - Object.values(question(state)).filter(Boolean).length;
+		const { run } = page, open = Object.entries(question(state)).filter(([, word]) => !word).map(([place]) => place);
 		callOff("ask");
 		tools.hidden = fine.hidden = true;
 		put(results);
 		put(notes, h("p.lead", `${count(run.num_facts, "fact")} about ${count(run.num_entities)} entities, ${run.first} to ${run.last}.`),
-			h("p", "Leave one place open, and it is answered; or none, to ask whether it is so."));
-		if (open === 4) trying(results, async () => {
-			const { names } = await get("/api/names", { run: run.name, kind: "entity", top: 4 }, "examples");
-			const all = await Promise.all(names.map(async ({ name, last }) => ({ last, ...(await factsOf(name, { run: run.name, size: 1 }, name)) })));
-			if (asked(state)) return;
-			const links = all.filter(({ relations }) => relations.length).map(({ name, last, relations: [{ name: r, direction }] }) => {
-				const example = { [direction === "out" ? "s" : "o"]: name, r, t: last };
-				return h("li", h("a", { href: to("ask", { run: state.run }, example) }, named(inWords(question(example)))));
-			});
-			put(results, h("p", "For example:"), h("ul.plain", links));
-		});
+			h("p", open.length < 4 ? `Fill all but one of ${open.join(", ")}: that one is answered.` : "Leave one place open, and it is answered; or none, to ask whether it is so."));
+		if (open.length === 4) put(results, h("p", "For example:"), h("ul.plain", run.examples.map((one) =>
+			h("li", link(to("ask", { run: state.run, s: one.subject, r: one.relation, t: one.time }), inWords(one))))));
 	}
 
 	return { element, update, title: () => (asked(state) ? inWords(question(state)) : "Ask") };

@@ -2,10 +2,11 @@
 
 import { figure, h, svg } from "./dom.js";
 
-// A figure and its interval on a scale from 0 to 1.
-export function interval(value, [low, high]) {
-	const line = (from, to, kind) => svg("line", { x1: `${100 * from}%`, x2: `${100 * to}%`, y1: 7, y2: 7, class: kind });
-	return svg("svg.interval", line(0, 1, "grid"), line(low, high, "range"), svg("circle", { cx: `${100 * value}%`, cy: 7, r: 4 }));
+// A figure and its interval on a scale.
+export function interval(value, [low, high], [least, most]) {
+	const place = (one) => `${(100 * (one - least)) / (most - least || 1)}%`;
+	const line = (from, to, kind) => svg("line", { x1: place(from), x2: place(to), y1: 7, y2: 7, class: kind });
+	return svg("svg.interval", line(least, most, "grid"), line(low, high, "range"), svg("circle", { cx: place(value), cy: 7, r: 2.5 }));
 }
 
 // A line through points, and a dot for each that counts for something; upwards from 0.

@@ -1,6 +1,7 @@
 // The same question for a shell, for Python and for curl.
 
 import { button, h, say } from "./dom.js";
+import { TOP } from "./missing.js";
 import { asked, question, toFact } from "./state.js";
 
 const quote = (text) => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
@@ -29,25 +30,27 @@ const FORMS = {
 	entity({ e }, run) {
 		return [shell("names", run, e), null, `/api/entities/${encodeURIComponent(e)}?run=${encodeURIComponent(run)}`];
 	},
-	missing({ t, r, e }, run) {
-		const given = Object.entries({ time: t, relation: r, entity: e }).filter(([, value]) => value);
+	// Its answer names a search, whose events tell what it finds.
+	missing({ t, r, e, n }, run, page) {
+		const given = Object.entries({ time: n ? t : t || page.run.last, relation: r, entity: e, top: Number(n || TOP) }).filter(([, value]) => value);
 		return [shell("missing", run, ...given.flatMap(([name, value]) => [`--${name}`, value])), `missing(${given.map(([name, value]) => `${name}=${python(value)}`).join(", ")})`,
-			"/api/missing", { run, ...Object.fromEntries(given) }];
+			"/api/missing", { run, ...Object.fromEntries(given) }, ` | sed 's/.*:"\\(.*\\)".*/\\1/' | xargs -I JOB curl -sN ${location.origin}/api/missing/JOB/events`];
 	},
 	models(state, run, page) {
 		const names = page.runs.map(({ name }) => name);
-		return [names.length > 1 ? shell("compare", ...names) : shell("evaluate", run), null, `/api/report/${encodeURIComponent(run)}`];
+		const together = page.runs.every(({ data }) => data === page.run.data) && names.length > 1;
+		return [together ? shell("compare", ...names) : shell("evaluate", run), together ? `compare([${list(names)}])` : `evaluate(${python(run)})`, `/api/report/${encodeURIComponent(run)}`];
 	},
 };
 
 export function copyBox(view, state, page) {
-	if ({ ask: !asked(state), why: asked(state) !== "fact", entity: !state.e }[view]) return h("div");
-	const run = page.run.name, [command, call, path, body] = FORMS[view](state, run, page);
+	if ({ ask: !asked(state), why: asked(state) !== "fact", entity: !state.e }[view]) return null;
+	const run = page.run.name, [command, call, path, body, then = ""] = FORMS[view](state, run, page);
 	const url = location.origin + path;
 	const texts = {
 		Shell: command,
-		Python: call ? `from targcn import Predictor\n\nPredictor(${python(run)}).${call}` : `import json, urllib.request\n\njson.load(urllib.request.urlopen(${python(url)}))`,
-		curl: `curl ${quote(url)}${body ? ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}` : ""}`,
+		Python: call ? `import targcn\n\nprint(targcn.${body ? `Predictor(${python(run)}).` : ""}${call})` : `import json, urllib.request\n\nprint(json.load(urllib.request.urlopen(${python(url)})))`,
+		curl: `curl -s ${quote(url)}${body ? ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}` : ""}${then}`,
 	};
 	return h("details", h("summary", "Copy this as shell, Python or curl"), Object.entries(texts).map(([name, text]) => {
 		const content = h("pre", { tabindex: 0, role: "region", "aria-label": name }, text);

@@ -24,15 +24,22 @@ function fill(element, tag, content) {
 	return put(element, content);
 }
 
-// Makes these the children of an element, and no others; what is false or nothing is left out.
+// Makes these the children of an element; what is false or nothing is left out. What is there
+// already stays, and with it the focus.
 export function put(element, ...children) {
-	element.replaceChildren(...children.flat(4).filter((child) => child || child === 0));
+	const wanted = children.flat(4).filter((child) => child || child === 0);
+	const { childNodes: now } = element;
+	if (now.length !== wanted.length || wanted.some((child, place) => child !== now[place])) element.replaceChildren(...wanted);
 	return element;
 }
 
 // A name may run from right to left; it must not turn its neighbours around.
 export function named(text) {
 	return h("bdi", text);
+}
+
+export function link(href, text) {
+	return h("a", { href }, named(text));
 }
 
 const LANGUAGE = document.documentElement.lang;
@@ -85,7 +92,9 @@ export function say(text) {
 }
 
 export function download(name, columns, rows) {
-	const cell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+	// For a spreadsheet, where a name that begins like a formula would be one.
+	const defused = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
+	const cell = (value) => `"${defused(String(value ?? "")).replaceAll('"', '""')}"`;
 	const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
 	const content = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 	const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));

@@ -2,9 +2,9 @@
 
 import { callOff, factsOf, post, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, figure, h, inWords, named, percent, put, section } from "./dom.js";
+import { button, count, figure, h, inWords, link, named, percent, put, section } from "./dom.js";
 import { laneChart } from "./lanes.js";
-import { go, question, to } from "./state.js";
+import { go, question, to, toWhy, visit } from "./state.js";
 
 const MOST_LANES = 40, MOST_FACTS = 50000;
 const LISTED = 100; // facts listed below the lanes
@@ -17,7 +17,7 @@ export function entity(page) {
 	const chart = laneChart({
 		onZoom: zoom,
 		onPoint: (index) => (readout.textContent = index < 0 ? HINT : inWords(facts[index])),
-		onPick: (index) => go({ view: "why", run: state.run, ...asWhy(facts[index]) }),
+		onPick: (index) => visit(whyOf(facts[index])),
 	});
 	const tools = h("div.tools", button("Earlier", () => move(1, -0.5)), button("Later", () => move(1, 0.5)),
 		button("Closer", () => move(0.5, 0)), button("Wider", () => move(2, 0)), button("All times", () => go({ ...state, from: "", to: "" })));
@@ -26,7 +26,7 @@ export function entity(page) {
 	const trouble = h("div");
 	const element = h("div", h("h1.unseen", "Entity"), h("div.sentence", field.element), summary, trouble, body);
 
-	const asWhy = ({ subject, relation, object, time, end, out }) => ({ s: subject, r: relation, o: object, t: time ?? end, as: out ? "object" : "subject" });
+	const whyOf = (fact) => toWhy(state, fact, fact.out ? "object" : "subject");
 
 	// The ticks in view: those of the address, or of all facts.
 	function span() {
@@ -74,9 +74,9 @@ export function entity(page) {
 
 	function begin({ relations, neighbours: beside }) {
 		lanes = relations.slice(0, MOST_LANES);
-		put(names, lanes.map((lane) => h("li", { title: lane.name }, lane.direction === "in" ? "← " : "", lane.name, h("small", ` ${count(lane.num_facts)}`))));
+		put(names, lanes.map((lane) => h("li", { title: lane.name }, h("span", lane.direction === "in" ? "← " : "", lane.name), h("small", count(lane.num_facts)))));
 		put(neighbours, h("h2", "Neighbours"), h("ul.plain.columns", beside.slice(0, 20).map((one) =>
-			h("li", h("a", { href: to("entity", state, { e: one.name }) }, named(one.name)), h("small", ` ${count(one.num_facts, "fact")}`)))));
+			h("li", link(to("entity", state, { e: one.name }), one.name), h("small", ` ${count(one.num_facts, "fact")}`)))));
 		predictNext(relations);
 	}
 
@@ -90,7 +90,7 @@ export function entity(page) {
 			facts.push({ subject: out ? name : other, relation, object: out ? other : name, time, end, out, tick, last, lane });
 		});
 		body.hidden = false;
-		summary.textContent = `${facts.length < total ? `${count(facts.length)} of ` : ""}${count(total, "fact")}, one lane for each of the ${count(lanes.length, "most common relation")}.`;
+		summary.textContent = `${facts.length < total ? `${count(facts.length)} of ` : ""}${count(total, "fact")}, one lane for each of the ${count(lanes.length, "most common relation")}; ← where it is the object.`;
 		readout.textContent = HINT;
 		draw();
 	}
@@ -100,7 +100,7 @@ export function entity(page) {
 		const [from, until] = span(), inside = facts.filter(({ last, tick }) => last >= from && tick <= until);
 		chart.show({ facts, lanes, from, to: until, timeline: page.timeline, label: `${count(facts.length, "fact")} of ${state.e} over time; listed below` });
 		put(listed, h("summary", `${count(inside.length, "fact")} in view${inside.length > LISTED ? `, the first ${LISTED}` : ""} as a list`),
-			h("ul.facts", inside.slice(0, LISTED).map((one) => h("li", h("a", { href: to("why", state, asWhy(one)) }, named(inWords(one)))))));
+			h("ul.facts", inside.slice(0, LISTED).map((one) => h("li", link(whyOf(one), inWords(one))))));
 	}
 
 	// Its most common relations, asked for the time after the last fact.
@@ -110,7 +110,7 @@ export function entity(page) {
 		return trying(next, async () => {
 			const { answers } = await post("/api/predict", { run: page.run.name, questions: asked.map(question), top: 3 }, "next");
 			put(next, h("h2", `Predicted for ${t}`), answers.map(({ rows }, number) => [
-				h("a", { href: to("ask", { run: state.run }, asked[number]) }, asked[number].s ? `${asked[number].r} — ?` : `? — ${asked[number].r}`),
+				link(to("ask", { run: state.run }, asked[number]), asked[number].s ? `${asked[number].r} — ?` : `? — ${asked[number].r}`),
 				h("ol", rows.map((row) => h("li", named(row.answer), h("small", ` ${page.run.has_probabilities ? percent(row.probability) : figure(row.score, 2)}`))))]));
 		});
 	}

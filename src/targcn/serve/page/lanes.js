@@ -1,15 +1,16 @@
-// The facts of an entity as lanes over time, on a canvas: ten thousand of them move smoothly.
+// The facts of an entity as lanes over time, on a canvas: there may be 10,000.
 
 import { h } from "./dom.js";
 
-const HEIGHT = 28; // of a lane, in pixels
-const FOOT = 20; // below the lanes, for the times
+const FOOT = 20; // pixels below the lanes, for the times
+const BAR = 15; // pixels of a fact, at the foot of its lane
 const NEAR = 8; // pixels within which the pointer finds a fact
 
 export function laneChart({ onZoom, onPoint, onPick }) {
 	const canvas = h("canvas", { role: "img" }), brush = h("div.brush", { hidden: true });
 	const element = h("div.canvas", canvas, brush);
 	let data = null, start = null, frame = 0;
+	const tall = () => (innerWidth < 600 ? 44 : 28); // pixels of a lane, as in the style sheet
 
 	// Pixels of a tick, as long as nothing changes.
 	function places() {
@@ -19,13 +20,14 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 
 	function show(next) {
 		data = next;
-		canvas.style.height = `${HEIGHT * data.lanes.length + FOOT}px`;
 		canvas.setAttribute("aria-label", data.label);
 		cancelAnimationFrame(frame);
 		frame = requestAnimationFrame(draw);
 	}
 
 	function draw() {
+		const lane = tall();
+		if (data) canvas.style.height = `${lane * data.lanes.length + FOOT}px`;
 		const { clientWidth: width, clientHeight: height } = canvas, scale = devicePixelRatio || 1;
 		if (!data || !width) return;
 		[canvas.width, canvas.height] = [width * scale, height * scale];
@@ -35,7 +37,7 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 		pen.font = `12px ${fontFamily}`;
 		pen.textAlign = "center";
 		pen.fillStyle = rule;
-		data.lanes.forEach((_, lane) => pen.fillRect(0, (lane + 1) * HEIGHT - 1, width, 1));
+		data.lanes.forEach((_, row) => pen.fillRect(0, (row + 1) * lane - 1, width, 1));
 		for (const { tick, label } of data.timeline.marks(data.from, data.to, width / 100)) {
 			const half = pen.measureText(label).width / 2;
 			pen.fillStyle = rule;
@@ -46,8 +48,8 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 		pen.fillStyle = color;
 		pen.globalAlpha = data.facts.length > 2000 ? 0.5 : 0.8;
 		const size = Math.min(Math.max(each * 0.8, 2), 8);
-		for (const { tick, last, lane } of data.facts)
-			if (lane >= 0 && last >= data.from && tick <= data.to) pen.fillRect(place(tick) - size / 2, lane * HEIGHT + 6, (last - tick) * each + size, HEIGHT - 13);
+		for (const { tick, last, lane: row } of data.facts)
+			if (row >= 0 && last >= data.from && tick <= data.to) pen.fillRect(place(tick) - size / 2, (row + 1) * lane - BAR - 7, (last - tick) * each + size, BAR);
 	}
 
 	function nearest({ offsetX: x, offsetY }) {
@@ -55,7 +57,7 @@ export function laneChart({ onZoom, onPoint, onPick }) {
 		let best = -1, distance = NEAR;
 		data.facts.forEach(({ tick, last, lane }, index) => {
 			const away = Math.max(place(tick) - x, x - place(last), 0);
-			if (lane === Math.floor(offsetY / HEIGHT) && away < distance) [best, distance] = [index, away];
+			if (lane === Math.floor(offsetY / tall()) && away < distance) [best, distance] = [index, away];
 		});
 		return best;
 	}

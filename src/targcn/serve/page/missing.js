@@ -2,10 +2,10 @@
 
 import { post, remove, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, download, figure, h, labelled, named, percent, put, say, section, table } from "./dom.js";
-import { go, to } from "./state.js";
+import { button, count, download, figure, h, inWords, labelled, link, percent, put, say, section, table } from "./dom.js";
+import { go, toWhy } from "./state.js";
 
-const TOP = "50";
+export const TOP = "50";
 
 export function missing(page) {
 	let state = {}, searched = "", job = null, events = null;
@@ -81,9 +81,8 @@ export function missing(page) {
 		say(`${count(rows.length, "fact")} found`);
 		if (!rows.length) return put(results, h("p", "Nothing as probable as 1 in 100 is missing there; search wider."));
 		const kind = page.run.has_probabilities ? "probability" : "score";
-		const link = (row) => to("why", { run: state.run }, { s: row.subject, r: row.relation, o: row.object, t: row.time, as: "object" });
 		return put(results, table("Missing facts", ["fact", "time", kind, "best reason"], rows.map((row) => [
-			h("a", { href: link(row) }, named(row.subject), ` — ${row.relation} — `, named(row.object)), row.time,
+			link(toWhy(state, row), inWords({ ...row, time: null })), row.time,
 			kind === "score" ? figure(row.score, 2) : percent(row.probability), h("p.fine", row.reason)])),
 		button("Download CSV", () => download("missing.csv", ["subject", "relation", "object", "time", kind, "reason"], rows)));
 	}

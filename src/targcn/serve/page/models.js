@@ -3,8 +3,8 @@
 import { factsOf, get, post, trying } from "./api.js";
 import { interval, plot } from "./chart.js";
 import { combobox } from "./combobox.js";
-import { count, figure, h, inWords, labelled, named, percent, put, section, table } from "./dom.js";
-import { go, to } from "./state.js";
+import { count, figure, h, inWords, labelled, link, percent, put, section, table } from "./dom.js";
+import { go, toWhy } from "./state.js";
 
 const MOST = 100; // facts that both runs judge
 const SHOWN = 12;
@@ -14,49 +14,73 @@ export function models(page) {
 	let loaded = false;
 	const figures = section("Figures"), plots = h("section", { "aria-label": "Plots", class: "plots" });
 	const apart = disagreement(page);
-	const element = h("div", h("h1", "Models"), h("p.fine", "MRR with its 95 % interval. Those of the test split are computed once."), figures, plots, apart.element);
+	const element = h("div", h("h1", "Models"), figures, plots, apart.element);
 
 	function update(state) {
 		apart.update(state);
 		if (!loaded) trying(figures, load);
-		loaded = true;
 	}
 
+	// One after the other, as the server computes them.
 	async function load() {
-		const all = await Promise.all(page.runs.map(({ name }) => get(`/api/report/${encodeURIComponent(name)}`)));
+		loaded = true;
+		const all = [];
+		for (const { name } of page.runs) {
+			all.push(await reportOf(name));
+			show(all);
+		}
+	}
+
+	// What takes the server too long is there when it is asked for again.
+	async function reportOf(name) {
+		try {
+			return await get(`/api/report/${encodeURIComponent(name)}`);
+		} catch (problem) {
+			if (problem.status === 504) return reportOf(name);
+			loaded = false;
+			throw problem;
+		}
+	}
+
+	function show(all) {
+		// Intervals are narrow: their lines are no longer than needed.
+		const ends = all.flatMap(({ reports }) => reports.flatMap((report) => FILTERS.flatMap((filter) => rangeOf(report, filter) ?? [])));
+		const scale = [Math.floor(10 * Math.min(...ends)) / 10, Math.ceil(10 * Math.max(...ends)) / 10];
 		// Figures of one setting stand in one table.
 		const settings = new Map();
 		for (const { run, reports } of all)
 			for (const report of reports) {
 				const setting = `${report.dataset}: ${report.split} split, context ${report.context}, ${report.ties} rank on ties, ${count(report.num_queries)} queries`;
 				settings.set(setting, [...(settings.get(setting) || []), [[h("b", run), h("small", ` ${report.model}`)],
-					...FILTERS.map((filter) => mrr(report, filter)), ...["hits@1", "hits@10"].map((name) => percent(report.metrics["time-aware"].both?.[name]))]]);
+					...FILTERS.map((filter) => mrr(report, filter, scale)), ...["hits@1", "hits@10"].map((name) => figure(report.metrics["time-aware"].both?.[name]))]]);
 			}
 		const heads = ["run", ...FILTERS.map((filter) => `MRR, ${filter}`), "hits@1, time-aware", "hits@10, time-aware"];
-		put(figures, [...settings].map(([setting, rows]) => h("div", h("h2", setting), table(setting, heads, rows))));
+		put(figures, ends.length > 0 && h("p.fine", `MRR with its 95 % interval, on lines from ${scale[0]} to ${scale[1]}.`), [...settings].map(([setting, rows]) => h("div", h("h2", setting), table(setting, heads, rows))));
 		put(plots, all.map(draw));
 	}
 
-	function mrr(report, filter) {
-		const value = report.metrics[filter].both?.mrr, range = report.mrr_interval_95?.[filter]?.both;
-		return [figure(value, 3), range && h("small", ` ± ${figure((range[1] - range[0]) / 2, 3)}`), range && interval(value, range)];
+	const rangeOf = (report, filter) => report.mrr_interval_95?.[filter]?.both;
+
+	function mrr(report, filter, scale) {
+		const value = report.metrics[filter].both?.mrr, range = rangeOf(report, filter);
+		return [figure(value), range && h("small", ` ± ${figure((range[1] - range[0]) / 2)}`), range && interval(value, range, scale)];
 	}
 
 	function draw({ run, trace, calibration }) {
 		const found = [];
 		if (calibration) {
 			const points = calibration.bins_after.map((bin) => [bin.probability, bin.share_right, bin.num_queries]);
-			found.push(plot({ title: run, up: `share of best answers that are right; calibration error ${figure(calibration.error_after, 3)}`, across: "probability of the best answer", points, top: 1, ideal: true }));
+			found.push(plot({ title: `${run}: calibration`, up: `share of best answers that are right; error ${figure(calibration.error_after)}`, across: "probability of the best answer", points, top: 1, ideal: true }));
 		}
 		const points = trace.filter(({ loss }) => loss !== null).map(({ epoch, loss }) => [epoch, loss, 0]);
-		if (points.length > 1) found.push(plot({ title: run, up: "training loss", across: "epoch", points, top: Math.max(...points.map(([, y]) => y)) }));
+		if (points.length > 1) found.push(plot({ title: `${run}: training`, up: "loss", across: "epoch", points, top: Math.max(...points.map(([, y]) => y)) }));
 		return found;
 	}
 
 	return { element, update, title: () => "Models" };
 }
 
-// Which run is sure of a fact where another is not. Each fact is hidden from the runs that judge it.
+// Each fact is hidden from the runs that judge it.
 function disagreement(page) {
 	let state = {}, asked = "";
 	const other = h("select", { id: "other-run", onchange: () => go({ ...state, other: other.value }) });
@@ -96,11 +120,10 @@ function disagreement(page) {
 	function draw(questions, [mine, theirs], runs) {
 		const gap = (row) => Math.abs(1 / mine[row].rank - 1 / theirs[row].rank);
 		const apart = questions.map((_, row) => row).filter((row) => mine[row] && theirs[row] && gap(row) > 0).sort((one, two) => gap(two) - gap(one));
-		const link = ({ subject, relation, object, time }) => to("why", { run: state.run }, { s: subject, r: relation, o: object, t: time, as: "object" });
 		const value = ({ rank, probability }) => [`rank ${count(rank)}`, h("small", ` ${percent(probability)}`)];
 		put(results, h("p.fine", `${count(questions.length, "known fact")}, each hidden from the run that judges it; the rank of the object differs on ${count(apart.length)}.`),
 			table("Facts on which the runs differ", ["fact", ...runs], apart.slice(0, SHOWN).map((row) =>
-				[h("a", { href: link(questions[row]) }, named(inWords(questions[row]))), value(mine[row]), value(theirs[row])])));
+				[link(toWhy(state, questions[row]), inWords(questions[row])), value(mine[row]), value(theirs[row])])));
 	}
 
 	return { element, update };

@@ -30,8 +30,7 @@ function lanesOf({ reasons }) {
 export function drawReasons(explanation, timeline, { struck = new Set(), onPick = null } = {}) {
 	const asked = explanation.tick, lanes = lanesOf(explanation), narrow = innerWidth < 600;
 	const dots = lanes.flatMap((lane) => [...lane.dots.values()]);
-	const endOf = (fact) => (fact.end ? timeline.tick(fact.end) : fact.tick);
-	const ticks = [asked, ...dots.filter(({ fact }) => fact.tick !== null).flatMap(({ fact }) => [fact.tick, endOf(fact)])];
+	const ticks = [asked, ...dots.map(({ fact }) => fact.tick).filter((tick) => tick !== null)];
 	const room = Math.max((Math.max(...ticks) - Math.min(...ticks)) * 0.06, 1);
 	const [from, to] = [Math.min(...ticks) - room, Math.max(...ticks) + room];
 	const place = (tick) => `${(100 * (tick - from)) / (to - from)}%`;
@@ -44,13 +43,12 @@ export function drawReasons(explanation, timeline, { struck = new Set(), onPick 
 		const rows = Math.max(...lane.reasons.map(({ facts }) => facts.length));
 		const height = (row) => `${rows === 1 ? 50 : 25 + (50 * row) / (rows - 1)}%`;
 		const drawDot = ({ fact, row, effect }) => {
-			const y = height(row), end = endOf(fact), r = Math.max(LARGEST * Math.sqrt(Math.abs(effect) / largest), 2.5);
+			const y = height(row), r = Math.max(LARGEST * Math.sqrt(Math.abs(effect) / largest), 2.5);
 			// What happened at no single time is a line through all of them.
 			if (fact.tick === null) return svg("line.always", { x2: "100%", y1: y, y2: y, "stroke-width": r });
 			const side = fact.tick < asked ? "past" : fact.tick > asked ? "future" : "then";
 			const kind = struck.has(fromFact(fact)) ? `${side} struck` : side;
-			return svg("g", onPick ? { class: "pick", onclick: () => onPick(fact) } : {}, end > fact.tick && line(place(fact.tick), place(end), y, y, `span ${kind}`),
-				svg("circle", { cx: place(fact.tick), cy: y, r, class: kind }, svg("title", inWords(fact))));
+			return svg("g", onPick ? { class: "pick", onclick: () => onPick(fact) } : {}, svg("circle", { cx: place(fact.tick), cy: y, r, class: kind }, svg("title", inWords(fact))));
 		};
 		return h("li.lane", h("div", titleOf(lane)),
 			svg("svg", marks.map(({ tick }) => upright(tick, "grid")), upright(asked, "asked"),
@@ -78,19 +76,20 @@ function titleOf({ via, reasons }) {
 // The score as one bar: the reasons, other evidence, and the prior.
 export function drawSum({ measure, score, reasons, others }) {
 	if (measure === "change of probability") return h("p.fine", "A figure is the answer's probability minus that without the fact; they do not add up.");
-	const parts = [{ name: count(reasons.length, "reason"), effect: reasons.reduce((sum, { effect }) => sum + effect, 0) }, ...others];
+	const own = { name: count(reasons.length, "reason"), kind: "for", effect: reasons.reduce((sum, { effect }) => sum + effect, 0) };
+	const parts = reasons.length ? [own, ...others] : others;
 	const total = parts.reduce((sum, { effect }) => sum + Math.abs(effect), 0) || 1;
-	const bar = h("div.sum", { "aria-hidden": "true" }, parts.map(({ effect }) => {
-		const piece = h("i", { class: effect < 0 && "against" });
+	const bar = h("div.sum", { "aria-hidden": "true" }, parts.map(({ effect, kind }) => {
+		const piece = h("i", { class: effect < 0 ? "against" : kind });
 		piece.style.width = `${(100 * Math.abs(effect)) / total}%`;
 		return piece;
 	}));
 	const words = parts.map(({ name, effect }) => `${name} ${effect < 0 ? "−" : "+"}${figure(Math.abs(effect), 2)}`).join(", ");
 	const whole = measure === "part of score" ? `score ${figure(score, 2)}` : "the probability before the run's temperature";
-	return h("div", bar, h("p.fine", `${words}; Σ = ${whole}. Area of a dot = its share of the evidence.`));
+	return h("div", bar, h("p.fine", `${words}; Σ = ${whole}.${reasons.length ? " Area of a dot = its share of the evidence." : ""}`));
 }
 
-export function describeAnswer({ probability, score, rank, num_pieces: pieces, filter, context, parts, fact_was_hidden: hidden }, numEntities) {
+export function describeAnswer({ probability, score, rank, num_pieces: pieces, num_left_out: left, filter, context, parts, fact_was_hidden: hidden }, numEntities) {
 	const figures = [
 		probability === null ? [figure(score, 2), "score"] : [percent(probability), "probability, calibrated on valid"],
 		[figure(rank, Number.isInteger(rank) ? 0 : 1), `rank of ${count(numEntities)}, ${filter} filter`],
@@ -98,6 +97,7 @@ export function describeAnswer({ probability, score, rank, num_pieces: pieces, f
 	];
 	const notes = parts.map((part) => `The member ${part.name} gives ${percent(part.probability)}; its weight is ${figure(part.weight, 3)}.`);
 	if (hidden) notes.push("The fact itself is known: it is hidden from these reasons and figures, not from the ranking.");
+	if (left) notes.push(`The effects of the ${count(pieces - left)} nearest facts were computed; those of the other ${count(left)} would take too long.`);
 	if (!pieces) notes.push("Nothing in the context speaks for this answer; what follows is the prior.");
 	return [h("dl", figures.map(([value, what]) => h("div", h("dt", what), h("dd", value)))), notes.map((note) => h("p.fine", note))];
 }

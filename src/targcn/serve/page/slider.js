@@ -3,6 +3,7 @@
 import { h, labelled, put, svg } from "./dom.js";
 
 const AHEAD = 0.04; // of the span: room for forecasts
+const REST = 300; // milliseconds without a move, after which it is a step of the history
 
 export function slider({ onSlide, onSettle }) {
 	const field = h("input", { id: "when", type: "text", autocomplete: "off", placeholder: "?" });
@@ -10,18 +11,19 @@ export function slider({ onSlide, onSettle }) {
 	const bars = svg("svg.bars"), axis = svg("svg"), ahead = h("div.ahead");
 	const when = labelled("time", field);
 	const element = h("div.slider", bars, ahead, range, axis);
-	let timeline = null;
+	let timeline = null, timer = 0;
 
 	function draw({ histogram: { ticks, facts } }, line) {
 		timeline = line;
 		const first = ticks[0], end = line.last + Math.max(1, Math.round((line.last - first) * AHEAD));
+		const percent = (ticks) => `${(100 * ticks) / (end - first + 1)}%`, place = (tick) => percent(tick - first + 0.5);
 		Object.assign(range, { min: first, max: end });
-		const place = (tick) => `${(100 * (tick - first)) / (end - first)}%`;
+		// The thumb stands in the bar of its tick.
+		Object.assign(range.style, { left: `calc(${place(first)} - 10px)`, width: `calc(${percent(end - first)} + 20px)` });
 		const width = (ticks[1] ?? first + 1) - first, most = Math.max(...facts, 1);
 		put(bars, ticks.map((tick, index) => {
 			const share = (100 * facts[index]) / most;
-			// The bar of a single tick stands around it, of several over them.
-			return svg("rect", { x: place(tick - (width === 1 ? 0.4 : 0)), width: place(first + width * 0.8), y: `${100 - share}%`, height: `${share}%` });
+			return svg("rect", { x: place(tick - 0.5 + width * 0.1), width: percent(width * 0.8), y: `${100 - share}%`, height: `${share}%` });
 		}));
 		ahead.style.left = place(line.last + 0.5);
 		put(axis, line.marks(first, line.last, innerWidth < 600 ? 4 : 9).map(({ tick, label }) => svg("text", { x: place(tick), y: 14, class: tick === first && "start" }, label)));
@@ -40,7 +42,10 @@ export function slider({ onSlide, onSettle }) {
 
 	const current = () => timeline.label(Number(range.value));
 	range.addEventListener("input", () => onSlide(current()));
-	range.addEventListener("change", () => onSettle(current()));
+	range.addEventListener("change", () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => element.isConnected && onSettle(current()), REST);
+	});
 	field.addEventListener("change", () => onSettle(field.value.trim() === "?" ? "" : field.value.trim()));
 	field.addEventListener("focus", () => field.select());
 	return { element, when, draw, show };

@@ -25,8 +25,17 @@ export function to(view, { run, s, r, o, t, e }, changes = {}) {
 	return address({ view, run, s, r, o, t, e, ...changes });
 }
 
-export function go(state, how = "push") {
-	history[`${how}State`](null, "", address(state));
+// The reasons for a fact, seen from one of its ends.
+export function toWhy({ run }, { subject: s, relation: r, object: o, time, end }, as = "object") {
+	return to("why", { run, s, r, o, t: time ?? end }, { as });
+}
+
+export function go(state, how) {
+	visit(address(state), how);
+}
+
+export function visit(href, how = "push") {
+	history[`${how}State`](null, "", href);
 	dispatchEvent(new Event("moved"));
 }
 

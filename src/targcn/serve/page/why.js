@@ -2,7 +2,7 @@
 
 import { addFact } from "./add_fact.js";
 import { post, trying } from "./api.js";
-import { button, count, figure, h, inWords, named, percent, put, say, section, table } from "./dom.js";
+import { button, count, figure, h, inWords, link, named, percent, put, say, section, table } from "./dom.js";
 import { describeAnswer, drawReasons, drawSum } from "./reasons.js";
 import { asked, fromFact, go, PLACE, question, to, toFact } from "./state.js";
 
@@ -35,7 +35,7 @@ export function why(page) {
 		explained = "";
 		put(answer);
 		put(head, h("h1", "Why?"));
-		if (!what) return head.append(h("p", "Ask something first; each answer leads to its reasons. ", h("a", { href: to("ask", state) }, "Ask")));
+		if (!what) return head.append(h("p", "Ask something first; each answer leads to its reasons. ", link(to("ask", state), "Ask")));
 		return trying(answer, async () => {
 			const { answers: [{ rows: [best] }] } = await post("/api/predict", { run: page.run.name, questions: [question(state)], top: 1 }, "begin");
 			if (best) go({ ...state, [PLACE[best.asked]]: best.answer, as: best.asked }, "replace");
@@ -43,10 +43,10 @@ export function why(page) {
 	}
 
 	function explain() {
-		const entity = (name) => h("a", { href: to("entity", state, { e: name }) }, named(name));
+		const entity = (name) => link(to("entity", state, { e: name }), name);
 		const open = PLACE[state.as] || "o";
-		put(head, h("h1", "Why ", named(state[open]), "?"), h("p.lead", entity(state.s), ` — ${state.r} — `, entity(state.o), `, ${state.t} `,
-			h("a.button", { href: to("ask", state, { [open]: "" }) }, "All answers")));
+		put(head, h("p.fine", link(to("ask", state, { [open]: "" }), "← All answers")), h("h1", "Why ", named(state[open]), "?"),
+			h("p.lead", entity(state.s), ` — ${state.r} — `, entity(state.o), `, ${state.t}`));
 		found = null;
 		put(answer);
 		put(reasons);
@@ -75,7 +75,7 @@ export function why(page) {
 		});
 		const more = h("details", { open: unfolded, ontoggle: () => (unfolded = more.open) }, h("summary", count(items.length - SHOWN, "more fact")), h("ul.facts", items.slice(SHOWN)));
 		put(reasons, found.reasons.length > 0 && drawReasons(found, page.timeline, { struck, onPick: strike }),
-			h("h2", "Facts"), h("ul.facts", items.slice(0, SHOWN)), items.length > SHOWN && more);
+			items.length > 0 && [h("h2", "Facts"), h("ul.facts", items.slice(0, SHOWN))], items.length > SHOWN && more);
 	}
 
 	function strike(fact) {
@@ -98,8 +98,8 @@ export function why(page) {
 			const [without, given] = [state.without.map(toFact), state.with.map(toFact)];
 			const changed = without.length + given.length > 0;
 			const { rows } = changed ? await post("/api/what-if", { run, question: ask, without, given }, "rank") : (await post("/api/predict", { run, questions: [ask] }, "rank")).answers[0];
-			put(rank, ranking(rows, { changed, own, link: (name) => to("why", state, { [PLACE[side()]]: name, as: side() }) }),
-				!changed && h("p.fine", "Strike out a fact, or add one, and the ranking moves."));
+			put(rank, ranking(rows, { changed, own, href: (name) => to("why", state, { [PLACE[side()]]: name, as: side() }) }),
+				h("p.fine", `Rank and ${page.run.has_probabilities ? "probability" : "score"}.${changed ? "" : " Strike out a fact, or add one, and they move."}`));
 			const mine = rows.find((row) => row.answer === own);
 			if (changed && mine) say(`${own}: rank ${mine.rank_before} before, ${mine.rank_after} after`);
 		});
@@ -109,21 +109,13 @@ export function why(page) {
 }
 
 // A ranking now, or before and after side by side.
-function ranking(rows, { changed, own, link }) {
+function ranking(rows, { changed, own, href }) {
 	const sides = changed ? ["_before", "_after"] : [""];
 	const sure = rows.some((row) => row[`probability${sides[0]}`] !== null);
-	const value = (row, side) => [h("small", count(row[`rank${side}`])), " ", sure ? percent(row[`probability${side}`]) : figure(row[`score${side}`], 2)];
-	const name = (row) => [h(row.answer === own ? "b" : "span", {}, h("a", { href: link(row.answer) }, named(row.answer))), changed && sure && bar(row), row.change && h("small", row.change)];
+	const value = (row, side) => [h("small.rank", count(row[`rank${side}`])), " ", sure ? percent(row[`probability${side}`]) : figure(row[`score${side}`], 2)];
+	const name = (row) => [h(row.answer === own ? "b" : "span", {}, link(href(row.answer), row.answer)), row.change && h("small", row.change)];
 	return table("Ranking", ["answer", ...(changed ? ["before", "after"] : ["now"])], rows.map((row) =>
 		[name(row), ...sides.map((side) => [value(row, side), side === "_after" && arrow(row)])]));
-}
-
-// The bar is the probability after, the mark in it the one before.
-function bar(row) {
-	const after = h("i"), before = h("u");
-	after.style.width = `${100 * row.probability_after}%`;
-	before.style.left = `${100 * row.probability_before}%`;
-	return h("span.bar", { "aria-hidden": "true" }, after, before);
 }
 
 function arrow({ rank_before: before, rank_after: after }) {

@@ -1,0 +1,108 @@
+"""A browser, and a server for it to visit.
+
+Each worker of pytest-xdist has a server and a browser of its own. Without a Chromium the tests are
+skipped, unless TARGCN_BROWSER=required says that there must be one.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+import targcn
+from oracle import World
+from small_server import Here, serving, small_runs
+from targcn.bench.untrained import make_untrained
+from targcn.facts.dataset import Facts
+from targcn.runs.run import Run
+from targcn.training.fit import fit
+
+# What tests do wrong on purpose is shown by the page, and logged by the browser too.
+EXPECTED = re.compile("status of (404|422|504)|ERR_INTERNET_DISCONNECTED")
+
+
+def find_chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    found = found or shutil.which("google-chrome")
+    if found is None:
+        sentence = "there is no Chromium here to drive the page with: apt-get install chromium"
+        if os.environ.get("TARGCN_BROWSER") == "required":
+            pytest.fail(sentence)
+        pytest.skip(sentence)
+    return found
+
+
+# Until it is closed, the browser's event loop runs in this thread: not beside other modules.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = find_chromium()
+    # Chromium refuses to start its sandbox for root.
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        # As people have it, it refuses an address that changes too often.
+        started = playwright.chromium.launch(
+            executable_path=program,
+            args=options,
+            ignore_default_args=["--disable-ipc-flooding-protection"],
+        )
+        yield started
+        started.close()
+
+
+def busy_run() -> Run:
+    """An entity with more than 10,000 facts."""
+    facts = [(0, n % 5, 1 + n % 40, n % 4001) for n in range(12_000)]
+    return fit(World(41, 5, facts, cuts=(11_990, 11_995)).dataset, "decayed-copy", scale=2)
+
+
+@pytest.fixture(scope="module")
+def site(browser: Browser) -> Iterator[Here]:
+    whole = targcn.open_dataset("congress")
+    # Reports are about the test split: a short one is evaluated at once.
+    short = {"test": Facts(whole.test.columns[:, :40])}
+    congress = replace(whole, splits={**whole.splits, **short})
+    runs = {
+        # Training changes the answers, not what can be asked or how long it takes.
+        "senate": make_untrained(congress, "evidence", None, None),
+        "copy": fit(congress, "decayed-copy", scale=2),
+        "names": small_runs()["evidence"],
+        "busy": busy_run(),
+    }
+    with serving(runs) as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Browser, site: Here, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page of its own; whatever goes wrong in it, or leaves the host, fails the test."""
+    options = getattr(request, "param", {})
+    context = browser.new_context(
+        base_url=f"http://127.0.0.1:{site.port}",
+        viewport={"width": 1280, "height": 900},
+        **options,
+    )
+    context.set_default_timeout(20_000)
+    expect.set_options(timeout=20_000)
+    opened, wrong = context.new_page(), []
+    opened.on(
+        "console",
+        lambda message: (
+            wrong.append(message.text)
+            if message.type in ("error", "warning") and not EXPECTED.search(message.text)
+            else None
+        ),
+    )
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("request", lambda asked: wrong.extend(_foreign(asked.url, site)))
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def _foreign(url: str, site: Here) -> list[str]:
+    own = (f"http://127.0.0.1:{site.port}/", "blob:", "data:", "file:")
+    return [] if url.startswith(own) else [url]

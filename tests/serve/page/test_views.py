@@ -1,0 +1,410 @@
+"""A real browser drives every view of the page."""
+
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Error, Page, Route, expect
+
+from page_driver import KENNEDY, answers, ask, best, field, open_why, state_of, time_field, visit
+from small_server import Here
+
+
+def test_the_question_is_a_sentence(page: Page, site: Here) -> None:
+    page.goto("/")
+    expect(page.get_by_text("For example:")).to_be_visible()
+    field(page, "subject").fill("ted kenn")
+    page.get_by_role("option", name="Ted Kennedy").click()
+    field(page, "relation").fill("beside")
+    page.get_by_role("option", name="serves beside").click()
+    time_field(page).fill("2009")
+    page.keyboard.press("Enter")
+    found = best(site, subject="Ted Kennedy", relation="serves beside", time="2009")
+    expect(answers(page)).to_have_text(found)
+    assert page.title() == "Ted Kennedy — serves beside — ?, 2009 · targcn"
+    assert state_of(page) == {"view": ["ask"]} | {k: [v] for k, v in KENNEDY.items() if k != "run"}
+    # One line of why comes when the question rests.
+    expect(page.locator(".answers .why").first).not_to_be_empty()
+    page.get_by_label("hide what is known then").check()
+    expect(page.locator(".is-then")).to_have_count(0)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == '"rank","answer","probability","score","known","why"'
+    assert len(lines) == answers(page).count() + 1
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "count"),
+    [
+        ({"r": "serves beside", "o": "Ted Kennedy", "t": "2009"}, "subject", 10),
+        ({"s": "Ted Kennedy", "o": "Massachusetts", "t": "2009"}, "relation", 9),
+        ({"s": "Ted Kennedy", "r": "serves beside", "o": "John Kerry"}, "time", 10),
+        (KENNEDY | {"o": "John Kerry"}, "fact", 2),
+    ],
+)
+def test_every_place_can_be_asked_for(
+    page: Page, given: dict[str, str], asked: str, count: int
+) -> None:
+    visit(page, "ask", **({"run": "senate"} | given))
+    expect(answers(page)).to_have_count(count)
+    answers(page).first.click()
+    expect(page.locator(".lanes")).to_be_visible()
+    assert state_of(page)["as"] == ["object" if asked == "fact" else asked]
+
+
+def test_answers_follow_the_slider(page: Page, site: Here) -> None:
+    ask(page)
+    slider = page.get_by_role("slider", name="Time")
+    slider.focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    expect(time_field(page)).to_have_value("2003")
+    expect(answers(page)).to_have_text(
+        best(site, subject="Ted Kennedy", relation="serves beside", time="2003")
+    )
+    expect(page).to_have_url(re.compile("t=2003"))
+    # However many keys: a step back is the question before.
+    page.go_back()
+    expect(time_field(page)).to_have_value("2009")
+    # Beyond the last fact it is a forecast, and says so.
+    slider.press("End")
+    expect(page.locator(".forecast")).to_contain_text("A forecast")
+
+
+# Many moves of the slider; how often its field says something else.
+SHAKE = """async () => {
+  const slider = document.querySelector("input[type=range]"), wrong = [];
+  for (let move = 0; move < 300; move += 1) {
+    slider.value = 10 + (move % 50);
+    slider.dispatchEvent(new Event("input"));
+    const shown = document.querySelector("#when").value;
+    if (shown !== String(1955 + (move % 50))) wrong.push(shown);
+    await new Promise((done) => setTimeout(done, 2));
+  }
+  return wrong;
+}"""
+
+
+def test_a_slider_that_never_rests(page: Page) -> None:
+    ask(page)
+    assert page.evaluate(SHAKE) == []
+
+
+def test_the_thumb_stands_in_the_bar_of_its_year(page: Page) -> None:
+    ask(page)
+    slider, bars = page.get_by_role("slider", name="Time"), page.locator(".bars rect")
+    frame, own = page.locator(".slider").bounding_box(), slider.bounding_box()
+    first, then = bars.first.bounding_box(), bars.nth(2009 - 1945).bounding_box()
+    assert None not in (frame, own, first, then)
+    assert first["x"] >= frame["x"]
+    least, most = (float(slider.get_attribute(end) or "") for end in ("min", "max"))
+    # The middle of the thumb, which is 20 pixels wide, goes from end to end.
+    share = (2009 - 1945 - least) / (most - least)
+    thumb = own["x"] + 10 + share * (own["width"] - 20)
+    assert thumb == pytest.approx(then["x"] + then["width"] / 2, abs=1)
+
+
+# Whatever list of answers is shown from now on.
+RECORD = """() => {
+  globalThis.seen = [];
+  const names = () => Array.from(document.querySelectorAll(".name"), (name) => name.innerText);
+  const all = { childList: true, subtree: true };
+  new MutationObserver(() => seen.push(names())).observe(document.querySelector("main"), all);
+}"""
+
+
+def test_an_old_answer_is_never_shown(page: Page, site: Here) -> None:
+    old, new = (
+        best(site, subject="Ted Kennedy", relation="serves beside", time=when)
+        for when in ("1990", "1965")
+    )
+    assert old != new
+    ask(page)
+    held = []
+
+    def hold(route: Route) -> None:
+        if route.request.post_data_json["questions"][0]["time"] == "1990":
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/predict", hold)
+    for when in ("1990", "1965"):
+        time_field(page).fill(when)
+        page.keyboard.press("Enter")
+    expect(answers(page)).to_have_text(new)
+    expect(page.locator(".answers .why").first).not_to_be_empty()
+    # The answer about 1990 comes late. The question was called off: nobody takes it.
+    page.evaluate(RECORD)
+    [late] = held
+    with suppress(Error):
+        late.continue_()
+    page.wait_for_timeout(500)
+    assert old not in page.evaluate("seen")
+    assert answers(page).all_inner_texts() == new
+
+
+def test_reasons_add_up(page: Page, site: Here) -> None:
+    ask(page)
+    answers(page).first.click()
+    expect(page.get_by_role("heading", name="Why ")).to_be_visible()
+    chosen = state_of(page)["o"][0]
+    body = KENNEDY_FACT | {"run": "senate", "object": chosen}
+    explained = site.ask("POST", "/api/explain", body).json
+    effects = [part["effect"] for part in explained["reasons"] + explained["others"]]
+    assert sum(effects) == pytest.approx(explained["score"], rel=1e-4)
+    expect(page.get_by_text(f"Σ = score {explained['score']:,.2f}")).to_be_visible()
+    # A dot for every dated fact of every lane, a line for every step of a path.
+    assert page.locator(".lanes circle").count() > 0
+    assert page.locator(".lanes .asked").count() > 0
+
+
+KENNEDY_FACT = {"subject": "Ted Kennedy", "relation": "serves beside", "time": "2009"}
+
+
+def test_strike_out_a_fact_and_add_one(page: Page) -> None:
+    open_why(page)
+    whatif = page.locator("section[aria-label='What if']")
+    strike = page.locator(".facts button").first
+    strike.click()
+    expect(whatif.get_by_role("columnheader")).to_have_text(["answer", "before", "after"])
+    expect(strike).to_have_attribute("aria-pressed", "true")
+    assert len(state_of(page)["without"]) == 1
+    page.get_by_role("button", name="Add a fact").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Add this fact").click()
+    expect(dialog.get_by_role("alert")).to_have_text("A fact has four parts; fill them all.")
+    field(dialog, "relation").fill("succeeded")
+    field(dialog, "object").fill("warren")
+    dialog.get_by_role("option", name="Elizabeth Warren").click()
+    dialog.get_by_role("button", name="Add this fact").click()
+    added = ["Ted Kennedy", "succeeded", "Elizabeth Warren", "2009"]
+    expect(whatif).to_contain_text("with Ted Kennedy — succeeded — Elizabeth Warren, 2009")
+    assert [json.loads(fact) for fact in state_of(page)["with"]] == [added]
+    # Taken back, the ranking is the one of now again.
+    for button in whatif.get_by_role("button", name="Take back").all()[::-1]:
+        button.click()
+    expect(whatif.get_by_role("columnheader")).to_have_text(["answer", "now"])
+
+
+def test_a_dot_is_struck_out_too(page: Page) -> None:
+    open_why(page)
+    page.locator(".lanes .pick").first.click()
+    expect(page.locator(".lanes circle.struck").first).to_be_visible()
+
+
+def test_an_answer_that_nothing_speaks_for(page: Page) -> None:
+    visit(page, "why", **KENNEDY | {"t": "2014", "o": "Lyndon B. Johnson"})
+    expect(page.get_by_text("Nothing in the context speaks for this answer")).to_be_visible()
+    expect(page.get_by_text(re.compile("^prior of the relation"))).to_be_visible()
+    expect(page.get_by_role("heading", name="Facts")).to_have_count(0)
+
+
+def test_reasons_leave_the_focus(page: Page) -> None:
+    """They come later than the answers, into the same list."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.post_data_json["why"]:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/predict", hold)
+    ask(page)
+    answers(page).nth(2).focus()
+    expect(page.locator("#busy")).to_be_visible()
+    held[0].continue_()
+    expect(page.locator(".answers .why").first).not_to_be_empty()
+    expect(answers(page).nth(2)).to_be_focused()
+
+
+def test_back_goes_back(page: Page) -> None:
+    ask(page)
+    first = answers(page).all_inner_texts()
+    answers(page).nth(1).click()
+    expect(page.locator(".lanes")).to_be_visible()
+    page.locator(".facts button").first.click()
+    expect(page.locator(".facts .struck")).to_have_count(1)
+    page.go_back()
+    expect(page.locator(".facts .struck")).to_have_count(0)
+    page.go_back()
+    expect(answers(page)).to_have_text(first)
+    expect(field(page, "subject")).to_have_value("Ted Kennedy")
+    page.go_forward()
+    expect(page.locator(".lanes")).to_be_visible()
+    # Whoever gets the address sees the same.
+    page.reload()
+    expect(page.locator(".lanes")).to_be_visible()
+
+
+def test_wrong_names_and_dates(page: Page) -> None:
+    visit(page, "ask", **KENNEDY | {"s": "Ted Kenedy"})
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("'Ted Kenedy' is not in this graph")
+    alert.get_by_role("button", name="Ted Kennedy", exact=True).click()
+    expect(answers(page)).to_have_count(10)
+    time_field(page).fill("soon")
+    page.keyboard.press("Enter")
+    expect(alert).to_contain_text("'soon' is not a date")
+    visit(page, "why", run="copy", **KENNEDY_STATE)
+    expect(alert).to_contain_text("does not say what single facts do")
+
+
+def test_what_is_left_to_fill_in(page: Page) -> None:
+    visit(page, "ask", run="senate", s="Ted Kennedy", t="2009")
+    expect(page.get_by_text("Fill all but one of relation, object: that one")).to_be_visible()
+    expect(page.get_by_text("For example:")).to_have_count(0)
+    visit(page, "ask", **KENNEDY_STATE, run="senate")
+    expect(page.get_by_text("Each end is asked for in turn")).to_be_visible()
+
+
+def test_who_waits_sees_it(page: Page) -> None:
+    ask(page)
+    held: list[Route] = []
+    page.route("**/api/explain", lambda route: held.append(route))
+    answers(page).first.click()
+    expect(page.get_by_role("progressbar", name="Waiting for the server")).to_be_visible()
+    expect(page.locator(".skeleton")).to_be_visible()
+    held[0].continue_()
+    expect(page.locator(".lanes")).to_be_visible()
+    expect(page.locator("#busy, .skeleton").locator("visible=true")).to_have_count(0)
+
+
+def test_a_server_that_is_gone(page: Page) -> None:
+    ask(page)
+    expect(page.locator(".answers .why").first).not_to_be_empty()
+    page.context.set_offline(True)
+    answers(page).first.click()
+    expect(page.get_by_role("alert").first).to_contain_text("is targcn serve still running?")
+    page.context.set_offline(False)
+    page.go_back()
+    expect(answers(page)).to_have_count(10)
+
+
+KENNEDY_STATE = {"s": "Ted Kennedy", "r": "serves beside", "o": "John Kerry", "t": "2009"}
+
+
+def test_entity(page: Page) -> None:
+    visit(page, "entity", run="senate", e="Massachusetts")
+    expect(page.get_by_role("img", name="facts of Massachusetts")).to_be_visible()
+    expect(page.locator("section[aria-label='Predicted next'] ol")).to_have_count(4)
+    page.get_by_role("button", name="Closer").click()
+    assert {"from", "to"} <= state_of(page).keys()
+    page.get_by_role("button", name="All times").click()
+    page.locator("summary", has_text="in view").click()
+    expect(page.locator(".facts li").first).to_contain_text("1945")
+    page.locator("section[aria-label='Facts'] .plain a").first.click()
+    expect(field(page, "entity")).not_to_have_value("Massachusetts")
+
+
+def test_facts_that_last(page: Page) -> None:
+    """A fact with an end is drawn until then; one that has not ended, to the last time."""
+
+    def lengthen(route: Route) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        times = content["facts"]["time"]
+        content["facts"]["end"] = [None, *(str(int(time) + 4) for time in times[1:])]
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/api/entities/*", lengthen)
+    visit(page, "entity", run="senate", e="Ted Kennedy", **{"from": "1964", "to": "1964"})
+    page.locator("summary", has_text="in view").click()
+    # What began in 1962 or 1963 lasts until 1964; what has not ended does so too.
+    expect(page.locator(".facts li").first).to_contain_text(re.compile(r", 196\d$"))
+    expect(page.locator(".facts li").nth(1)).to_contain_text(re.compile(r", 196\d–196\d$"))
+
+
+def test_twelve_thousand_facts_are_drawn_and_zoomed(page: Page) -> None:
+    visit(page, "entity", run="busy", e="e0")
+    expect(page.get_by_text(re.compile("^12,000 facts, one lane"))).to_be_visible()
+    page.evaluate(NEXT_FRAME)
+    everything = page.evaluate(PAINTED)
+    assert everything > 0.3
+    box = page.locator("canvas").bounding_box()
+    assert box is not None
+    middle = box["y"] + 20
+    page.mouse.move(box["x"] + 100, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 104 + box["width"] / 200, middle, steps=4)
+    expect(page.locator(".brush")).to_be_visible()
+    page.mouse.up()
+    assert {"from", "to"} <= state_of(page).keys()
+    # Nearer, there is room between the facts.
+    page.evaluate(NEXT_FRAME)
+    assert page.evaluate(PAINTED) < everything
+    page.go_back()
+    page.evaluate(NEXT_FRAME)
+    assert page.evaluate(PAINTED) == everything
+
+
+NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+# The share of the canvas that is not empty.
+PAINTED = """() => {
+  const canvas = document.querySelector("canvas"), { width, height } = canvas;
+  const copy = Object.assign(document.createElement("canvas"), { width, height });
+  const pen = copy.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(canvas, 0, 0);
+  const pixels = pen.getImageData(0, 0, width, height).data;
+  return pixels.filter((value, index) => index % 4 === 3 && value > 0).length / (width * height);
+}"""
+
+
+def test_missing(page: Page) -> None:
+    visit(page, "missing", run="names")
+    page.get_by_role("button", name="Search").click()
+    rows = page.locator("tbody tr")
+    expect(rows.first.or_(page.get_by_text("Nothing as probable"))).to_be_visible()
+    assert state_of(page)["n"] == ["50"]
+    visit(page, "missing", run="copy", r="serves beside", t="2009", n="20")
+    expect(rows).to_have_count(20)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download CSV").click()
+    text = Path(saved.value.path()).read_text(encoding="utf-8")
+    assert text.startswith('"subject","relation","object","time","score","reason"')
+    assert len(text.splitlines()) == 21
+
+
+def test_a_search_can_be_cancelled(page: Page) -> None:
+    visit(page, "missing", run="senate", n="50")
+    cancel = page.get_by_role("button", name="Cancel")
+    with page.expect_response(lambda answer: answer.request.method == "DELETE") as deleted:
+        cancel.click()
+    assert deleted.value.ok
+    expect(cancel).to_be_hidden()
+    expect(page.get_by_role("button", name="Search")).to_be_enabled()
+
+
+def test_models(page: Page) -> None:
+    visit(page, "models", run="senate", e="Ted Kennedy")
+    table = page.get_by_role("region", name="congress: test split")
+    expect(table.get_by_role("rowheader")).to_have_text([re.compile("senate"), re.compile("copy")])
+    expect(table.locator(".interval")).to_have_count(6)
+    differ = page.get_by_role("region", name="Facts on which the runs differ")
+    expect(differ.get_by_role("columnheader")).to_have_text(["fact", "senate", "copy"])
+    expect(differ.locator("tbody tr").first).to_contain_text("rank")
+
+
+def test_reports_that_take_long(page: Page, site: Here) -> None:
+    """A report that is not ready in time is asked for again, and one at a time."""
+    asked: list[str] = []
+    detail = {"detail": "there was no answer within 30 seconds", "suggestions": []}
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url.rpartition("/")[2].rstrip("?"))
+        if len(asked) == 1:
+            route.fulfill(status=504, json=detail)
+        else:
+            route.continue_()
+
+    page.route("**/api/report/*", answer)
+    visit(page, "models", run="senate")
+    table = page.get_by_role("region", name="congress: test split")
+    expect(table.get_by_role("rowheader")).to_have_count(2)
+    expect(page.get_by_text(re.compile(r"on lines from 0(\.\d)? to"))).to_be_visible()
+    expect(page.get_by_role("region", name=re.compile("41 entities|: test split"))).to_have_count(3)
+    assert asked == ["senate", *site.service.runs]
