@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import targcn
+from command_line import call, complaint_of
 from oracle import World
 from small_runs import FACTS, WORLD, world_runs
 from targcn.cli import main
@@ -158,3 +159,22 @@ def test_without_matplotlib_the_plot_is_refused_before_anything_is_evaluated(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     runs = (folders / "seen", folders / "copy-300")
     assert "pip install 'targcn[plot]'" in complaint(capsys, *runs, "--plot", "all.png")
+
+
+def test_a_file_of_another_system_is_judged_beside_runs(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen, scores, ranks = folders / "seen", tmp_path / "theirs.parquet", tmp_path / "seen.parquet"
+    options = ("--scores-out", scores, "--ranks-out", ranks)
+    assert call("evaluate", folders / "learned", *options).returncode == 0
+    assert "already exists" in complaint_of(call("evaluate", seen, "--ranks-out", ranks))
+    runs = (seen, folders / "learned", "--ranks", scores, "--ranks", ranks)
+    rows = {row["run"]: row for row in json.loads(run_command(capsys, *runs, "--json"))}
+    # A file that has the name of a run is told from it by its path.
+    assert rows.keys() == {"seen", "learned", "theirs", str(ranks)}
+    for which in ("raw", "static", "time-aware"):
+        assert rows["theirs"][f"{which} mrr"] == rows["learned"][f"{which} mrr"]
+        assert rows[str(ranks)][f"{which} mean_rank"] == rows["learned"][f"{which} mean_rank"]
+    assert "theirs: scores from outside" in run_command(capsys, *runs, "--to", scores)
+    sentence = "gone.parquet: No such file"
+    assert sentence in complaint(capsys, seen, "--ranks", tmp_path / "gone.parquet")

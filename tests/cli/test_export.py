@@ -41,3 +41,18 @@ def test_what_cannot_be_asked(run: Path, tmp_path: Path, question: str, sentence
     out = tmp_path / "page.html"
     assert sentence in complaint_of(call("export", run, "--question", question, "--out", out))
     assert not out.exists()
+
+
+def test_predictions_are_written_for_other_programs(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    answer = call("export", run, "--to", "csv", "--top", 2, "--out", out)
+    assert (answer.returncode, answer.stdout) == (0, f"wrote {out}\n")
+    lines = (out / "predictions.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "subject,relation,object,time,asked,position,answer,score"
+    assert len(lines) == 1 + 2 * 2
+
+
+@pytest.mark.parametrize("options", [(), ("--to", "csv", "--question", "e0 | r0 | ? | 1970")])
+def test_a_question_belongs_to_a_page(run: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    answer = call("export", run, *options, "--out", tmp_path / "out")
+    assert "--question is what a page answers" in complaint_of(answer)

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 
@@ -225,3 +227,60 @@ def test_a_comparison_shows_who_is_best_and_how_certain_that_is(found: Compariso
 def test_runs_without_names_are_refused() -> None:
     with pytest.raises(InputError, match="give runs by name"):
         compare(list(world_runs().values()))  # type: ignore[arg-type]
+
+
+# --- systems from outside ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scores and the ranks of `seen`, and its ranks under the static filter alone."""
+    folder = tmp_path_factory.mktemp("files")
+    scores, ranks = folder / "scores.parquet", folder / "ranks.parquet"
+    evaluate(world_runs()["seen"], device="cpu", scores_out=scores, ranks_out=ranks)
+    pl.read_parquet(ranks).drop("raw", "time-aware").write_parquet(folder / "static.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["scores", "ranks"])
+def test_a_system_from_outside_has_its_own_figures(files: Path, name: str) -> None:
+    runs = {"copy": world_runs()["copy-3"], "seen": world_runs()["seen"]}
+    found = compare(runs, ranks=[files / f"{name}.parquet"], to="seen", device="cpu")
+    ours, theirs = found.runs[1:]
+    assert (ours.report.metrics, ours.report.mrr_interval, ours.report.by_relation) == (
+        theirs.report.metrics,
+        theirs.report.mrr_interval,
+        theirs.report.by_relation,
+    )
+    assert theirs.report.model == f"{name} from outside"
+    assert (theirs.num_parameters, theirs.queries_per_second) == (None, None)
+    difference = found.differences[name]
+    assert (difference.mrr, difference.low, difference.high) == (0, 0, 0)
+
+
+def test_ties_of_scores_from_outside_are_chosen_here(files: Path) -> None:
+    options: dict[str, Any] = {"ties": "pessimistic", "device": "cpu"}
+    found = compare({"seen": world_runs()["seen"]}, ranks=[files / "scores.parquet"], **options)
+    ours, theirs = found.runs
+    assert ours.report.metrics == theirs.report.metrics
+    assert ours.report.metrics != evaluate(world_runs()["seen"], device="cpu").metrics
+
+
+def test_ranks_are_compared_under_the_filters_they_have(files: Path) -> None:
+    runs, ranks = {"seen": world_runs()["seen"]}, {"theirs": files / "static.parquet"}
+    found = compare(runs, ranks=ranks, filter="static", device="cpu")
+    assert list(found.runs[1].report.metrics) == ["static"]
+    assert found.differences["theirs"].mrr == 0
+    sentence = "theirs has no ranks under the raw filter; choose the filter static, or give its"
+    with pytest.raises(InputError, match=sentence):
+        compare(runs, ranks=ranks, filter="raw", device="cpu")
+
+
+def test_what_is_refused_of_files(files: Path) -> None:
+    runs, scores = {"seen": world_runs()["seen"]}, files / "scores.parquet"
+    with pytest.raises(InputError, match="is no query of the valid split of world; 80 of 80"):
+        compare(runs, ranks=[scores], split="valid", device="cpu")
+    with pytest.raises(InputError, match="give a run too: it brings the facts"):
+        compare({}, ranks=[scores, files / "ranks.parquet"], device="cpu")
+    with pytest.raises(InputError, match="two of the runs seen, seen have the same name"):
+        compare(runs, ranks={"seen": scores}, device="cpu")

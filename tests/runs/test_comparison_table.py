@@ -5,15 +5,18 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from small_runs import world_runs
 from targcn.evaluation import metrics
 from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import METRICS, Metric
+from targcn.output.tables import to_text
 from targcn.runs import comparison_table as module
 from targcn.runs.compare import Comparison, compare
 from targcn.runs.comparison_table import comparison_table, plot_comparison, write_comparison
+from targcn.runs.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -142,3 +145,20 @@ def test_plot_writes_a_picture(
     plot_comparison(Comparison(tuple(runs)), tmp_path / f"all.{ending}")
     start = {"png": b"\x89PNG", "svg": b"<?xml"}[ending]
     assert (tmp_path / f"all.{ending}").read_bytes().startswith(start)
+
+
+def test_what_is_not_known_of_systems_from_outside(tmp_path: Path) -> None:
+    runs, ranks = {"seen": world_runs()["seen"]}, tmp_path / "a.parquet"
+    evaluate(runs["seen"], device="cpu", ranks_out=ranks)
+    pl.read_parquet(ranks).drop("raw").write_parquet(tmp_path / "theirs.parquet")
+    found = compare(runs, ranks=[tmp_path / "theirs.parquet"], to="seen", device="cpu")
+    table = comparison_table(found)
+    _, theirs = table.records()
+    assert theirs["static mrr"] == found.runs[0].mrr("static")
+    for key in ("context", "ties", "raw mrr", "num_parameters", "queries per second"):
+        assert theirs[key] is None
+    assert to_text(table).count("–") == 7 + 4
+    assert table.notes[1] == (
+        "theirs: ranks from outside; their filters and ties are those of whoever ranked them, and "
+        "which facts it saw is not known here"
+    )

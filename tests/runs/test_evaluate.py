@@ -9,6 +9,7 @@ import torch
 
 from fake_model import WORLD, FakeModel, fake_run, few_values, report_of, row_alike
 from oracle import World
+from targcn.distributed import ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation import ranking
 from targcn.evaluation.ranking import TIES
@@ -119,3 +120,17 @@ def test_added_facts_are_seen_and_known_but_never_those_asked_about() -> None:
     )
     assert report.to_json()["notes"] == list(report.notes)
     assert report_table(report).notes == report.notes
+
+
+def test_files_that_are_refused_before_anything_is_evaluated(tmp_path: Path) -> None:
+    run, ranks = fit(World(2, 1, [(0, 0, 1, 0)]).dataset, "seen"), tmp_path / "a.parquet"
+    two = ProcessGroup(index=0, size=2)
+    options: list[tuple[dict[str, Any], str]] = [
+        ({"ranks_out": tmp_path / "a.csv"}, "a.csv should end in .parquet"),
+        ({"scores_out": ranks, "ask": "time"}, "is for the ranks or scores of entities"),
+        ({"ranks_out": ranks, "processes": two}, "is written by one process"),
+    ]
+    for given, sentence in options:
+        with pytest.raises(InputError, match=sentence):
+            evaluate(run, device="cpu", **given)
+    assert not ranks.exists()

@@ -24,6 +24,7 @@ from targcn.output.terminal import count_progress, show, show_json
 
 def compare_runs(
     *runs: Path,
+    ranks: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
@@ -39,14 +40,20 @@ def compare_runs(
 ) -> None:
     """Evaluate runs of one data set in one setting: figures, costs, and certainty of differences.
 
+    Other systems are judged beside them by the same evaluator if --ranks gives their scores, or
+    their ranks, of every query of the split (docs/judging.md).
+
     Args:
-        runs: Run folders, as `train` writes them; two or more.
+        runs: Run folders, as `train` writes them; two or more, or one beside --ranks.
+        ranks: A .parquet file with the ranks or scores of another system; can be given several
+            times.
         filter: The filter that orders the runs, and that all figures but the MRR are shown under.
-        to: The run to compare the others with; default: the best.
+        to: The run, or file of --ranks, to compare the others with; default: the best.
         resamples: How often the facts are resampled for the interval of a difference.
         seed: Seed of the resampling.
         out: Write the figures to this new file too: .csv, .json or .md; can be given several times.
-        plot: Plot MRR against parameters to this new file: .png, .svg or .pdf (needs matplotlib).
+        plot: Plot the runs' MRR against parameters to this new file: .png, .svg or .pdf (needs
+            matplotlib).
     """
     for folder in runs:
         require_folder(folder)
@@ -73,7 +80,7 @@ def compare_runs(
         "device": device,
     }
     with count_progress(f"evaluating {split}", "queries") as progress:
-        found = compare(runs, progress=progress, **options)
+        found = compare(runs, ranks=ranks, progress=progress, **options)
     table = comparison_table(found)
     try:
         if json:

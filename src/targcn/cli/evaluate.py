@@ -38,6 +38,8 @@ def evaluate_run(
     plot: Path | None = None,
     device: Device = "auto",
     out: Path | None = None,
+    ranks_out: Path | None = None,
+    scores_out: Path | None = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
@@ -58,6 +60,9 @@ def evaluate_run(
         plot: Plot how often answers of each probability are right, into this new file: .png, .svg
             or .pdf (needs matplotlib).
         out: Write the table to this new file too: .csv, .json or .md.
+        ranks_out: Write the ranks of every query to this new .parquet file (docs/judging.md).
+        scores_out: Write the scores of all entities for every query to this new .parquet file,
+            which is large.
     """
     require_new_picture(plot)
     if plot is not None and ask != "entity":
@@ -87,6 +92,8 @@ def evaluate_run(
             queries=queries,
             seed=seed,
             facts=facts,
+            ranks_out=ranks_out,
+            scores_out=scores_out,
             device=place,
             progress=progress,
             processes=processes,

@@ -88,15 +88,15 @@ class Evaluator:
         }
 
     def summarize(self, ranks: Mapping[Filter, Tensor], name: str) -> Report:
-        """The report of these ranks."""
+        """The report of these ranks, which may be under some of the filters alone."""
         sides: dict[Side, slice] = {"both": slice(2), "object": slice(1), "subject": slice(1, 2)}
         by_side = {
             which: {side: ranks[which].view(2, -1)[rows] for side, rows in sides.items()}
-            for which in FILTERS
+            for which in ranks
         }
         relations = torch.from_numpy(self.facts.relations.astype("int64")).repeat(2)
         order, counts = relations.argsort(stable=True), torch.bincount(relations).tolist()
-        by_relation = {which: torch.split(ranks[which][order], counts) for which in FILTERS}
+        by_relation = {which: torch.split(ranks[which][order], counts) for which in ranks}
         return Report(
             dataset=self.dataset.name + self.dataset.addition,
             model=name,
@@ -115,7 +115,7 @@ class Evaluator:
                 self.dataset.relations.names[relation]: {
                     which: compute_metrics(by_relation[which][relation])
                     | {"num_queries": float(count)}
-                    for which in FILTERS
+                    for which in ranks
                 }
                 for relation, count in enumerate(counts)
                 if count

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.filters import Filter
 from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Context, Split
@@ -113,7 +113,10 @@ def report_table(report: Report) -> Table:
 
 def relation_table(report: Report) -> Table:
     """The MRR of every relation under every filter, the most frequent relation first."""
-    num_queries = {name: found["raw"]["num_queries"] for name, found in report.by_relation.items()}
+    num_queries = {
+        name: next(iter(found.values()))["num_queries"]
+        for name, found in report.by_relation.items()
+    }
     rows: list[dict[str, Value]] = []
     for name in sorted(num_queries, key=lambda name: -num_queries[name]):
         mrrs = {str(which): found["mrr"] for which, found in report.by_relation[name].items()}
@@ -121,6 +124,6 @@ def relation_table(report: Report) -> Table:
     columns = (
         Column("relation", "relation"),
         Column("num_queries", "queries", ",.0f"),
-        *(Column(which, f"{which} MRR", ".3f") for which in FILTERS),
+        *(Column(which, f"{which} MRR", ".3f") for which in report.metrics),
     )
     return Table(columns, tuple(rows))

@@ -55,6 +55,9 @@ class ATiSE(NegativeSampling):
         self.entities = Gaussians(self.num_entities, settings, self.num_buckets)
         self.relations = Gaussians(2 * self.num_relations, settings, self.num_buckets)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        return dict(self.named_parameters())
+
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
         buckets = torch.div(queries.times, self.settings.bucket, rounding_mode="floor")
         passed = (buckets.to(self.entities.start.dtype) / self.num_buckets)[:, None, None]

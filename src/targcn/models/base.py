@@ -182,6 +182,15 @@ class Model(nn.Module, ABC):
         """The logarithms of the probabilities that scores stand for, if they stand for any."""
         return None
 
+    def embeddings(self) -> dict[str, Tensor]:
+        """What was learned of each entity, relation or time, a row each, flat; none by default.
+
+        A name begins with what the rows are, `entities`, `relations` or `times`, and goes on after
+        a point where there are several tables of them. Reciprocal relations follow the others if
+        they have rows of their own; times are those that `learned_ticks` gives.
+        """
+        return {}
+
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons | None:
         """The facts behind one answer to one query; None if the model does not use single facts.
 

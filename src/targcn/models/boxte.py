@@ -55,6 +55,12 @@ class BoxTE(NegativeSampling):
         ticks = learned_ticks(dataset)
         self.times = TimeTable(ticks, _uniform(-reach, reach, len(ticks), bumps * dim))
 
+    def embeddings(self) -> dict[str, Tensor]:
+        boxes = {name: getattr(self, name) for name in ("centres", "widths", "sizes", "shares")}
+        tables = {"entities": self.entities, "times": self.times.rows}
+        tables |= {f"relations.{name}": table for name, table in boxes.items()}
+        return {name: table.flatten(1) for name, table in tables.items()}
+
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
         relations = queries.relations % self.num_relations
         shares = rows_of(self.shares, relations)

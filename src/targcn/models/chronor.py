@@ -48,6 +48,9 @@ class ChronoR(Factorization):
         self.lasting = self.table(2 * self.num_relations, 2)
         self.times = self.time_table(dataset, 2, settings.dim - of_relation)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        return super().embeddings() | {"relations.lasting": self.lasting}
+
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)
         lasting = self.lasting.index_select(0, queries.relations)

@@ -86,6 +86,12 @@ class DESimplE(Learner):
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.amplitudes, self.frequencies, self.phases
 
+    def embeddings(self) -> dict[str, Tensor]:
+        waves = zip(("amplitudes", "frequencies", "phases"), self.tables, strict=True)
+        tables: dict[str, Tensor] = {"entities.static": self.static, "relations": self.relations}
+        tables |= {f"entities.{name}": table.transpose(0, 1) for name, table in waves}
+        return {name: table.flatten(1) for name, table in tables.items()}
+
     @property
     def has_static_shapes(self) -> bool:
         """On a GPU, if the calendar is short enough to be scored as a whole."""

@@ -107,6 +107,14 @@ class Evidence(Learner):
             self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
         self.shortlist_of_prior = ShortlistOfPrior()
 
+    def embeddings(self) -> dict[str, Tensor]:
+        """The vectors of the prior, the only ones of entities; evidence itself has none."""
+        return {
+            "entities.as_subject": self.prior_subjects,
+            "entities.as_answer": self.prior_objects,
+            "relations": self.prior_relations,
+        }
+
     def add_entities(self, count: int) -> None:
         """Give them the mean prior; all else about them is evidence."""
         for name in ("prior_subjects", "prior_objects", "prior_bias"):

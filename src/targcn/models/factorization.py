@@ -81,6 +81,10 @@ class Factorization(Learner):
         if self.uses_time:
             self.times = self.time_table(dataset, self.time_parts)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        tables: dict[str, Tensor] = {"entities": self.entities, "relations": self.relations}
+        return tables | ({"times": self.times.rows} if self.uses_time else {})
+
     @abstractmethod
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         """The queries' vectors, and the factors of relation and time to keep small, `in_parts`."""

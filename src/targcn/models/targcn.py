@@ -146,6 +146,9 @@ class TARGCN(Learner):
             return PlainAggregator(*sizes, self.activation)
         return FusedAggregator(*sizes)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        return {"entities": self.entities, "relations": self.relations}
+
     def add_entities(self, count: int) -> None:
         """Give them the mean vector; as subjects they are described by their facts."""
         known = self.entities.detach()

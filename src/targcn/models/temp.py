@@ -197,6 +197,10 @@ class TeMP(Learner):
             facts = dataset.facts
             self.all_facts = TemporalGraph.of(facts, self.num_entities, self.num_relations)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        """The vectors of the graph encoder and of the scorer, before any snapshot is encoded."""
+        return {"entities": self.entities, "relations": self.relations, "times": self.times.rows}
+
     @abstractmethod
     def join(self, encoded: Encoded, windows: Windows) -> Described:
         """The entities as their windows describe them."""

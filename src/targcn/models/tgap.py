@@ -191,6 +191,9 @@ class TGAP(Learner):
         self.enter = nn.Parameter(xavier(dim, dim))
         self.graphs = PerContext(WholeGraph)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        return {"entities": self.entities, "relations": self.relations[:-1]}
+
     def add_entities(self, count: int) -> None:
         """Give them the mean vector."""
         known = self.entities.detach()

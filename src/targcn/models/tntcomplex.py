@@ -22,6 +22,9 @@ class TNTComplEx(Factorization):
         self.lasting = self.table(2 * self.num_relations, 2)
         self.times = self.time_table(dataset, 2)
 
+    def embeddings(self) -> dict[str, Tensor]:
+        return super().embeddings() | {"relations.lasting": self.lasting}
+
     def combine(self, subjects: Tensor, queries: Queries) -> tuple[Tensor, list[Tensor]]:
         relations = self.relations.index_select(0, queries.relations)
         timed = complex_product(relations, self.times(queries.times))

@@ -1,5 +1,7 @@
 """Compare runs of one data set: the same queries, the same context, the same evaluator.
 
+Systems from outside come as files of their ranks or scores (evaluation/ranks_file.py).
+
 How certain a difference between two runs is comes from a paired bootstrap: facts are resampled,
 the same ones for all runs.
 """
@@ -28,33 +30,47 @@ from targcn.output.shown import Shown
 from targcn.output.tables import Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.several import common_context, common_dataset, name_runs, require_same_data
+from targcn.runs.several import (
+    common_context,
+    common_dataset,
+    name_files,
+    name_runs,
+    require_same_data,
+)
 from targcn.runs.store import open_run
 
 RESAMPLES: Final = 2000
 LEVEL: Final = 0.95
 # Facts resampled at a time: 8 MB of positions, and as much again for their counts.
 MOST_RESAMPLED: Final = 1 << 20
+# What is called the model of a system from outside.
+SCORES: Final = "scores from outside"
+RANKS: Final = "ranks from outside"
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedRun:
-    """One run, its ranks and its figures."""
+    """One run, or one system from outside: its ranks and its figures."""
 
     name: str
     dataset: Dataset
     report: Report
     # Of each fact's object, then of each fact's subject (Evaluator.ranks).
     ranks: Mapping[Filter, Tensor]
-    num_parameters: int
-    # How long the evaluation took, and on what.
-    seconds: float
-    device: str
+    # Not known of what came from outside, nor how it was trained.
+    num_parameters: int | None
+    # How long the evaluation took, and on what; of what came from outside that is not known.
+    seconds: float | None
+    device: str | None
     trained: TrainingRecord | None
 
     @property
-    def queries_per_second(self) -> float:
-        return self.report.num_queries / self.seconds
+    def is_outside(self) -> bool:
+        return self.seconds is None
+
+    @property
+    def queries_per_second(self) -> float | None:
+        return None if self.seconds is None else self.report.num_queries / self.seconds
 
     def mrr(self, which: Filter) -> float:
         return self.report.metrics[which]["both"]["mrr"]
@@ -96,6 +112,12 @@ class Comparison(Shown):
         names = [run.name for run in self.runs]
         _check_choices(names, self.filter, self.to, self.resamples, self.seed)
         first, *others = self.runs
+        for run in self.runs:
+            if self.filter not in run.ranks:
+                raise InputError(
+                    f"{run.name} has no ranks under the {self.filter} filter; choose the filter "
+                    f"{' or '.join(run.ranks)}, or give its scores"
+                )
         for other in others:
             require_same_data(first.name, first.dataset, other.name, other.dataset)
             for what, one in asdict(first.report.setting).items():
@@ -149,6 +171,7 @@ class Comparison(Shown):
 def compare(
     runs: Mapping[str, Run] | Sequence[Path | str],
     *,
+    ranks: Mapping[str, Path | str] | Sequence[Path | str] = (),
     split: Split = "test",
     context: Context | None = None,
     ties: Ties = "mean",
@@ -162,7 +185,8 @@ def compare(
 ) -> Comparison:
     """Evaluate run folders, or runs by name, all in the same setting.
 
-    Folders are loaded one after the other, so that only one run is in memory at a time.
+    Folders are loaded one after the other, so that only one run is in memory at a time. Beside at
+    least one run, `ranks` takes files with the ranks or scores of other systems (docs/judging.md).
 
     >>> import targcn
     >>> congress = targcn.open_dataset("congress")
@@ -172,24 +196,43 @@ def compare(
     (['decayed-copy', 'seen'], False)
     """
     sources = name_runs(runs)
+    files = name_files(ranks, sources)
+    everything = [*sources.items(), *files.items()]
     if to is not None:
-        to = _name_of(to, sources)
-    _check_choices(list(sources), filter, to, resamples, seed)
+        to = _name_of(to, dict(everything))
+    _check_choices([name for name, _ in everything], filter, to, resamples, seed)
+    if not sources:
+        raise InputError("give a run too: it brings the facts that files of ranks are about")
     # All sources are checked before the first is evaluated.
     dataset, own_contexts = common_dataset(sources, split)
     setting = Setting(split, context or common_context(own_contexts), ties, intervals)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
     with count_progress(f"evaluating {split}", "queries", progress) as told:
-        for number, (name, source) in enumerate(sources.items()):
+        # Files first: they are read in no time, and one that does not fit is told at once.
+        parts = (_part_of(told, number, len(everything)) for number in range(len(everything)))
+        for name, path in files.items():
+            evaluated.append(_judge(name, path, evaluator, next(parts)))
+        for name, source in sources.items():
             run = open_run(source)
             start = time.perf_counter()
-            ranks = evaluator.ranks(run.model_to_evaluate(), _part_of(told, number, len(sources)))
+            found = evaluator.ranks(run.model_to_evaluate(), next(parts))
             seconds, device_name = time.perf_counter() - start, describe_device(evaluator.device)
-            report = evaluator.summarize(ranks, run.recipe.model)
+            report = evaluator.summarize(found, run.recipe.model)
             cost = run.num_parameters, seconds, device_name
-            evaluated.append(EvaluatedRun(name, dataset, report, ranks, *cost, run.trained))
+            evaluated.append(EvaluatedRun(name, dataset, report, found, *cost, run.trained))
+    # In the order given.
+    evaluated = evaluated[len(files) :] + evaluated[: len(files)]
     return Comparison(tuple(evaluated), filter, to, resamples, seed)
+
+
+def _judge(name: str, path: Path, evaluator: Evaluator, progress: Progress | None) -> EvaluatedRun:
+    """A system from outside."""
+    from targcn.evaluation.ranks_file import read_ranks
+
+    ranks, is_ranked_here = read_ranks(path, evaluator, progress)
+    report = evaluator.summarize(ranks, SCORES if is_ranked_here else RANKS)
+    return EvaluatedRun(name, evaluator.dataset, report, ranks, None, None, None, None)
 
 
 def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:

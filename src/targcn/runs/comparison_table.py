@@ -8,7 +8,7 @@ from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
 from targcn.output.plots import Mark, plot_marks, require_picture
 from targcn.output.tables import Column, Table, Value, write_table
-from targcn.runs.compare import LEVEL, Comparison, EvaluatedRun
+from targcn.runs.compare import LEVEL, RANKS, Comparison, EvaluatedRun
 
 PERCENT: Final = f"{100 * LEVEL:.0f} %"
 
@@ -19,7 +19,8 @@ def comparison_table(comparison: Comparison) -> Table:
     rows = tuple(_values(comparison, run) for run in comparison.ranked)
     shown = {column.key: column for column in _shown_columns(which)}
     return Table(
-        tuple(shown.get(key, Column(key, key, shown=False)) for key in rows[0]),
+        # Only what came from outside may lack a filter.
+        tuple(shown.get(key, Column(key, key, shown=False)) for key in max(rows, key=len)),
         rows,
         f"{len(comparison.runs)} runs on {common.dataset}: {common.num_queries:,} queries, "
         f"{common.setting}",
@@ -27,8 +28,18 @@ def comparison_table(comparison: Comparison) -> Table:
             f"difference: {which} MRR minus that of {comparison.reference.name}, with the "
             f"{PERCENT} interval of {comparison.resamples:,} resamples of the facts (seed "
             f"{comparison.seed})",
+            *_notes(comparison),
         ),
     )
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    """What the figures of systems from outside do not tell."""
+    for run in comparison.ranked:
+        if run.is_outside:
+            ranked = "their filters and ties are those of whoever ranked them, and "
+            ranked = ranked if run.report.model == RANKS else ""
+            yield f"{run.name}: {run.report.model}; {ranked}which facts it saw is not known here"
 
 
 def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
@@ -36,6 +47,8 @@ def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
     report, trained, which = run.report, run.trained, comparison.filter
     values: dict[str, Value] = {"run": run.name, "model": report.model, "dataset": report.dataset}
     values |= {**report.setting.to_json(), "num_queries": report.num_queries}
+    if run.is_outside:
+        values |= {"context": None} | ({"ties": None} if report.model == RANKS else {})
     for one, sides in report.metrics.items():
         for side, figures in sides.items():
             prefix = one if side == "both" else f"{one} {side}"
@@ -68,7 +81,7 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
     for one in FILTERS:
         for metric in METRICS:
             if metric.key == "mrr" or one == which:
-                yield Column(f"{one} {metric.key}", f"{metric.label}\n{one}", metric.format)
+                yield Column(f"{one} {metric.key}", f"{metric.label}\n{one}", metric.format, "–")
     for key, label in (
         ("mrr difference", "difference"),
         ("mrr difference low", f"{PERCENT} low"),
@@ -76,10 +89,10 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
         ("zero inside", "0 inside"),
     ):
         yield Column(f"{which} {key}", f"{label}\n{which}", "+z.4f", blank="–")
-    yield Column("num_parameters", "parameters", ",")
+    yield Column("num_parameters", "parameters", ",", blank="–")
     yield Column("training seconds", "training (s)", ",.0f", blank="–")
     yield Column("training device", "training device", blank="–")
-    yield Column("queries per second", "queries/s", ",.0f")
+    yield Column("queries per second", "queries/s", ",.0f", blank="–")
 
 
 def write_comparison(comparison: Comparison, path: Path | str) -> None:
@@ -88,13 +101,14 @@ def write_comparison(comparison: Comparison, path: Path | str) -> None:
 
 
 def plot_comparison(comparison: Comparison, path: Path | str) -> None:
-    """Plot the MRR against the number of parameters."""
+    """Plot the MRR against the number of parameters, of runs where that is known."""
     path = Path(path)
     require_picture(path)
     which, common = comparison.filter, comparison.common
     marks = [
         Mark(run.name, run.num_parameters, run.mrr(which), *run.report.mrr_interval[which]["both"])
         for run in comparison.ranked
+        if run.num_parameters is not None
     ]
     title = f"{common.dataset}, {common.setting}, {which} filter"
     plot_marks(marks, path, title, f"MRR, {which} filter")

@@ -1,5 +1,6 @@
 """Evaluate a run, or the run in a folder."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -14,7 +15,8 @@ from targcn.evaluation.candidates import KINDS, Kind
 from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
-from targcn.facts.dataset import Context, Split
+from targcn.facts.dataset import Context, Dataset, Split
+from targcn.files import require_absent
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
@@ -34,6 +36,8 @@ def evaluate(
     queries: int | None = None,
     seed: int = 0,
     facts: object = None,
+    ranks_out: Path | str | None = None,
+    scores_out: Path | str | None = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     processes: ProcessGroup = SINGLE_PROCESS,
@@ -50,6 +54,9 @@ def evaluate(
     Asked are the entities of each fact; or with `ask` its relation or its time, among all relations
     or times. That takes a query per candidate: `queries` facts, chosen by the seed, may be enough.
 
+    `ranks_out` and `scores_out` are new Parquet files for the rank, or all scores, of every query
+    (docs/judging.md).
+
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
     >>> report = targcn.evaluate(run, context="train")
@@ -60,13 +67,23 @@ def evaluate(
     setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
+    files = [Path(one) for one in (ranks_out, scores_out) if one is not None]
     place, model, name = choose_device(device), run.model_to_evaluate(), run.recipe.model
     if ask == "entity":
         if queries is not None:
             raise InputError("only relations or times are asked of some facts; leave queries out")
+        _require_new_files(files, run.dataset, processes)
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as told:
-            report = evaluator.evaluate(model, name, told)
+            ranks = evaluator.ranks(model, told)
+            report = evaluator.summarize(ranks, name)
+            if files:
+                from targcn.evaluation.ranks_file import write_ranks, write_scores
+
+                if ranks_out is not None:
+                    write_ranks(ranks, evaluator, Path(ranks_out))
+                if scores_out is not None:
+                    write_scores(model, evaluator, Path(scores_out), told)
             fits = calibrate(model, run.temperature, evaluator, told)
         return replace(report, calibration=fits)
     if ask not in KINDS:
@@ -75,8 +92,23 @@ def evaluate(
         raise InputError(
             f"intervals says how entities are asked for; leave it out to ask for a {ask}"
         )
+    if files:
+        raise InputError(f"{files[0]} is for the ranks or scores of entities; leave out ask")
     if queries is not None and queries < 1:
         raise InputError(f"queries is {queries}; ask about at least 1 fact")
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as told:
         return asker.evaluate(model, run.log_probabilities, name, told)
+
+
+def _require_new_files(files: Sequence[Path], dataset: Dataset, processes: ProcessGroup) -> None:
+    """Refuse, before any work is done, files that could not be written."""
+    if not files:
+        return
+    from targcn.evaluation.ranks_file import require_ranks_file
+
+    if processes.size > 1:
+        raise InputError(f"{files[0]} is written by one process; evaluate without torchrun")
+    for path in files:
+        require_ranks_file(path, dataset)
+        require_absent(path)

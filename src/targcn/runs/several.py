@@ -26,6 +26,17 @@ def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Ru
     return dict(zip(names, folders, strict=True))
 
 
+def name_files(
+    files: Mapping[str, Path | str] | Sequence[Path | str], runs: Mapping[str, Run | Path]
+) -> Mapping[str, Path]:
+    """Files by name; by their names without the ending if no other has it, else by their paths."""
+    if isinstance(files, Mapping):
+        return {name: Path(file) for name, file in files.items()}
+    paths = [Path(file) for file in files]
+    taken = [*runs, *(path.stem for path in paths)]
+    return {path.stem if taken.count(path.stem) == 1 else str(path): path for path in paths}
+
+
 def common_dataset(
     sources: Mapping[str, Run | Path], split: Split
 ) -> tuple[Dataset, dict[str, Context]]:

@@ -28,6 +28,23 @@ class TrainingProgress:
     # The latest validation.
     validation: Report | None
 
+    @property
+    def steps_taken(self) -> int:
+        """The steps since training began, of all epochs."""
+        return self.epoch * self.num_steps + self.step
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What there is to plot: the loss, or right after a validation its MRR, and the speed."""
+        figures = {"queries_per_second": self.queries_per_second}
+        if self.loss is not None:
+            figures["loss"] = self.loss
+        elif self.validation is not None:
+            context = self.validation.setting.context
+            for which, sides in self.validation.metrics.items():
+                figures[f"valid MRR context {context}/{which}"] = sides["both"]["mrr"]
+        return figures
+
 
 ProgressCallback = Callable[[TrainingProgress], None]
 
@@ -79,8 +96,11 @@ def training_progress(
     """
 
     def describe(progress: TrainingProgress) -> tuple[int, int, str]:
-        done = progress.epoch * progress.num_steps + progress.step
-        return done, progress.num_epochs * progress.num_steps, describe_progress(progress)
+        return (
+            progress.steps_taken,
+            progress.num_epochs * progress.num_steps,
+            describe_progress(progress),
+        )
 
     return progress_bar(describe) if told is None else nullcontext(told)
 

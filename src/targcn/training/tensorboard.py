@@ -19,19 +19,11 @@ def write_curves(folder: Path, also: ProgressCallback | None = None) -> Progress
         nonlocal writer
         if also is not None:
             also(progress)
-        step = progress.epoch * progress.num_steps + progress.step
-        values = {"queries_per_second": progress.queries_per_second}
-        if progress.loss is not None:
-            values["loss"] = progress.loss
-        elif progress.validation is not None:
-            context = progress.validation.setting.context
-            for which, sides in progress.validation.metrics.items():
-                values[f"valid MRR, context {context}/{which}"] = sides["both"]["mrr"]
         with explained(folder):
             # Opened once training has begun: a run that cannot start leaves nothing behind.
             writer = writer or SummaryWriter(str(folder))
-            for name, value in values.items():
-                writer.add_scalar(name, value, step)
+            for name, value in progress.figures.items():
+                writer.add_scalar(name, value, progress.steps_taken)
             writer.flush()
 
     return write

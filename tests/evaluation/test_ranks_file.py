@@ -1,0 +1,229 @@
+"""Files of ranks and scores: judged as a literal ranking does it, written and read back."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import torch
+
+import oracle
+import targcn
+from fake_model import FakeModel, few_values
+from oracle import World
+from targcn.errors import InputError
+from targcn.evaluation import ranks_file
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.ranking import TIES
+from targcn.evaluation.ranks_file import read_ranks, write_ranks, write_scores
+from targcn.evaluation.report import Setting
+from targcn.facts.export import export_dataset
+
+WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)], cuts=(20, 24))
+CPU = torch.device("cpu")
+
+
+def evaluator_of(world: World = WORLD, ties: Any = "mean") -> Evaluator:
+    return Evaluator(world.dataset, Setting("test", "train", ties), CPU)
+
+
+def queries(world: World = WORLD) -> list[dict[str, Any]]:
+    """Every query of the test split in words, those for objects first."""
+    names, dates = [f"e{number}" for number in range(9)], [f"1970-01-0{day}" for day in range(1, 8)]
+    return [
+        {"subject": names[s], "relation": f"r{r}", "object": names[o], "time": dates[t], "asked": a}
+        for a in ("object", "subject")
+        for s, r, o, t in world.test
+    ]
+
+
+def scored(position: int) -> dict[str, list[Any]]:
+    """Some of the entities, none to five of them, in any order, with ties."""
+    names = [f"e{(position + 2 * step) % 5}" for step in range((position + 1) % 6)]
+    return {"candidates": names, "scores": [float(step // 2) for step in range(len(names))]}
+
+
+def with_scores() -> list[dict[str, Any]]:
+    return [query | scored(position) for position, query in enumerate(queries())]
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    pl.DataFrame(rows, infer_schema_length=None).write_parquet(path / "a.parquet", row_group_size=5)
+    return path / "a.parquet"
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("at_once", [1, 6, 1000])
+def test_candidates_that_are_not_listed_are_level_below_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ties: Any, at_once: int
+) -> None:
+    monkeypatch.setattr(ranks_file, "rows_at_once", lambda *_: at_once)
+    path = write(tmp_path, with_scores()[::-1])
+    steps: list[tuple[int, int]] = []
+    found, is_ranked_here = read_ranks(path, evaluator_of(ties=ties), lambda *at: steps.append(at))
+    asked = [(s, r, o, t) for s, r, o, t in WORLD.test]
+    asked += [(o, r + 2, s, t) for s, r, o, t in WORLD.test]
+    for which in FILTERS:
+        known = oracle.known_answers(WORLD.facts, 2, which)
+        for position, (s, r, target, t) in enumerate(asked):
+            row = scored(position)
+            scores = [-1.0] * 5
+            for name, score in zip(row["candidates"], row["scores"], strict=True):
+                scores[int(name[1:])] = score
+            others = known.get((s, r, t if which == "time-aware" else 0), set())
+            assert found[which][position] == oracle.rank(scores, target, others, ties)
+    assert is_ranked_here
+    assert steps[-1] == (12, 12)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_scores_and_ranks_that_are_written_have_the_figures_of_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ties: Any
+) -> None:
+    monkeypatch.setattr(ranks_file, "rows_at_once", lambda *_: 10)
+    evaluator, model = evaluator_of(ties=ties), FakeModel(few_values)
+    expected: Any = evaluator.ranks(model)  # type: ignore[arg-type]
+    write_scores(model, evaluator, tmp_path / "scores.parquet")  # type: ignore[arg-type]
+    write_ranks(expected, evaluator, tmp_path / "ranks.parquet")
+    for name in ("scores", "ranks"):
+        found, is_ranked_here = read_ranks(tmp_path / f"{name}.parquet", evaluator)
+        assert is_ranked_here == (name == "scores")
+        assert {which: ranks.tolist() for which, ranks in found.items()} == {
+            which: ranks.tolist() for which, ranks in expected.items()
+        }
+
+
+def test_candidates_of_the_first_row_are_those_of_rows_without_any(tmp_path: Path) -> None:
+    names = ["e3", "e1", "e0", "e2", "e4"]
+    rows: list[dict[str, Any]] = [
+        query | {"candidates": names, "scores": [position % 3, 1, 2, 0, 4]}
+        for position, query in enumerate(queries())
+    ]
+    expected, _ = read_ranks(write(tmp_path, rows), evaluator_of())
+    short = [rows[0], *(row | {"candidates": None} for row in rows[1:])]
+    found, _ = read_ranks(write(tmp_path, short), evaluator_of())
+    assert found["raw"].tolist() == expected["raw"].tolist()
+    with pytest.raises(InputError, match="row 1 names no candidates"):
+        read_ranks(write(tmp_path, short[::-1]), evaluator_of())
+
+
+def test_columns_of_other_types_are_the_same(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        query | {"candidates": ["e0", "e1", "e2"], "scores": [1, position % 3, 1]}
+        for position, query in enumerate(queries())
+    )
+    frame.write_parquet(tmp_path / "plain.parquet")
+    frame.with_columns(
+        pl.col("subject", "object").cast(pl.Categorical),
+        pl.col("time").str.to_date(),
+        pl.col("candidates").cast(pl.List(pl.Categorical)),
+        pl.col("scores").cast(pl.Array(pl.Float32, 3)),
+    ).write_parquet(tmp_path / "other.parquet")
+    plain, other = (
+        read_ranks(tmp_path / f"{name}.parquet", evaluator_of())[0] for name in ("plain", "other")
+    )
+    assert plain["static"].tolist() == other["static"].tolist()
+
+
+def test_ranks_are_taken_under_the_filters_they_name(tmp_path: Path) -> None:
+    rows = [query | {"static": 1 + n % 3} for n, query in enumerate(queries())]
+    found, is_ranked_here = read_ranks(write(tmp_path, rows[::-1]), evaluator_of())
+    assert not is_ranked_here
+    assert {which: ranks.tolist() for which, ranks in found.items()} == {
+        "static": [1.0, 2.0, 3.0] * 4
+    }
+
+
+def change(**columns: Any) -> Any:
+    """The second row with other values, or without a column where the value is ..."""
+
+    def changed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for name, value in columns.items():
+            if value is ...:
+                rows = [{key: row[key] for key in row if key != name} for row in rows]
+        filled = {name: value for name, value in columns.items() if value is not ...}
+        return [rows[0], rows[1] | filled, *rows[2:]]
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (change(subject=...), "has no column 'subject'; every row needs subject, relation"),
+        (change(scores=...), "has neither ranks nor scores"),
+        (change(raw=1.0), r"has both ranks \(raw\) and candidates"),
+        (change(relation=None), "row 2 has no relation"),
+        (change(subject="e11"), "entity 'e11' is not in this graph; did you mean"),
+        (change(time="1970-01-20"), r"row 2: e0 \| r1 \| e0 \| 1970-01-20 .asked: object. is no"),
+        (change(time="1970-01-20"), "is no query of the test split of world; 1 of 12 rows are not"),
+        (change(time="soon"), "'soon' is not a date"),
+        (change(asked="whom"), "the column asked says 'subject' or 'object', not 'whom'"),
+        (lambda rows: [*rows, rows[2]], "row 13: .* is there twice; every query of the test split"),
+        (
+            lambda rows: rows[:-2],
+            "lacks 2 of 12 queries .* the first is e3 .* .asked: subject.; give",
+        ),
+        (change(scores=[1.0]), "row 2 has not as many scores as candidates"),
+        (change(scores=[1.0, float("nan")]), "row 2 has scores that are not numbers"),
+        (change(scores=[1.0, None]), "row 2 has scores that are not numbers"),
+        (change(scores=[]), "row 2 has not as many scores as candidates"),
+        (change(scores=None), "row 2 has no scores; where there are none, give .."),
+        (change(candidates=["e1", "e1"]), "row 2 names a candidate twice"),
+        (change(candidates=["e1", None]), "row 2 has a candidate without a name"),
+        (change(candidates=["e1", "e"]), "entity 'e' is not in this graph"),
+    ],
+)
+def test_scores_that_cannot_be_judged(tmp_path: Path, changed: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        read_ranks(write(tmp_path, changed(with_scores())), evaluator_of())
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (change(raw=0.5), "row 2: the raw rank is 0.5; 1 up to the 5 entities was expected"),
+        (change(raw=6.0), "row 2: the raw rank is 6.0; 1 up to"),
+        (change(raw=None), "row 2: the raw rank is None; 1 up to"),
+        (change(raw=float("nan")), "row 2: the raw rank is nan; 1 up to"),
+        (change(static=3.0), "row 2: the static rank 3.0 is worse than the raw rank 2.0"),
+    ],
+)
+def test_ranks_that_cannot_be(tmp_path: Path, changed: Any, sentence: str) -> None:
+    rows = [query | {"raw": 2.0, "static": 1.5} for query in queries()]
+    with pytest.raises(InputError, match=sentence):
+        read_ranks(write(tmp_path, changed(rows)), evaluator_of())
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "text.parquet").write_text("no Parquet")
+    whole = write(tmp_path, with_scores()).read_bytes()
+    (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    intervals = World(2, 1, [(0, 0, 1, 0, 2)])
+    for name, world, sentence in (
+        ("gone.parquet", WORLD, "cannot read .*gone.parquet: No such file"),
+        ("text.parquet", WORLD, "text.parquet is no Parquet file, or damaged"),
+        ("cut.parquet", WORLD, "cut.parquet is no Parquet file, or damaged"),
+        ("a.csv", WORLD, "a.csv should end in .parquet"),
+        ("a.parquet", intervals, "world has facts with a beginning and an end"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            read_ranks(tmp_path / name, evaluator_of(world))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_model_of_the_docs_that_is_trained_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pykeen")
+    text = (Path(__file__).parents[2] / "docs" / "judging.md").read_text(encoding="utf-8")
+    (program,) = [block for block in text.split("```python\n") if "pykeen" in block[:200]]
+    monkeypatch.chdir(tmp_path)
+    congress = targcn.open_dataset("congress")
+    export_dataset(congress, tmp_path / "congress")
+    exec(program.partition("```")[0].replace("num_epochs=20", "num_epochs=1"), {})
+    found = targcn.compare({"seen": targcn.fit(congress, "seen")}, ranks=["pykeen-complex.parquet"])
+    # A single epoch is enough to be better than chance, whose MRR is about 0.002.
+    assert found.runs[1].mrr("static") > 0.02
