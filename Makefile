@@ -45,7 +45,11 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	for data in congress icews14; do \
 	  $(BIN)/targcn bench serve $$data --out $(RESULTS)/serve-$$data.json || exit; \
 	done
+	rm -rf build/missing-run
+	$(BIN)/targcn train icews14 --epochs 1 --out build/missing-run
+	$(BIN)/targcn bench missing build/missing-run --out $(RESULTS)/missing.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
+	$(BIN)/targcn bench ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
 
 docs: $(READY)  ## put the figures of results/ into the texts, and write their report again

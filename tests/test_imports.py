@@ -89,6 +89,7 @@ def test_tests_mirror_the_package() -> None:
     others = {
         "test_imports.py",
         "test_notebooks.py",
+        "test_package.py",
         "facts/test_fuzz.py",
         "facts/test_congress.py",
         "cli/test_cli.py",

@@ -13,7 +13,7 @@ from targcn.bench.epoch import measure_epoch
 from targcn.bench.evaluate import measure_evaluate
 from targcn.bench.generated_data import generate, generate_into
 from targcn.bench.ingest import measure_ingest
-from targcn.bench.measure import peak_bytes, run_apart
+from targcn.bench.measure import note_load, peak_bytes, run_apart
 from targcn.bench.predict import measure_predict
 from targcn.bench.sampler import measure_sampler
 from targcn.bench.scale import measure_scale
@@ -78,3 +78,14 @@ def test_torch_and_numpy_are_enough(tmp_path: Path) -> None:
     code = [sys.executable, "-c", ON_A_BARE_NODE, tmp_path / "data"]
     ended = subprocess.run(code, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert ended.stdout.split() == ["sampler", "epoch", "evaluate"], ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("load", "notes"), [(2.4, ()), (7.04, ("the machine was busy: load 7.0 on 2 cores",))]
+)
+def test_a_busy_machine_is_noted(
+    load: float, notes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert note_load() == notes

@@ -97,6 +97,7 @@ def test_every_figure_has_a_column(
         (["sampler", "--facts", "many"], "'many' is not a whole number"),
         (["sampler", "--facts", "1"], "facts is 1"),
         (["sampler", "congress", "--days", "9"], "leave out either it or --days"),
+        (["missing", "nowhere"], "nowhere is not a run"),
         (["scale", "--facts", "1e3", "0.5"], "'0.5' is not a whole number"),
         (["epoch", "--facts", "100", "--device", "abacus"], "is not to be had here"),
     ],

@@ -74,6 +74,17 @@ def test_a_given_column_that_is_missing():
     )
 
 
+def test_all_columns_that_are_missing_are_named_together():
+    frame = pl.DataFrame({"home": ["a"], "away": ["b"], "day": ["2014"], "year": ["2014"]})
+    assert complaint(frame, ReadOptions(relation="result")) == (
+        "the frame: no column for the subject, object among 'home', 'away', 'day', 'year'; rename "
+        "them to 'subject', 'object', or choose them with --subject --object; no column 'result' "
+        "among 'home', 'away', 'day', 'year'; rename it to 'relation', or choose one with "
+        "--relation; 2 columns could hold the time: 'day', 'year'; rename all but one, or choose "
+        "one with --time if this is a data set"
+    )
+
+
 def test_ambiguous_columns():
     frame = FRAME.with_columns(year=pl.lit(2014))
     assert complaint(frame) == (
@@ -90,7 +101,7 @@ def test_a_table_without_any_usual_name(tmp_path, name):
         "bad.parquet": as_bytes(pl.DataFrame({"a": [1]}).write_parquet),
     }[name]
     sentence = complaint(write_file(tmp_path, name, content))
-    assert f"{name}: no column for the subject among 'a'" in sentence
+    assert f"{name}: no column for the subject, relation, object, time among 'a'" in sentence
 
 
 @pytest.mark.parametrize("content", [CSV.split("\n")[0], CSV.split("\n")[0] + "\n\n"])
@@ -158,8 +169,9 @@ def test_all_problems_of_a_file_are_reported_together(tmp_path):
         "object is missing in row 7 ('-'); the time is missing in row 7 ('NaN'); fill it in, or "
         "give --missing drop to drop the rows, or --missing keep if these are names; times that "
         "are neither dates nor whole numbers: row 9 ('soon'); write them like 2014-10-15, "
-        "2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17, or give --date-format; times that "
-        "are not in the calendar: row 8 ('2014-02-30'); correct them"
+        "2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17, or say how they are, like "
+        "--date-format '%d/%m/%y'; times that are not in the calendar: row 8 "
+        "('2014-02-30'); correct them"
     )
 
 

@@ -40,6 +40,7 @@ def complaint(times, **choices) -> str:
         ("seconds since 1970", SECONDS),
         ("milliseconds since 1970", [1000 * second for second in SECONDS]),
         ("microseconds since 1970", [10**6 * second for second in SECONDS]),
+        ("nanoseconds since 1970", [10**9 * second for second in SECONDS]),
         ("days as Excel counts them", [second // 86400 + 25569 for second in SECONDS]),
     ],
 )
@@ -50,7 +51,7 @@ def test_epoch_seconds_and_the_like_are_recognised_by_their_range(name, times, a
 
 
 @pytest.mark.parametrize("moment", ["1973-03-04", "2001-09-09", "2038-01-20", "2099-12-01"])
-@pytest.mark.parametrize("per_second", [1, 10**3, 10**6])
+@pytest.mark.parametrize("per_second", [1, 10**3, 10**6, 10**9])
 def test_the_ranges_reach_from_1973_to_2099(moment, per_second):
     number = int(np.datetime64(moment, "s").astype(int)) * per_second
     assert ends([number]) == ("day", moment, moment)
@@ -74,6 +75,9 @@ def test_unit_day_on_epoch_seconds_is_refused_with_the_reason():
     )
     assert ends(SECONDS, unit="day", tick="second") == ("day", "2014-10-01", "2014-10-12")
     assert ends(SECONDS, unit="month", tick="second") == ("month", "2014-10", "2014-10")
+    nanoseconds = [10**9 * second for second in SECONDS]
+    assert "--tick nanosecond to have them by day" in complaint(nanoseconds, unit="day")
+    assert ends(nanoseconds, unit="day", tick="nanosecond") == ("day", "2014-10-01", "2014-10-12")
     assert ends(SECONDS, unit="second")[1] == "2014-10-01T00:00:00"
     assert ends(SECONDS, unit="day", tick=1) == ("day", str(SECONDS[0]), str(SECONDS[-1]))
 
@@ -137,6 +141,13 @@ def test_the_unit_of_the_source_and_the_wanted_unit_are_two_settings():
         "2014-01",
         "2014-12",
     )
+    nanoseconds = [0, 86400 * 10**9, 5 * 86400 * 10**9]
+    assert ends(nanoseconds, origin="2014-01-01", unit="day", tick="nanosecond") == (
+        "day",
+        "2014-01-01",
+        "2014-01-06",
+    )
+    assert read(nanoseconds, unit="day", tick="nanosecond").step == 86400 * 10**9
     assert read([0, 12, 30], unit="year", tick="month").values.sort().to_list() == [0, 1, 2]
 
 

@@ -230,6 +230,16 @@ def test_day_and_month_that_rows_order_differently():
         "the day comes first in row 2 ('25.4.2012'), but the month in row 3 ('4-25-2012')"
         in sentence
     )
+    assert "calendar" not in sentence
+
+
+def test_a_date_without_any_month_is_not_asked_which_part_comes_first():
+    stray = "times that are not in the calendar: row 2 ('31.31.2014'); correct them"
+    assert complaint(["25.4.2014", "31.31.2014"]) == f"x.csv: {stray}"
+    assert complaint(["2014-04-25", "31.31.2014"]) == f"x.csv: {stray}"
+    sentence = complaint(["5.4.2014", "31.31.2014"])
+    assert "dates like '5.4.2014' may begin with the day or with the month" in sentence
+    assert sentence.endswith(stray)
 
 
 def test_a_date_format_reads_what_no_form_does():

@@ -27,7 +27,7 @@ from small_tables import (
 )
 from targcn.errors import InputError
 from targcn.facts import sources
-from targcn.facts.open import SOURCES, load_sources, open_dataset, recognize
+from targcn.facts.open import OBJECTS, SOURCES, load_sources, open_dataset, recognize
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
@@ -131,17 +131,19 @@ def test_every_source_is_recognized_by_what_it_is(tmp_path):
     open_dataset(FRAME).save(tmp_path / "prepared")
     found = [
         *("congress", "icews14", tmp_path / "prepared", folder, folder / "train.txt"),
-        *(write_file(tmp_path, name, "") for name in ("x.jsonl", "x.parquet")),
+        *(write_file(tmp_path, name, "") for name in ("x.jsonl", "x.parquet", "x.arrow")),
         *(write_file(tmp_path, name, "") for name in ("x.json", "x.db", "x.xls", "x.nt", "x.xz")),
         *("-", "HTTPS://example.org/x.csv", "postgresql+psycopg://localhost/x"),
         *(FRAME, FRAME.lazy(), pd.DataFrame(), pa.table({}), nx.MultiDiGraph()),
+        {"train": FRAME},
     ]
     assert list(map(kind_of, found)) == [
         *("NamedDataset", "NamedDataset", "PreparedFolder", "SplitFolder", "DelimitedText"),
-        *("JsonLines", "Parquet"),
+        *("JsonLines", "Parquet", "ArrowFile"),
         *("JsonArray", "SqliteFile", "Excel", "Rdf", "Packed"),
         *("StandardInput", "WebAddress", "Database"),
         *("Frame", "Frame", "Frame", "Frame", "NetworkxGraph"),
+        "DictOfSplits",
     ]
 
 
@@ -181,7 +183,10 @@ def test_tables_are_recognized_by_their_ending(tmp_path, name):
 def test_other_endings_are_not_tables(tmp_path, name):
     path = write_file(tmp_path, name, "")
     assert recognize(path) is None
-    assert complaint(path).startswith(f"{path} cannot be read; give the name of a data set, ")
+    sentence = complaint(path)
+    assert sentence.startswith(f"the ending of {path} is not known; rename it, or pipe it in as -")
+    assert "(.csv .tsv .tab .txt, also .gz or .zst)" in sentence
+    assert "(.xlsx" in sentence
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_other_endings_are_not_tables(tmp_path, name):
 def test_something_that_is_no_source(source):
     sentence = complaint(source)
     assert sentence.startswith(f"an object of type {type(source).__name__} cannot be read; give ")
-    assert all(kind.title in sentence for kind in load_sources())
+    assert all(kind.title in sentence for kind in load_sources(OBJECTS))
 
 
 @pytest.mark.parametrize("split", [False, True])

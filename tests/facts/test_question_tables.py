@@ -37,7 +37,7 @@ def test_times_of_questions_are_text(tmp_path):
     [
         ("x.csv", QUESTIONS.split("\n")[0], "x.csv has columns but no facts"),
         ("x.csv", "", "x.csv is empty"),
-        ("x.docx", QUESTIONS, "x.docx cannot be read; give"),
+        ("x.docx", QUESTIONS, "x.docx is not known; rename it"),
     ],
 )
 def test_questions_that_cannot_be_read(tmp_path, name, content, expected):

@@ -554,3 +554,23 @@ def test_the_unit_of_time_is_a_third_of_the_typical_gap_unless_given() -> None:
     assert float(build(world, time_unit=4.0).time_buckets.edges[0]) == 4
     close = World(2, 1, [(0, 0, 1, n) for n in range(5)], cuts=(5, 5))
     assert float(build(close, time_unit=None).time_buckets.edges[0]) == 1
+
+
+def test_the_same_days_by_minute_make_the_same_model() -> None:
+    """Matches about once a week; nothing is drawn by time."""
+    facts = [(n % 6, n % 2, (n + 1 + n // 6 % 5) % 6, 2 * n + n % 3) for n in range(60)]
+    still = SMALL | {"fact_dropout": 0.0, "prior_dropout": 0.0, "time_unit": None}
+    by_day, by_minute = (
+        targcn.fit(
+            World(6, 2, [(s, r, o, t * ticks) for s, r, o, t in facts], cuts=(48, 54)).dataset,
+            "evidence",
+            **still,
+        )
+        for ticks in (1, 1440)
+    )
+    assert by_day.model.time_buckets.edges[0] > 1
+    for ours, theirs in zip(by_day.model.parameters(), by_minute.model.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        by_minute.model.time_buckets.edges, 1440 * by_day.model.time_buckets.edges
+    )

@@ -107,6 +107,15 @@ def describe_machine(device: "Device | None") -> str:
     return f"{model}, {torch.get_num_threads()} threads"
 
 
+def note_load() -> tuple[str, ...]:
+    """A note if others use the machine too: more processes want to run than it has cores."""
+    with suppress(AttributeError, OSError):  # not every system knows
+        load, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if load > cores + 1:
+            return (f"the machine was busy: load {load:.1f} on {cores} cores",)
+    return ()
+
+
 def _cuda(device: "Device | None") -> Any:
     """torch.cuda if the device is a GPU, else None."""
     if device is None or device.type != "cuda":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, Token
 
-from targcn.cli.options import AsJson, Context, Device, open_source
+from targcn.cli.options import AsJson, Context, Device, RunFolder, open_source
 from targcn.cli.serve import require_libraries
 from targcn.errors import InputError
 from targcn.output.terminal import show, show_json
@@ -181,6 +181,28 @@ def bench_predict(
     _show(measure_predict(_open(source, shape), questions=questions, **how), out, json)
 
 
+@bench.command(name="missing")
+def bench_missing(
+    run: RunFolder,
+    /,
+    *,
+    times: Count = 2,
+    top: Count = 100,
+    device: Device = "auto",
+    out: Out = None,
+    json: AsJson = False,
+) -> None:
+    """Time the search of a trained run for facts that are not known.
+
+    Args:
+        times: At how many times of the data, evenly spread.
+        top: How many facts to find.
+    """
+    from targcn.bench.missing import measure_missing
+
+    _show(measure_missing(run, times=times, top=top, device=device), out, json)
+
+
 @bench.command(name="serve")
 def bench_serve(
     source: Source = None,
@@ -273,6 +295,9 @@ def _open(source: str | None, generated: Generated | None) -> "Dataset | Shape":
 
 def _show(result: "Result", out: Path | None, json: bool) -> None:
     """Print a result, and keep it in a file if one is given."""
+    from targcn.bench.measure import note_load
+
+    result = replace(result, notes=(*result.notes, *note_load()))
     try:
         if json:
             show_json(result.to_json())

@@ -101,12 +101,10 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
     if has_interval and not given["end"] and not fitting["end"]:
         has_interval = False
         given["time"], fitting["time"] = given["start"], fitting["start"]
-    chosen = {}
-    for role in INTERVAL_ROLES if has_interval else ROLES:
-        if len(fitting[role]) != 1:
-            raise _misfit(role, given[role], fitting[role], columns, where)
-        chosen[role] = fitting[role][0]
-    return chosen
+    roles = INTERVAL_ROLES if has_interval else ROLES
+    if misfits := [role for role in roles if len(fitting[role]) != 1]:
+        raise _misfit(misfits, given, fitting, columns, where)
+    return {role: fitting[role][0] for role in roles}
 
 
 def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str, str] | None:
@@ -134,14 +132,32 @@ def _usual_roles(columns: Sequence[str], given: set[str]) -> dict[str, str | Non
 
 
 def _misfit(
-    role: str, given: str | None, fitting: list[str], columns: Sequence[str], where: str
+    roles: Sequence[str],
+    given: dict[str, str | None],
+    fitting: dict[str, list[str]],
+    columns: Sequence[str],
+    where: str,
 ) -> InputError:
-    listed = ", ".join(repr(name[:40]) for name in (fitting or columns)[:12]) or "none"
-    missing = f"no column {given!r}" if given else f"no column for the {role}"
-    problem = f"{missing} among {listed}; rename it to {role!r}"
-    if fitting:
-        problem = f"{len(fitting)} columns could hold the {role}: {listed}; rename all but one"
-    return InputError(f"{where}: {problem}, or choose one with --{role} if this is a data set")
+    """What is wrong with the columns of these roles, all of it in one sentence."""
+    problems = []
+    absent = [role for role in roles if not fitting[role] and not given[role]]
+    if absent:
+        it, one = ("it", "one") if len(absent) == 1 else ("them", "them")
+        problems.append(
+            f"no column for the {', '.join(absent)} among {_quote(columns)}; rename {it} to "
+            f"{_quote(absent)}, or choose {one} with {' '.join(f'--{role}' for role in absent)}"
+        )
+    for role in (role for role in roles if role not in absent):
+        problem = f"no column {given[role]!r} among {_quote(columns)}; rename it to {role!r}"
+        if listed := fitting[role]:
+            problem = f"{len(listed)} columns could hold the {role}: {_quote(listed)}; rename all "
+            problem += "but one"
+        problems.append(f"{problem}, or choose one with --{role}")
+    return InputError(f"{where}: {'; '.join(problems)} if this is a data set")
+
+
+def _quote(names: Sequence[str]) -> str:
+    return ", ".join(repr(name[:40]) for name in names[:12]) or "none"
 
 
 def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:

@@ -25,10 +25,10 @@ MULTIPLES: Final = (
     (1440, "minute", "day"),
     (24, "hour", "day"),
 )
-# The lengths of units in microseconds, or in months.
+# The lengths of units in nanoseconds, or in months.
 LENGTHS: Final = (
-    {"microsecond": 1, "millisecond": 10**3, "second": 10**6}
-    | {"minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6},
+    {"nanosecond": 1, "microsecond": 10**3, "millisecond": 10**6, "second": 10**9}
+    | {"minute": 60 * 10**9, "hour": 3600 * 10**9, "day": 86400 * 10**9},
     {"month": 1, "year": 12},
 )
 
@@ -133,6 +133,8 @@ def _question_multiples(values: Numbers, written: TimeColumn, options: ReadOptio
 def _date_counts(values: Numbers, written: TimeColumn, options: ReadOptions) -> Times:
     """Count from the origin on, in the unit of the numbers."""
     tick, origin = options.tick, str(options.origin)
+    if tick == "nanosecond":  # of which 64 bits hold no more than 584 years
+        values, tick = values // 1000, "microsecond"
     unit = options.unit or (tick if tick in CALENDAR_CODES else "day")
     if unit not in CALENDAR_CODES:
         written.refuse(f"--origin needs a calendar unit, not {unit}")

@@ -329,7 +329,7 @@ def _describe_misfits(
     if not is_number.all():
         what, remedy = (
             "neither dates nor whole numbers",
-            f"write them like {EXAMPLES}, or give --date-format",
+            f"write them like {EXAMPLES}, or say how they are, like --date-format '%d/%m/%y'",
         )
         if options.date_format:
             what, remedy = f"not like {options.date_format}", "correct them or --date-format"
@@ -363,12 +363,17 @@ def _choose_order(
     """Whether the day or the month comes first in dates like 4/7/2012, as some date shows."""
     if options.date_order:
         return options.date_order, []
-    day_first, month_first = (dates.filter(pl.col(name) > 12)["text"] for name in ("day", "month"))
+    # What is above 12 is a day; dates with two such numbers are in no calendar.
+    late_first, late_second = pl.col("day") > 12, pl.col("month") > 12
+    day_first = dates.filter(late_first & ~late_second)["text"]
+    month_first = dates.filter(late_second & ~late_first)["text"]
     if not len(day_first) and not len(month_first):
-        return None, [
-            f"dates like {dates['text'].min()!r} may begin with the day or with the month, and no "
-            "row decides it; give --date-order dmy or --date-order mdy"
-        ]
+        unclear = dates.filter(~late_first)["text"]
+        problem = (
+            f"dates like {unclear.min()!r} may begin with the day or with the month, and no row "
+            "decides it; give --date-order dmy or --date-order mdy"
+        )
+        return None, [problem] if len(unclear) else []
     if len(day_first) and len(month_first):
         first, second = written.rows_with(day_first), written.rows_with(month_first)
         return None, [f"the day comes first in {first}, but the month in {second}; correct them"]
@@ -379,6 +384,8 @@ def _choose_order(
 
 def _put_day_first(dates: pl.DataFrame, order: str | None) -> pl.DataFrame:
     is_swapped = pl.col("has_order") & (order == "mdy")
+    if order is None:  # so that only what is in no calendar is said to be so
+        is_swapped = pl.col("has_order") & (pl.col("month") > 12)
     return dates.with_columns(
         day=pl.when(is_swapped).then("month").otherwise("day"),
         month=pl.when(is_swapped).then("day").otherwise("month"),

@@ -21,6 +21,8 @@ from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_file, is_folder
 from targcn.facts.vocabulary import suggest
 
+# Sources that are no text but objects of Python.
+OBJECTS: Final = ("frame", "networkx_graph", "dict_of_splits")
 # Modules of `sources`, each with a SOURCE. They are tried in this order and imported when their
 # turn comes, so that names and prepared folders are recognized without polars.
 SOURCES: Final = (
@@ -31,6 +33,7 @@ SOURCES: Final = (
     "json_lines",
     "json_array",
     "parquet",
+    "arrow_file",
     "duckdb_file",
     "sqlite_file",
     "excel",
@@ -39,8 +42,7 @@ SOURCES: Final = (
     "standard_input",
     "web",
     "database",
-    "frame",
-    "networkx_graph",
+    *OBJECTS,
 )
 
 
@@ -87,8 +89,8 @@ def join_splits(dataset: Dataset) -> Dataset:
     return replace(dataset, splits=splits, notes=tuple(notes))
 
 
-def load_sources() -> Iterator[Source]:
-    for module in SOURCES:
+def load_sources(modules: tuple[str, ...] = SOURCES) -> Iterator[Source]:
+    for module in modules:
         source: Source = import_module(f"targcn.facts.sources.{module}").SOURCE
         yield source
 
@@ -111,6 +113,14 @@ def find_source(source: object) -> Source:
         listed = "'targcn data list' shows the named data sets"
         hint = f"did you mean {nearest[0]!r}?" if nearest else listed
         raise InputError(f"no data set, folder or file {str(source)!r}; {hint}")
-    what = source if is_text else f"an object of type {type(source).__name__}"
-    *most, last = (kind.title for kind in load_sources())
-    raise InputError(f"{what} cannot be read; give {', '.join(most)} or {last}")
+    if is_text:
+        endings = [kind.title for kind in load_sources() if "(." in kind.title]
+        raise InputError(
+            f"the ending of {source} is not known; rename it, or pipe it in as -, which is "
+            f"recognized by how it begins; known are {', '.join(endings)}"
+        )
+    titles = ", ".join(kind.title for kind in load_sources(OBJECTS))
+    raise InputError(
+        f"an object of type {type(source).__name__} cannot be read; give {titles}, or the name, "
+        "path or address of a data set"
+    )

@@ -82,7 +82,7 @@ class ReadOptions:
     """Seed of the random split, and of the sample."""
 
     def __post_init__(self) -> None:
-        ticks = [*get_args(Unit)[:-1], "millisecond", "microsecond"]
+        ticks = [*get_args(Unit)[:-1], "millisecond", "microsecond", "nanosecond"]
         is_count = isinstance(self.tick, int) and self.tick >= 1
         if self.tick is not None and self.tick not in ticks and not is_count:
             raise InputError(

@@ -246,7 +246,7 @@ def _read_digits(*places: str) -> Callable[[Numbers], Moments]:
     return convert
 
 
-def _count(microseconds: int) -> Callable[[Numbers], Moments]:
+def _count(microseconds: float) -> Callable[[Numbers], Moments]:
     def convert(numbers: Numbers) -> Moments:
         return np.asarray(np.rint(numbers * microseconds), dtype=np.int64).astype("M8[us]")
 
@@ -279,6 +279,9 @@ NUMBER_FORMS: Final = (
     ),
     NumberForm(
         "microseconds since 1970", "microsecond", 10**14, 41 * 10**14, _count(1), True, True
+    ),
+    NumberForm(
+        "nanoseconds since 1970", "nanosecond", 10**17, 41 * 10**17, _count(0.001), True, True
     ),
 )
 

@@ -99,7 +99,7 @@ def find_missing(
 
     dataset = predictor.dataset
     # A fact of an entity with itself may be found from both ends.
-    best = _search(predictor, asking, ENDS_OF_A_FACT * top, progress)
+    best = search(predictor, asking, ENDS_OF_A_FACT * top, progress)
     found = pl.DataFrame(best.columns(predictor.has_probabilities))
     names = ("subject", "relation", "object", "time")
     found = found.unique(names, keep="first", maintain_order=True).head(top)
@@ -143,6 +143,8 @@ class Best:
 
     def __init__(self, count: int, num_relations: int, device: torch.device) -> None:
         self.count, self.num_relations = count, num_relations
+        # Queries that were asked from the other end.
+        self.num_asked_back = 0
         # Subject, relation, object and time of what was asked.
         self.facts = torch.empty(4, 0, dtype=torch.int64, device=device)
         # What the answer has, and what the given entity has as the answer from the other end.
@@ -175,14 +177,16 @@ class Best:
         return {name: column.cpu().numpy() for name, column in found.items()}
 
 
-def _search(predictor: "Predictor", asking: Asking, count: int, progress: Progress | None) -> Best:
+def search(
+    predictor: "Predictor", asking: Asking, count: int, progress: Progress | None = None
+) -> Best:
     """Ask in batches, look at the best answers from their other end, and keep the best facts."""
     graph = predictor.graph
     size = rows_at_once(graph.num_entities, graph.device)
     best = Best(count, graph.num_relations, graph.device)
     least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
 
-    def search(rows: slice) -> Tensor:
+    def search_some(rows: slice) -> Tensor:
         queries = asking.queries(rows)
         values = _score(predictor, queries)
         values[predictor.known["time-aware"].look_up(queries)] = -torch.inf
@@ -191,14 +195,15 @@ def _search(predictor: "Predictor", asking: Asking, count: int, progress: Progre
         row = worth.nonzero()[:, 0]
         subjects, relations, times = (column[row] for column in queries.tensors())
         objects = found.indices[worth]
-        back = _from_the_other_end(predictor, subjects, relations, objects, times, size)
+        back, num_asked = _from_the_other_end(predictor, subjects, relations, objects, times, size)
+        best.num_asked_back += num_asked
         facts = torch.stack([subjects, relations, objects, times])
         both = torch.stack([found.values[worth].double(), back])
         kept = both[1] > least if least > -math.inf else torch.ones_like(row, dtype=torch.bool)
         best.add(facts[:, kept], both[:, kept])
         return row[:0]
 
-    for _ in in_batches(search, asking.num_queries, size, progress):
+    for _ in in_batches(search_some, asking.num_queries, size, progress):
         pass
     return best
 
@@ -210,8 +215,11 @@ def _from_the_other_end(
     objects: Tensor,
     times: Tensor,
     size: int,
-) -> Tensor:
-    """What each subject has as the answer to its object; equal queries are asked once."""
+) -> tuple[Tensor, int]:
+    """What each subject has as the answer to its object, and the number of queries asked for it.
+
+    Equal queries are asked once.
+    """
     back = reciprocal_of(relations, predictor.graph.num_relations)
     rows = torch.stack([objects, back, times])
     distinct, places = torch.unique(rows, dim=1, return_inverse=True)
@@ -220,7 +228,7 @@ def _from_the_other_end(
         scores = _score(predictor, Queries(*distinct[:, start : start + size].contiguous()))
         mine = ((places >= start) & (places < start + size)).nonzero().flatten()
         values[mine] = scores[places[mine] - start, subjects[mine]].double()
-    return values
+    return values, distinct.shape[1]
 
 
 def _score(predictor: "Predictor", queries: Queries) -> Tensor:

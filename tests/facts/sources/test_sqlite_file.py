@@ -58,7 +58,7 @@ def test_a_query(path):
         ('DELETE FROM "the ""facts"""', "x.sqlite: attempt to write a readonly database"),
         ("PRAGMA user_version = 3", "x.sqlite: "),
         ("SELECT 1 AS a, 2 AS a", "--query gives two columns 'a'; name them apart with AS"),
-        ("SELECT 1 AS a", "no column for the subject among 'a'"),
+        ("SELECT 1 AS a", "no column for the subject, relation, object, time among 'a'"),
         ('SELECT * FROM "the ""facts""" WHERE n > 7', "x.sqlite has columns but no facts"),
     ],
 )

@@ -34,6 +34,7 @@ def archive() -> bytes:
         FRAME.write_ndjson().encode(),
         b"\n[" + FRAME.write_ndjson().strip().replace("\n", ",").encode() + b"]",
         as_bytes(FRAME.write_parquet),
+        as_bytes(FRAME.write_ipc),
         as_bytes(FRAME.write_csv, compression="zstd"),
         gzip.compress(CSV.encode(), mtime=0),
         gzip.compress(FRAME.write_ndjson().encode(), mtime=0),
@@ -60,7 +61,7 @@ def test_the_data_set_has_a_name(monkeypatch):
     [
         (b"", "stdin.csv is empty"),
         (b"\x7fELF\0\0", "standard input holds stdin, which cannot be read"),
-        (b"a,b\n1,2\n", "stdin.csv: no column for the subject among 'a', 'b'"),
+        (b"a,b\n1,2\n", "stdin.csv: no column for the subject, relation,"),
     ],
 )
 def test_what_is_no_table(monkeypatch, content, expected):

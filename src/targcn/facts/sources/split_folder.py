@@ -41,15 +41,17 @@ class SplitFolder(Source):
         folder = path_of(source)
         name = folder.resolve().name
         files = _find_files(folder)
-        if (options.split, options.split_seed) != (ReadOptions.split, ReadOptions.split_seed):
-            raise InputError(
-                f"{name} comes with splits of its own; leave out --split and --split-seed"
-            )
+        refuse_other_splits(name, options)
         tables = {split: file.read_table(path, options) for split, (file, path) in files.items()}
         entities = _read_listing(folder / "entity2id.txt")
         relations = _read_listing(folder / "relation2id.txt")
         _check_ids(tables, {"subject": entities, "relation": relations, "object": entities})
         return encode_splits(name, tables, options, entities, relations)
+
+
+def refuse_other_splits(name: str, options: ReadOptions) -> None:
+    if (options.split, options.split_seed) != (ReadOptions.split, ReadOptions.split_seed):
+        raise InputError(f"{name} comes with splits of its own; leave out --split and --split-seed")
 
 
 def _find_files(folder: Path) -> dict[Split, tuple[TableSource, Path]]:

@@ -17,6 +17,7 @@ from targcn.facts.sources.table_source import SPECIAL_OPTIONS, TableSource
 # How files begin whose name does not say what they are.
 BEGINNINGS: Final = {
     b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
     b"SQLite format 3\0": ".sqlite",
     b"PK\x03\x04": ".zip",
     b"\x1f\x8b": ".gz",

@@ -1,0 +1,25 @@
+"""Arrow files (Feather), and the streams that Hugging Face `datasets` keeps."""
+
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.table_file import TableFile
+
+# A file begins with this; what does not is a stream.
+BEGINNING: Final = b"ARROW1"
+
+
+class ArrowFile(TableFile):
+    title = "an Arrow file (.arrow .feather .ipc)"
+    endings = (".arrow", ".feather", ".ipc")
+
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+        with path.open("rb") as stream:
+            is_stream = stream.read(len(BEGINNING)) != BEGINNING
+        return pl.read_ipc_stream(path).lazy() if is_stream else pl.scan_ipc(path)
+
+
+SOURCE = ArrowFile()
