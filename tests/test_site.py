@@ -156,6 +156,8 @@ def test_a_page_reads_as_it_does_on_github(texts: Mapping[str, str]) -> None:
 def test_every_name_command_and_setting_has_its_place(texts: Mapping[str, str]) -> None:
     for name in targcn.__all__:
         assert f'id="targcn.{name}"' in texts["reference/python.html"], name
+    # An example that is not in a fence would be a quotation in a quotation.
+    assert "<blockquote>" not in texts["reference/python.html"]
     for command in all_commands(app):
         assert f'id="{command.replace(" ", "-")}"' in texts["commands.html"], command
     parts = re.split(r"<h2 id=\"?", texts["reference/settings.html"])

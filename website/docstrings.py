@@ -9,13 +9,8 @@ import griffe
 def fence_examples(text: str) -> str:
     """The text with its examples in fences: from `>>>` to the next blank line.
 
-    >>> print(fence_examples("Add.\\n\\n>>> 1 + 1\\n2"))
-    Add.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
+    >>> fence_examples("Add.\\n\\n>>> 1 + 1\\n2")
+    'Add.\\n\\n```pycon\\n>>> 1 + 1\\n2\\n```'
     """
     return re.sub(r"^>>>.*?(?=\n\n|\Z)", r"```pycon\n\g<0>\n```", text, flags=re.M | re.S)
 

@@ -18,7 +18,7 @@ NAVIGATION: Final[list[Any]] = [
     {"Home": "index.md"},
     {"How to": "howto/"},
     {"Tutorials": "tutorials/"},
-    {"Data": ["data.md", {"Formats": "formats/"}]},
+    {"Data": ["data.md", {"Formats": "formats/"}, "data-tried.md"]},
     {"Use": ["questions.md", "python.md", "explorer.md", "forecasting.md"]},
     {"Models": ["models.md", "evidence.md", "targcn.md", "performance.md"]},
     {
@@ -31,7 +31,15 @@ NAVIGATION: Final[list[Any]] = [
         ]
     },
     {"Reference": ["commands.md", "reference/settings.md", "reference/python.md"]},
-    {"Inside": ["architecture.md", "contributing.md", "changelog.md"]},
+    {
+        "Inside": [
+            "architecture.md",
+            "contributing.md",
+            "changelog.md",
+            "security.md",
+            "code-of-conduct.md",
+        ]
+    },
 ]
 
 

@@ -32,7 +32,7 @@ FENCE: Final = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
 def page_of(path: str) -> str | None:
-    """The page that shows a file of the repository, if one does.
+    """The page that shows a file of the repository, if one does; of a folder, the first.
 
     >>> page_of("README.md"), page_of("docs/data.md"), page_of("docs/own-table.ipynb")
     ('index.md', 'data.md', 'tutorials/own-table.md')
@@ -42,6 +42,8 @@ def page_of(path: str) -> str | None:
     inside = path.removeprefix("docs/")
     if inside == path:
         return None
+    if (ROOT / path).is_dir():
+        inside = f"{inside}/{min(page.name for page in (ROOT / path).glob('*.md'))}"
     if inside.endswith(".ipynb"):
         return f"tutorials/{inside.removesuffix('.ipynb')}.md"
     return inside
@@ -67,7 +69,7 @@ def relink(text: str, path: str) -> str:
         if not (ROOT / meant).exists():
             return found[0]  # the strict build refuses it
         other = page_of(meant)
-        if other is None or (ROOT / meant).is_dir():
+        if other is None:
             name = label.strip("`")
             return f"`{name}`" if meant.endswith(name) else f"{label} (`{meant}`)"
         there = posixpath.relpath(other, posixpath.dirname(page) or ".")
