@@ -34,6 +34,7 @@ NAVIGATION: Final[list[Any]] = [
     {
         "Inside": [
             "architecture.md",
+            "faults.md",
             "contributing.md",
             "changelog.md",
             "security.md",

@@ -301,3 +301,14 @@ def test_intervals_have_no_past() -> None:
         world.graph.as_past()
     with pytest.raises(InputError, match="no context 'past'"):
         TemporalGraph.of_context(world.dataset, "past")
+
+
+@pytest.mark.parametrize(("num_entities", "num_relations"), [(3, 2**40), (2**40, 1), (3, 1)])
+def test_times_too_far_apart_for_keys_of_64_bits_are_refused(
+    num_entities: int, num_relations: int
+) -> None:
+    """Whatever a key is made of besides a time: an entity, a relation or the number of a fact."""
+    last = 2**61 if (num_entities, num_relations) == (3, 1) else 2**30
+    facts = Facts.of([0, 1], [0, 0], [1, 2], [0, last])
+    with pytest.raises(InputError, match="ticks after the first, too far for 2 facts"):
+        TemporalGraph.of(facts, num_entities, num_relations)

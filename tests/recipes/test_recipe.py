@@ -166,3 +166,8 @@ def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
 def test_an_empty_recipe_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").touch()
     assert read_recipe_file(tmp_path / "mine.toml") == RecipeFile()
+
+
+@pytest.mark.parametrize("dataset", ["9" * 5000, "../../x", "a\0b", ""])
+def test_a_data_set_may_be_called_anything(dataset: str) -> None:
+    assert find_recipe("targcn", "default", dataset) == find_recipe("targcn", "default", "mine")

@@ -63,10 +63,12 @@ class TemporalGraph:
         ([2, 1], [1, 1])
         """
         span = facts.last_time + 1 if len(facts) else 1
-        if num_entities * span >= 2**63:
+        # All keys that are made of an owner and a time have to fit into 64 bits.
+        owners = max(num_entities, 2 * num_relations, 2 * len(facts))
+        if owners * (span + 1) >= 2**63:
             raise InputError(
                 f"the last time is {span - 1:,} ticks after the first, too far for "
-                f"{num_entities:,} entities; leave such times out"
+                f"{len(facts):,} facts among {num_entities:,} entities; leave such times out"
             )
         num_rows = 2 * len(facts)
         degrees = _count(facts.subjects, num_entities) + _count(facts.objects, num_entities)

@@ -232,11 +232,12 @@ class Predictor:
             probability=probability,
             rank=float(ranks[FILTER]),
             fact_was_hidden=self._holds(*ids),
-            num_pieces=len(reasons.effects),
+            num_pieces=len(reasons.effects) + reasons.left_out,
             reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
+            num_left_out=reasons.left_out,
         )
 
     def missing(

@@ -19,6 +19,7 @@ STDERR_LOCK: Final = Lock()
 class Parquet(TableFile):
     title = "a Parquet file (.parquet)"
     endings = (".parquet",)
+    memory_per_byte = 64
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
         return pl.scan_parquet(path)
