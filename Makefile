@@ -66,7 +66,7 @@ docs: $(READY)  ## put the figures of results/ into the texts, and write their r
 
 site: $(VENV)/.site  ## build the documentation site into build/site; nothing is fetched from the network
 	$(BIN)/python website/gather.py build/site-source
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict -f build/site-source/mkdocs.yml -d $(CURDIR)/build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f build/site-source/mkdocs.yml -d $(CURDIR)/build/site
 
 package:  ## build the package, install it in empty environments, and count what it brings
 	bash scripts/check_package.sh $(PYTHON)

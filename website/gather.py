@@ -20,7 +20,7 @@ NAVIGATION: Final[list[Any]] = [
     {"Tutorials": "tutorials/"},
     {"Data": ["data.md", {"Formats": "formats/"}, "data-tried.md"]},
     {"Use": ["questions.md", "python.md", "explorer.md", "forecasting.md"]},
-    {"Models": ["models.md", "evidence.md", "targcn.md", "performance.md"]},
+    {"Models": ["models.md", "evidence.md", "targcn.md", "performance.md", "scale.md"]},
     {
         "Evaluation": [
             "evaluation.md",
