@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS := benchmarks/results
 
-.PHONY: demo test quick check format bench torture docs package clean
+.PHONY: demo test quick check format bench torture docs site package clean
 
 demo: $(READY)  ## set up, then the main job on the embedded data
 	@$(BIN)/targcn demo
@@ -64,6 +64,10 @@ docs: $(READY)  ## put the figures of results/ into the texts, and write their r
 	rm -rf build/report/index.html docs/report
 	mv build/report docs/report
 
+site: $(VENV)/.site  ## build the documentation site into build/site; nothing is fetched from the network
+	$(BIN)/python website/gather.py build/site-source
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f build/site-source/mkdocs.yml -d $(CURDIR)/build/site
+
 package:  ## build the package, install it in empty environments, and count what it brings
 	bash scripts/check_package.sh $(PYTHON)
 
@@ -73,4 +77,8 @@ clean:  ## remove what set-up and tests leave behind
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+$(VENV)/.site: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[site]"
 	touch $@

@@ -91,6 +91,8 @@ def test_tests_mirror_the_package() -> None:
         "test_imports.py",
         "test_notebooks.py",
         "test_package.py",
+        "test_shown_pages.py",
+        "test_site.py",
         "test_torture.py",
         "facts/test_fuzz.py",
         "facts/test_congress.py",

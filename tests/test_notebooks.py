@@ -1,12 +1,12 @@
 """The notebooks of the docs run from top to bottom, and hold what they say."""
 
-import ast
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from pages import code_cells, read_notebook, run_cell
 
 DOCS: Final = Path(__file__).parents[1] / "docs"
 Names = Mapping[str, Any]
@@ -39,28 +39,15 @@ HOLDS: Final[Mapping[str, Callable[[Names], bool]]] = {
 }
 
 
-def code_cells(name: str) -> list[dict[str, Any]]:
-    content = json.loads((DOCS / f"{name}.ipynb").read_text(encoding="utf-8"))
-    return [cell for cell in content["cells"] if cell["cell_type"] == "code"]
-
-
-def run_cells(name: str, names: dict[str, Any]) -> Iterator[object]:
-    """Run the code of a notebook; the last expression of each cell is what it shows."""
-    for cell in code_cells(name):
-        tree = ast.parse("".join(cell["source"]))
-        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, name, "exec"), names)
-        if isinstance(last, ast.Expr):
-            yield eval(compile(ast.Expression(last.value), name, "eval"), names)
-
-
 def test_every_notebook_is_known() -> None:
     assert {path.stem for path in DOCS.glob("*.ipynb")} == HOLDS.keys()
 
 
 @pytest.mark.parametrize("name", HOLDS)
 def test_a_notebook_is_kept_without_its_outputs(name: str) -> None:
-    assert all(cell["outputs"] == [] and not cell["execution_count"] for cell in code_cells(name))
+    content = read_notebook(DOCS / f"{name}.ipynb")
+    cells = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and not cell["execution_count"] for cell in cells)
 
 
 @pytest.mark.slow
@@ -68,7 +55,8 @@ def test_a_notebook_is_kept_without_its_outputs(name: str) -> None:
 def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for shown in run_cells(name, names):
+    for code in code_cells(read_notebook(DOCS / f"{name}.ipynb")):
+        shown = run_cell(code, names)
         assert len(repr(shown).splitlines()) <= 20
         if isinstance(draw := getattr(shown, "_repr_html_", None), Callable):
             assert "<table" in draw()

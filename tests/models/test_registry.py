@@ -7,8 +7,9 @@ from oracle import World, queries_of
 from small_training import create
 from targcn.errors import InputError
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Model, ModelSettings
+from targcn.models.base import Learner, Model, ModelSettings
 from targcn.models.registry import DEFAULT, MODELS, find_model
+from targcn.training.fit import fit
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -51,3 +52,22 @@ def test_every_model_reads_intervals_or_says_that_it_does_not(name: str) -> None
 def test_those_that_put_facts_into_snapshots_do_not_read_intervals() -> None:
     refusing = {name for name in MODELS if not find_model(name).reads_intervals}
     assert refusing == {"temp-sa", "temp-gru", "t-gap"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_what_the_test_split_holds_changes_neither_weights_nor_scores(name: str) -> None:
+    """Who is active on a test day, and how often, must not reach a model before it is asked."""
+    known = [(s, s % 2, (s + t) % 6, t) for t in range(6) for s in range(6)]
+    splits = ([(0, 0, 5, 6), (1, 1, 4, 7)], [(5, 1, 0, 6), (3, 0, 2, 7)])
+    options: dict[str, int] = {"dim": 40} if hasattr(find_model(name).Settings, "dim") else {}
+    if issubclass(find_model(name), Learner):
+        options |= {"epochs": 1, "batch_size": 32}
+    scores = []
+    for test in splits:
+        world = World(6, 2, [*known, *test], cuts=(30, 36))
+        run = fit(world.dataset, name, device="cpu", **options)
+        context = World(6, 2, known).graph
+        with torch.no_grad():
+            scores.append(run.model.eval()(queries_of([(0, 0, 6), (3, 2, 7)]), context))
+    assert torch.equal(*scores)

@@ -1,7 +1,5 @@
 """`targcn models`: what can be trained, its settings and its recipes."""
 
-from dataclasses import asdict
-
 from targcn.output.tables import Table
 from targcn.output.terminal import show
 
@@ -12,35 +10,20 @@ def list_models(name: str | None = None, /) -> None:
     Args:
         name: A model whose settings to show.
     """
-    from targcn.models.registry import MODELS
+    from targcn.models.registry import MODELS, find_model
 
     if name is None:
         rows = [(known, entry.summary) for known, entry in MODELS.items()]
         show(Table.of_text(["model", "what it does"], rows))
         return
-    from docstring_parser import parse_from_object
-
-    from targcn.models.base import Learner
-    from targcn.models.registry import find_model
+    from targcn.recipes.describe import describe_settings, describe_training
     from targcn.recipes.recipe import find_recipe, list_recipes
-    from targcn.recipes.training_settings import TrainingSettings
 
-    model = find_model(name)
+    find_model(name)
     show(MODELS[name].summary)
-    default = find_recipe(name)
-    values = asdict(default.settings)
-    # A setting that a subclass describes again is described by the subclass.
-    classes = [*reversed(model.Settings.__mro__[:-1])]
-    if issubclass(model, Learner):
-        values |= asdict(default.training)
-        classes.append(TrainingSettings)
-    described = {}
-    for settings in classes:
-        for parameter in parse_from_object(settings).params:
-            described[parameter.arg_name] = parameter.description or ""
     described_settings = [
-        (f"--{setting.replace('_', '-')}", str(values[setting]), meaning)
-        for setting, meaning in described.items()
+        (setting.flag, str(setting.default), setting.meaning)
+        for setting in [*describe_settings(name), *describe_training(name)]
     ]
     show(Table.of_text(["setting", "default", "meaning"], described_settings))
     recipes = [
