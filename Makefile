@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RESULTS := benchmarks/results
 
-.PHONY: demo test quick check format bench docs package clean
+.PHONY: demo test quick check format bench torture docs package clean
 
 demo: $(READY)  ## set up, then the main job on the embedded data
 	@$(BIN)/targcn demo
@@ -51,6 +51,11 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
+
+MINUTES ?= 10
+
+torture: $(READY)  ## kill, mutate, mangle, starve and fill for so many MINUTES; prints one table
+	PYTHONPATH=tests $(BIN)/python -m torture --minutes $(MINUTES)
 
 docs: $(READY)  ## put the figures of results/ into the texts, and write their report again
 	$(BIN)/targcn report results --fill README.md docs/*.md

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import safe_open
 
 import targcn
 from oracle import World
@@ -55,6 +56,13 @@ def train(out: Path | None = None, **options: Any) -> Run:
 def same_weights(one: Run, other: Run) -> bool:
     ours, theirs = one.model.state_dict(), other.model.state_dict()
     return ours.keys() == theirs.keys() and all(torch.equal(ours[n], theirs[n]) for n in ours)
+
+
+def saved_state(folder: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """The state of a training as its file says, fitting or not."""
+    with safe_open(folder / "state.safetensors", framework="pt") as stored:
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+        return tensors, json.loads(stored.metadata()["position"])
 
 
 def trace_of(folder: Path) -> list[dict[str, Any]]:

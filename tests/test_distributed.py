@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from oracle import World
-from small_training import DATA, FACTS, SMALL, TWO_AT_A_TIME, same_weights, trace_of
+from small_training import DATA, FACTS, SMALL, TWO_AT_A_TIME, same_weights, saved_state, trace_of
 from targcn.distributed import ProcessGroup
-from targcn.runs.store import load_run, read_state
+from targcn.runs.store import load_run
 
 pytestmark = pytest.mark.slow
 
@@ -150,7 +150,7 @@ def names_in(folder: Path) -> set[str]:
 
 
 def same_state(one: Path, other: Path) -> bool:
-    (ours, here), (theirs, there) = read_state(one), read_state(other)
+    (ours, here), (theirs, there) = saved_state(one), saved_state(other)
     same = all(torch.equal(ours[name], theirs[name]) for name in ours | theirs)
     return same and here | {"seconds": 0} == there | {"seconds": 0}
 
@@ -184,6 +184,7 @@ def test_two_processes_train_like_one(start: Start, data: Path, two: Path, tmp_p
         {"activation_inside": True, "time_encoding": "absolute", "strategy": "whole"},
         {"filtered_loss": True},
         {"model": "evidence", "neighbors": None, "dropout": None, "filtered_loss": True},
+        {"model": "evidence", "neighbors": None, "dropout": None, "candidates": 8},
         {"model": "temp-gru", "neighbors": None, "window": 3, "times_per_batch": 4},
         {"model": "temp-sa", "neighbors": None, "negatives": 0, "filtered_loss": True},
     ],
@@ -281,7 +282,7 @@ def test_all_stop_together_and_go_on_as_if_they_had_not(
     told = f"stopped in epoch {stopped_at[0] + 1}; go on with: targcn train --resume {run}"
     assert (codes, printed) == ([130, 130], ["", ""])
     assert complaints == [f"targcn: {told}\n", ""]
-    _, position = read_state(run)
+    _, position = saved_state(run)
     assert (position["epoch"], position["step"]) == stopped_at
     assert start(2, "train", "--resume", run, "--device=cpu")[0] == [0, 0]
     assert same_weights(load_run(run), load_run(two))
@@ -300,7 +301,7 @@ def test_it_is_saved_together_in_the_middle_of_an_epoch(
     codes, _, _ = start(2, "train", data, *flags(out=run), before=before + killed)
     assert codes[0] != 0
     assert codes[1] == -signal.SIGKILL
-    _, position = read_state(run)
+    _, position = saved_state(run)
     # Steps 10, 12, 14 and 16 in all were agreed upon; the ninth ended the first epoch.
     assert (position["epoch"], position["step"]) == (1, 7)
     assert start(2, "train", "--resume", run, "--device=cpu")[0] == [0, 0]
@@ -432,6 +433,6 @@ def test_ctrl_c_on_torchrun_says_once_how_to_go_on(data: Path, tmp_path: Path) -
     assert printed == ""
     assert complaints.count(f"go on with: targcn train --resume {run}") == 1
     assert "destroy_process_group" not in complaints
-    _, position = read_state(run)
+    _, position = saved_state(run)
     assert position["step"] > 0
     assert load_run(run).recipe.training.epochs == 10_000

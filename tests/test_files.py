@@ -2,8 +2,11 @@
 
 import errno
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,7 +16,18 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from targcn.errors import InputError
-from targcn.files import atomic_file, atomic_folder, remove_drafts, require_absent
+from targcn.files import (
+    DRAFT,
+    atomic_file,
+    atomic_folder,
+    read_json,
+    remove_drafts,
+    require_absent,
+    require_plain,
+    require_unicode,
+    to_json,
+)
+from unsynced_disk import UnsyncedDisk
 
 
 def test_a_folder_appears_whole(tmp_path):
@@ -173,9 +187,122 @@ def test_a_disk_that_is_full(small_disk, write):
     assert os.listdir(small_disk) == []
 
 
-def test_drafts_of_a_killed_process_are_cleared_away(tmp_path: Path) -> None:
-    (tmp_path / ".state.safetensors.abc.draft").mkdir()
-    (tmp_path / ".state.safetensors.abc.draft" / "half").write_text("half")
+def leave_a_draft(folder: Path) -> Path:
+    """What a process leaves that is killed while it writes."""
+    killed = (
+        "import os, signal, sys; from pathlib import Path; from targcn.files import atomic_file\n"
+    )
+    killed += "with atomic_file(Path(sys.argv[1])) as draft:\n    draft.write_text('half')\n"
+    killed += "    os.kill(os.getpid(), signal.SIGKILL)"
+    done = subprocess.run([sys.executable, "-c", killed, str(folder / "out")])
+    assert done.returncode == -signal.SIGKILL
+    [draft] = folder.glob(f".*{DRAFT}")
+    return draft
+
+
+def test_drafts_of_a_killed_process_are_swept_by_the_next_write(tmp_path: Path) -> None:
+    left = leave_a_draft(tmp_path)
     (tmp_path / "kept").write_text("mine")
+    with atomic_file(tmp_path / "another"):
+        (tmp_path / "kept").rename(next(tmp_path.glob(f".another.*{DRAFT}")) / "another")
+        assert not left.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["another"]
+
+
+def test_a_draft_that_is_being_written_is_not_swept(tmp_path: Path) -> None:
+    with atomic_file(tmp_path / "one") as draft, atomic_folder(tmp_path / "two"):
+        remove_drafts(tmp_path)
+        draft.write_text("1")
+    assert (tmp_path / "one").read_text() == "1"
+    assert sorted(os.listdir(tmp_path)) == ["one", "two"]
+
+
+def test_a_link_called_like_a_draft_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / f".x{DRAFT}").symlink_to(tmp_path / "mine")
     remove_drafts(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("names_last", [True, False])
+def test_a_power_cut_leaves_the_old_file_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names_last: bool
+) -> None:
+    (tmp_path / "out").write_text("old")
+    disk = UnsyncedDisk(tmp_path, monkeypatch, names_last)
+    with atomic_file(tmp_path / "out") as draft:
+        draft.write_text("new")
+    assert {image["out"] for image in disk.images} == {b"old", b"new"}
+    assert disk.image()["out"] == b"new"
+
+
+@pytest.mark.parametrize("names_last", [True, False])
+def test_a_power_cut_leaves_no_folder_or_a_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names_last: bool
+) -> None:
+    disk = UnsyncedDisk(tmp_path, monkeypatch, names_last)
+    with atomic_folder(tmp_path / "a" / "out") as draft:
+        (draft / "x").write_text("1")
+        (draft / "b").mkdir()
+        (draft / "b" / "y").write_text("2")
+    whole = {"a/out/x": b"1", "a/out/b/y": b"2"}
+    for image in (*disk.images, disk.image()):
+        found = {name: content for name, content in image.items() if name.startswith("a/out")}
+        assert found in ({}, whole)
+    assert disk.image() == whole
+
+
+def test_a_write_that_is_not_synced_is_lost_in_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model can see the fault that it is there for."""
+    monkeypatch.setattr("targcn.files.sync_file", lambda path: None)
+    disk = UnsyncedDisk(tmp_path, monkeypatch, names_last=False)
+    with atomic_file(tmp_path / "out") as draft:
+        draft.write_text("new")
+    assert disk.image()["out"] == b""
+
+
+@pytest.mark.parametrize("kind", ["link", "broken link", "pipe"])
+@pytest.mark.parametrize("place", ["x", "inner/x"])
+def test_a_folder_with_more_than_files_and_folders_is_refused(
+    tmp_path: Path, kind: str, place: str
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "file").touch()
+    require_plain(tmp_path)
+    path = tmp_path / place
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / ("file" if kind == "link" else "nothing"))
+    with pytest.raises(InputError, match=f"{place} is (a link|neither a file nor a folder)"):
+        require_plain(tmp_path)
+
+
+@pytest.mark.parametrize("refuses", [require_absent, require_plain, require_unicode])
+def test_a_name_that_is_not_unicode_is_refused(tmp_path: Path, refuses: Any) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    with pytest.raises(InputError, match=r"caf\\xe9' is not UTF-8; choose another"):
+        refuses(path)
+    with pytest.raises(InputError, match="is not UTF-8"), atomic_file(path):
+        pass
+
+
+@pytest.mark.parametrize("text", ["{", "NaN", '{"x": -Infinity}', "[" * 100_000, "\ufeff1"])
+def test_what_is_no_json_is_a_value_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(ValueError, match=r"Expecting|NaN|Infinity|nested|BOM"):
+        read_json(tmp_path / "x.json")
+
+
+def test_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.json")
+    with pytest.raises(OSError, match="not a file"):
+        read_json(tmp_path / "x.json")
+
+
+def test_json_has_no_infinity() -> None:
+    assert to_json({"x": 1.5}) == '{"x": 1.5}\n'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        to_json({"x": float("inf")})

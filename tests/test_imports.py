@@ -18,7 +18,7 @@ ROOT = Path(targcn.__file__).parent
 # A module imports from the layers above its own in this list, and from its own room.
 LAYERS = [
     {"errors"},
-    {"config", "files", "devices"},
+    {"config", "files", "devices", "memory"},
     {"distributed"},
     {"output"},
     {"facts"},
@@ -91,6 +91,7 @@ def test_tests_mirror_the_package() -> None:
         "test_imports.py",
         "test_notebooks.py",
         "test_package.py",
+        "test_torture.py",
         "facts/test_fuzz.py",
         "facts/test_congress.py",
         "cli/test_cli.py",

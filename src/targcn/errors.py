@@ -14,3 +14,7 @@ class InputError(ValueError):
         super().__init__(sentence)
         # Names that may have been meant; the sentence has them too.
         self.suggestions = tuple(suggestions)
+
+
+class DamagedError(InputError):
+    """A file of this program that is damaged; what it belongs to has to be made again."""

@@ -115,3 +115,13 @@ def test_wrong_words_get_one_sentence(
     assert shown.out == ""
     assert sentence in shown.err
     assert shown.err.count("\n") == 1
+
+
+def test_code_comes_from_the_package_alone(tmp_path: Path, command: Callable[..., None]) -> None:
+    """A folder that one stands in may have a benchmarks/plain.py of anybody's."""
+    (tmp_path / "benchmarks").mkdir()
+    for path in (tmp_path / "benchmarks" / "plain.py", tmp_path / "plain.py"):
+        path.write_text("from pathlib import Path; Path('executed').touch()")
+    command("sampler", "--facts", 500, "--entities", 20, "--queries", 64, "--out", "x.json")
+    assert (tmp_path / "x.json").exists()
+    assert not (tmp_path / "executed").exists()

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from command_line import CSV, call, complaint_of, start
-from small_training import FACTS, stop_at, trace_of, train
+from small_training import FACTS, saved_state, stop_at, trace_of, train
 from targcn.cli import main
-from targcn.runs.store import read_state
 from targcn.training.fit import resume
 from targcn.training.signals import TrainingStopped
 
@@ -66,7 +65,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert process.returncode == 130, said
     said = re.sub(r"\s+", " ", said)
     assert f"go on with: targcn train --resume {folder}" in said
-    _, position = read_state(folder)
+    _, position = saved_state(folder)
     assert 0 < position["epoch"] < 60
     done = subprocess.run(
         [*command, "--resume", str(folder), "--device", "cpu"],

@@ -159,6 +159,24 @@ def test_a_stopped_cell_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -
     assert figures_of(tmp_path / "stopped") == figures_of(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("name", ["weights.safetensors", "state.safetensors", "metrics.json"])
+@pytest.mark.parametrize("damage", ["empty", "cut"])
+def test_a_cell_whose_run_folder_is_damaged_begins_again(
+    tmp_path: Path, name: str, damage: str
+) -> None:
+    one = cell("targcn", validate_every=1)
+
+    with pytest.raises(TrainingStopped):
+        run_cells([one], tmp_path, "cpu", progress=stop)
+    path = tmp_path / UNFINISHED / one.key / name
+    path.write_bytes(path.read_bytes()[:-7] if damage == "cut" and path.exists() else b"")
+    said: list[str] = []
+    run_cells([one], tmp_path, "cpu", log=said.append)
+    assert f"{name} is" in said[0]
+    assert "begins again" in said[0]
+    assert list(read_results(tmp_path)) == [one.key]
+
+
 def test_a_cell_begun_with_other_settings_begins_again(tmp_path: Path) -> None:
     """A default may have changed since it was stopped."""
     one = cell("targcn", validate_every=1)
@@ -228,7 +246,7 @@ def test_a_cell_that_fails_does_not_keep_the_others_from_running(tmp_path: Path)
     with pytest.raises(InputError, match=rf"^{bad.path(tmp_path).stem} failed; the same command"):
         run_cells([bad, good], tmp_path, "cpu", log=lines.append)
     assert read_results(tmp_path).keys() == {good.key}
-    assert "failed: the model gave scores that are not numbers" in lines[0]
+    assert "failed: training diverged by epoch 1: its loss is not a number any more" in lines[0]
     assert "2 of 2: seen" in lines[1]
     # What failed is tried again, not taken for done.
     with pytest.raises(CellError):

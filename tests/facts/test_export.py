@@ -1,21 +1,25 @@
 """What is exported and read again is what it was."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small_tables import FACTS, as_frame, named
 from targcn.errors import InputError
+from targcn.facts.columns import ROLES
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.export import export_dataset
 from targcn.facts.open import join_splits, open_dataset
 from targcn.facts.timeline import CALENDAR_CODES, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* formulas")
 
 NAMES = [
     "Zoë",
@@ -74,6 +78,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
     )
 
 
+@settings(deadline=None)
 @given(datasets())
 def test_a_folder_is_read_again_as_it_was(dataset):
     with TemporaryDirectory() as folder:
@@ -88,6 +93,7 @@ def test_a_folder_is_read_again_as_it_was(dataset):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@settings(deadline=None)
 @given(dataset=datasets())
 def test_a_table_of_all_facts_is_read_again_as_it_was(dataset, ending):
     facts = sorted(named(join_splits(dataset))["train"])
@@ -113,3 +119,14 @@ def test_a_folder_needs_facts_in_every_split(tmp_path):
     with pytest.raises(InputError, match=r"valid has no facts; write one table.*out\.csv"):
         export_dataset(dataset, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_names_like_formulas_are_read_back_as_they_were(tmp_path, ending):
+    rows = [("=1+1", "@r", "-x", f"2020-01-{day:02}") for day in range(1, 29)]
+    dataset = open_dataset(pl.DataFrame(rows, schema=ROLES, orient="row"))
+    warned = pytest.warns(UserWarning, match="formulas, such as '")
+    with warned if ending == "csv" else nullcontext():
+        export_dataset(dataset, tmp_path / f"x.{ending}")
+    again = open_dataset(tmp_path / f"x.{ending}")
+    assert (again.entities, again.relations) == (dataset.entities, dataset.relations)

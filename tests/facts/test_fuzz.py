@@ -1,15 +1,8 @@
 """Thousands of mangled tables: each one loads, or is explained in one sentence."""
 
-import bz2
-import gzip
-import io
 import json
-import lzma
 import random
-import sqlite3
-import zipfile
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import polars as pl
@@ -17,124 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from targcn.errors import InputError
-from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
+from torture.tables import HEADER, loads_or_explains, make_tables, mangle
 
 pytestmark = pytest.mark.slow
 
 TABLES_PER_FORMAT = 300
-HEADER = ["subject", "relation", "object", "time"]
-NAMES = ["Zoë", "Bob, Jr.", '"Q"', "Chi\tna", "Ann", "O'Neil; Bob|"]
-ROWS = [
-    (NAMES[row % 6], "meets" if row % 2 else "visits", NAMES[row * row % 5], f"2014-01-{row:02}")
-    for row in range(10, 29)
-]
-FRAME = pl.DataFrame(ROWS, schema=HEADER, orient="row")
-UNTABBED = FRAME.with_columns(pl.all().str.replace("\t", " "))
-ENDS = [None if row % 5 == 0 else f"2014-02-{row:02}" for row in range(10, 29)]
-SPANS = UNTABBED.rename({"time": "start"}).with_columns(end=pl.Series(ENDS))
-DATED_SPANS = SPANS.with_columns(pl.col("start", "end").str.to_date())
-DATED = FRAME.with_columns(pl.col("time").str.to_date(), number=pl.int_range(19))
-
-
-def as_bytes(write, **options) -> bytes:
-    stream = io.BytesIO()
-    write(stream, **options)
-    return stream.getvalue()
-
-
-def zipped() -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("facts.csv", FRAME.write_csv())
-    return stream.getvalue()
-
-
-def in_sqlite() -> bytes:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.execute("CREATE TABLE facts (subject, relation, object, time)")
-        connection.executemany("INSERT INTO facts VALUES (?, ?, ?, ?)", ROWS)
-        return connection.serialize()
-
-
-GOOD = {
-    "csv": FRAME.write_csv().encode(),
-    "tsv": UNTABBED.write_csv(separator="\t").encode(),
-    "txt": UNTABBED.write_csv(separator="\t", include_header=False).encode(),
-    "jsonl": FRAME.write_ndjson().encode(),
-    "parquet": as_bytes(DATED.write_parquet, compression="uncompressed"),
-    "PARQUET": as_bytes(FRAME.write_parquet),
-    "spans.csv": SPANS.write_csv().encode(),
-    "spans.txt": SPANS.with_columns(pl.col("end").fill_null("####-##-##"))
-    .write_csv(separator="\t", include_header=False)
-    .encode(),
-    "spans.parquet": as_bytes(DATED_SPANS.write_parquet, compression="uncompressed"),
-    "csv.gz": gzip.compress(FRAME.write_csv().encode()),
-    "jsonl.gz": gzip.compress(FRAME.write_ndjson().encode()),
-    "csv.zst": as_bytes(FRAME.write_csv, compression="zstd"),
-    "jsonl.zst": as_bytes(FRAME.write_ndjson, compression="zstd"),
-    "json": json.dumps([dict(zip(HEADER, row, strict=True)) for row in ROWS]).encode(),
-    "csv.bz2": bz2.compress(FRAME.write_csv().encode()),
-    "csv.xz": lzma.compress(FRAME.write_csv().encode()),
-    "zip": zipped(),
-    "sqlite": in_sqlite(),
-    "xlsx": as_bytes(DATED.write_excel),
-    "nq": "".join(
-        f"<urn:a{row % 6}> <urn:r> <urn:a{row * row % 5}> <urn:2014-01-{row}> .\n"
-        for row in range(10, 29)
-    ).encode(),
-    "ttl": "".join(
-        f'<urn:a{row % 6}> <urn:r> <urn:a{row * row % 5}> {{| <urn:at> "2014-01-{row}" |}} .\n'
-        for row in range(10, 29)
-    ).encode(),
-}
-MARKS = [b'"', b"'", b"\t", b",", b";", b"|", b"\n", b"\r\n", b"\r", b" ", b":", b"{", b"}"]
-JUNK = [
-    *(b"\x00", b"\x1f", b"\x80", b"\xff\xfe", b"\xef\xbb\xbf", "\u2028".encode(), "😀".encode()),
-    *(b"null", b"NaN", b"true", b"1.5", b"1e400", b"-", b"0", b"2014-13-45", b"9" * 20),
-    *(b",,,,,", b'""', b"\\", b"\\u0000", b"[]", b"A" * 200_000, b"9" * 5000, b'{"x": ' * 500),
-]
-
-
-def mangle(content: bytes, rng: random.Random) -> bytes:
-    """Flip, cut, remove, repeat, insert, overwrite or exchange bytes, once or several times."""
-    mangled = bytearray(content)
-    for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
-        if not mangled:
-            break
-        start = rng.randrange(len(mangled))
-        end = start + rng.choice([1, 2, 8, 40, 400])
-        match rng.randrange(8):
-            case 0:
-                mangled[start] ^= 1 << rng.randrange(8)
-            case 1:
-                del mangled[start:]
-            case 2:
-                del mangled[start:end]
-            case 3:
-                mangled[start:start] = mangled[start:end] * rng.choice([1, 2, 50])
-            case 4:
-                mangled[start:start] = rng.choice(MARKS + JUNK)
-            case 5:
-                mangled[start:end] = rng.choice(MARKS + JUNK)
-            case 6:
-                mangled[start:end] = rng.randbytes(end - start)
-            case 7:
-                mangled = mangled.replace(rng.choice(MARKS), rng.choice(MARKS + JUNK[:16]))
-    return bytes(mangled)
-
-
-def loads_or_explains(source: object, options: ReadOptions | None = None) -> str:
-    try:
-        dataset = open_dataset(source, options)
-    except InputError as error:
-        sentence = str(error)
-        assert len(sentence.splitlines()) == 1, sentence
-        return "explained"
-    assert min(len(facts) for facts in dataset.splits.values()) > 0
-    assert dataset.timeline.tick(dataset.timeline.last) == dataset.timeline.ticks[-1]
-    return "loaded"
+GOOD = make_tables()
 
 
 @pytest.mark.parametrize("ending", GOOD)

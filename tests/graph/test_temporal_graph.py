@@ -23,7 +23,7 @@ from oracle import (
 )
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Facts
-from targcn.graph import temporal_graph
+from targcn.graph import build
 from targcn.graph.temporal_graph import TemporalGraph
 
 
@@ -95,7 +95,7 @@ def test_of_the_context_past_is_everything_and_past_only() -> None:
 def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
     whole = world.graph
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(temporal_graph, "ROWS_SORTED_AT_ONCE", at_once)
+        patch.setattr(build, "ROWS_SORTED_AT_ONCE", at_once)
         pieces = TemporalGraph.of(facts_of(world.facts), world.num_entities, world.num_relations)
     for name in ("subjects", "relations", "times", "keys", "offsets"):
         assert torch.equal(getattr(whole, name), getattr(pieces, name)), name
@@ -301,3 +301,14 @@ def test_intervals_have_no_past() -> None:
         world.graph.as_past()
     with pytest.raises(InputError, match="no context 'past'"):
         TemporalGraph.of_context(world.dataset, "past")
+
+
+@pytest.mark.parametrize(("num_entities", "num_relations"), [(3, 2**40), (2**40, 1), (3, 1)])
+def test_times_too_far_apart_for_keys_of_64_bits_are_refused(
+    num_entities: int, num_relations: int
+) -> None:
+    """Whatever a key is made of besides a time: an entity, a relation or the number of a fact."""
+    last = 2**61 if (num_entities, num_relations) == (3, 1) else 2**30
+    facts = Facts.of([0, 1], [0, 0], [1, 2], [0, last])
+    with pytest.raises(InputError, match="ticks after the first, too far for 2 facts"):
+        TemporalGraph.of(facts, num_entities, num_relations)

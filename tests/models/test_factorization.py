@@ -28,12 +28,20 @@ from oracle import (
     with_reciprocals,
     worlds_with_queries,
 )
-from small_training import create, mrr, needs_a_compiler, planted, same_weights, stop_at, trace_of
+from small_training import (
+    create,
+    mrr,
+    needs_a_compiler,
+    planted,
+    same_weights,
+    saved_state,
+    stop_at,
+    trace_of,
+)
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.registry import MODELS, ModelEntry
-from targcn.runs.store import read_state
 from targcn.training.fit import resume
 from targcn.training.loop import TrainingStopped
 from targcn.training.optimizers import CapturableAdagrad, set_learning_rate
@@ -405,7 +413,7 @@ def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
         targcn.fit(ASKED.dataset, name, out=tmp_path / "run", progress=stop, **options)
-    tensors, position = read_state(tmp_path / "run")
+    tensors, position = saved_state(tmp_path / "run")
     assert (position["epoch"], position["step"]) == (1, 1)
     for number in range(len(list(whole.model.parameters()))):
         assert tensors[f"optimizer/{number}/sum"].any()
@@ -547,7 +555,7 @@ def test_a_run_stopped_around_its_warm_up_goes_on_as_if_it_had_not_been(
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
         targcn.fit(LEARNED.dataset, "telm", out=tmp_path / "run", progress=stop, **options)
-    tensors, position = read_state(tmp_path / "run")
+    tensors, position = saved_state(tmp_path / "run")
     assert (position["epoch"], position["step"]) == (1, 1)
     warm = [1, 0, 0, 1] if warm_up > 1 else [1, 1, 1, 1]
     assert tensors["model/in_use"].tolist() == warm

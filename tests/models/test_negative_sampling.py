@@ -37,6 +37,7 @@ from small_training import (
     needs_a_compiler,
     planted,
     same_weights,
+    saved_state,
     stop_at,
     take_the_compiler_away,
     trace_of,
@@ -51,7 +52,7 @@ from targcn.models.negative_sampling import (
     self_adversarial_loss,
     softmax_loss,
 )
-from targcn.runs.store import read_state, save_run
+from targcn.runs.store import save_run
 from targcn.training.fit import resume
 from targcn.training.loop import TrainingStopped
 
@@ -735,7 +736,7 @@ def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
     stop = stop_at((1, 0), signal.SIGINT)
     with pytest.raises(TrainingStopped):
         targcn.fit(ASKED.dataset, name, out=tmp_path / "run", progress=stop, **options)
-    _, position = read_state(tmp_path / "run")
+    _, position = saved_state(tmp_path / "run")
     assert (position["epoch"], position["step"]) == (1, 1)
     assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
 

@@ -12,6 +12,7 @@ from targcn.errors import InputError
 from targcn.output.tables import (
     Column,
     Table,
+    defused,
     to_csv,
     to_html,
     to_json,
@@ -109,3 +110,14 @@ def test_html_has_every_text_escaped() -> None:
         "<p>&lt;i&gt;</p>"
     )
     assert to_html(Table((), (), "alone")) == "<p>alone</p>"
+
+
+@pytest.mark.parametrize("name", ["=cmd|' /C calc'!A0", "+1+a", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
+def test_a_name_that_begins_like_a_formula_is_text_in_a_spreadsheet(name):
+    [row] = list(csv.reader(io.StringIO(to_csv(Table.of_text(["name"], [[name]])))))[1:]
+    assert row == [f"'{name}"]
+
+
+@pytest.mark.parametrize("text", ["-3", "+4.5", "-12:30", "Ann", "", "a=b"])
+def test_numbers_and_other_names_stay_as_they_are(text):
+    assert defused(text) == text

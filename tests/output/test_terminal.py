@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -10,7 +11,14 @@ import pytest
 
 from targcn.output import terminal
 from targcn.output.tables import Table
-from targcn.output.terminal import count_progress, download_progress, live_table, show, show_json
+from targcn.output.terminal import (
+    count_progress,
+    download_progress,
+    live_table,
+    say,
+    show,
+    show_json,
+)
 
 
 def test_json_has_every_letter_wherever_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +133,31 @@ def test_one_process_of_several_shows_progress(other: str, monkeypatch: pytest.M
         monkeypatch.setattr(terminal, "parent_process", lambda: 1)
     with count_progress("evaluating", "queries") as update:
         assert update is None
+
+
+EVIL = "\x1b]0;evil\x07 \x9b31m \u202etxt.exe\x7f"
+
+
+def is_harmless(text: str) -> bool:
+    return not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+
+def test_names_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show(EVIL)
+    show(Table.of_text([EVIL], [[EVIL]], EVIL, EVIL))
+    say(EVIL)
+    show_json({EVIL: EVIL})
+    out, err = capsys.readouterr()
+    assert is_harmless(out)
+    assert is_harmless(err)
+    assert out.count("\\x1b]0;evil\\x07") == 5
+    assert json.loads(out[out.index("{") :]) == {EVIL: EVIL}
+
+
+def test_letters_and_marks_of_all_languages_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    names = "Zoë 北京 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d🚀"
+    show(names)
+    assert capsys.readouterr().out == names + "\n"
 
 
 def test_a_table_changes_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,3 +193,8 @@ def test_a_recipe_is_written_and_read(model: str, tmp_path: Path) -> None:
     written = make_recipe(model, "mine", vars(recipe.settings), vars(recipe.training), about)
     write_recipe(written, tmp_path / "mine.toml")
     assert find_recipe(None, str(tmp_path / "mine.toml")) == written
+
+
+@pytest.mark.parametrize("dataset", ["9" * 5000, "../../x", "a\0b", ""])
+def test_a_data_set_may_be_called_anything(dataset: str) -> None:
+    assert find_recipe("targcn", "default", dataset) == find_recipe("targcn", "default", "mine")

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import resource
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,16 @@ import pytest
 import torch
 
 from oracle import World
-from targcn.errors import InputError
+from small_training import saved_state
+from targcn.errors import DamagedError, InputError
+from targcn.models.base import Learner
+from targcn.models.registry import MODELS, find_model
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
-from targcn.runs.store import is_unfinished, load_run, open_run, read_state, save_run, write_state
+from targcn.runs.store import is_unfinished, load_run, open_run, save_run, write_result, write_state
 from targcn.training.fit import fit, resume
 from targcn.training.loop import Trainer
+from unsynced_disk import UnsyncedDisk
 
 FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
 
@@ -206,7 +211,7 @@ def test_a_damaged_record_is_refused(learned: Path) -> None:
 
 
 def test_a_state_of_another_model_is_refused(learned: Path) -> None:
-    tensors, position = read_state(learned)
+    tensors, position = saved_state(learned)
     name = next(name for name in tensors if name.startswith("model/"))
     for other in ({name: tensors[name][:, 1:]}, {"model/more": tensors[name].clone()}):
         write_state(learned, tensors | other, position)
@@ -215,18 +220,154 @@ def test_a_state_of_another_model_is_refused(learned: Path) -> None:
             resume(learned, device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("optimizer/0/sum", torch.ones(1)),
+        ("optimizer/1/sum", None),
+        ("optimizer/0/step", torch.ones(1)),
+        ("optimizer/0/sum", torch.ones(5, 4, dtype=torch.float64)),
+        ("optimizer/9/sum", torch.ones(1)),
+    ],
+)
+def test_a_state_of_another_optimizer_is_refused(
+    learned: Path, name: str, other: torch.Tensor | None
+) -> None:
+    """A sum of one number would have been read past its end."""
+    tensors, position = saved_state(learned)
+    tensors.pop(name, None)
+    write_state(learned, tensors if other is None else tensors | {name: other}, position)
+    set_trained(learned, {})
+    with pytest.raises(DamagedError, match=f"does not fit its run: {name} is "):
+        resume(learned, device="cpu")
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("name", ["model/entities", "optimizer/0/sum", "optimizer/0/step"])
+def test_a_state_with_impossible_numbers_is_refused(learned: Path, name: str, wrong: float) -> None:
+    tensors, position = saved_state(learned)
+    tensors[name].view(-1)[-1] = wrong
+    write_state(learned, tensors, position)
+    set_trained(learned, {})
+    if (name, wrong) == ("model/entities", -1.0):
+        resume(learned, device="cpu")
+        return
+    with pytest.raises(DamagedError, match=f"{name} holds numbers that no training gives"):
+        resume(learned, device="cpu")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epoch": -1},
+        {"epoch": 10**6},
+        {"step": 10**6},
+        {"best_epoch": 99},
+        {"best_mrr": 7.5},
+        {"seconds": -1.0},
+        {"loss_sum": "much"},
+        {"colour": 1},
+    ],
+)
+def test_a_position_that_no_training_comes_to_is_refused(
+    learned: Path, wrong: dict[str, Any]
+) -> None:
+    tensors, position = saved_state(learned)
+    write_state(learned, tensors, position | wrong)
+    set_trained(learned, {})
+    with pytest.raises(DamagedError, match=f"does not say where it stands .*{next(iter(wrong))}"):
+        resume(learned, device="cpu")
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -math.inf])
+def test_weights_that_are_no_numbers_are_refused(learned: Path, wrong: float) -> None:
+    run = load_run(learned)
+    next(run.model.parameters()).data.view(-1)[3] = wrong
+    write_result(run, learned, [])
+    with pytest.raises(DamagedError, match=r"weights\.safetensors is damaged: entities holds"):
+        load_run(learned)
+
+
+@pytest.mark.parametrize("dim", [30_000_000, 2_000_000_000])
+@pytest.mark.parametrize(
+    "model", [name for name in MODELS if issubclass(find_model(name), Learner)]
+)
+def test_what_the_settings_imply_is_known_before_a_model_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, dim: int
+) -> None:
+    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
+    save_run(fit(dataset, model, epochs=1, device="cpu"), tmp_path / "run")
+    name = "prior_dim" if model == "evidence" else "dim"
+    settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
+    edit(tmp_path / "run", settings=settings | {name: dim})
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InputError, match=r"does not fit its run|no model that could be made"):
+        load_run(tmp_path / "run")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_links_and_pipes_in_a_run_are_refused(learned: Path, tmp_path: Path) -> None:
+    """A dangling link called trace.jsonl was once written through; a pipe was waited for."""
+    set_trained(learned, {})
+    (learned / "trace.jsonl").unlink()
+    (learned / "trace.jsonl").symlink_to(tmp_path / "elsewhere")
+    for use in (load_run, resume):
+        with pytest.raises(InputError, match=r"trace\.jsonl is a link"):
+            use(learned)
+    assert not (tmp_path / "elsewhere").exists()
+    (learned / "trace.jsonl").unlink()
+    (learned / "metrics.json").unlink()
+    os.mkfifo(learned / "metrics.json")
+    for use in (load_run, resume):
+        with pytest.raises(InputError, match="is neither a file nor a folder"):
+            use(learned)
+
+
+def test_a_folder_in_place_of_a_file_is_refused(learned: Path) -> None:
+    set_trained(learned, {})
+    (learned / "trace.jsonl").unlink()
+    (learned / "trace.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"trace\.jsonl: it is not a file"):
+        resume(learned, device="cpu")
+
+
+def test_a_manifest_that_is_nested_too_deep_is_refused(folder: Path) -> None:
+    (folder / "run.json").write_text("[" * 100_000)
+    with pytest.raises(DamagedError, match="nested too deep"):
+        load_run(folder)
+
+
+@pytest.mark.parametrize("names_last", [True, False])
+def test_a_power_cut_while_a_run_is_written_leaves_one_that_loads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names_last: bool
+) -> None:
+    (tmp_path / "disk").mkdir()
+    disk = UnsyncedDisk(tmp_path / "disk", monkeypatch, names_last)
+    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
+    fit(dataset, "distmult", out=tmp_path / "disk" / "run", **LEARNED)
+    images = [*disk.images, disk.image()]
+    monkeypatch.undo()
+    for number, image in enumerate(images):
+        left = tmp_path / f"left {number}"
+        disk.write_image(image, left)
+        if (left / "run").exists():
+            resume(left / "run", device="cpu")
+    assert any(image for image in images)
+
+
 @pytest.mark.parametrize("position", [None, 7, "here"])
 def test_a_state_that_stands_nowhere_is_refused(learned: Path, position: Any) -> None:
-    tensors, _ = read_state(learned)
+    tensors, _ = saved_state(learned)
     write_state(learned, tensors, position)
+    set_trained(learned, {})
     with pytest.raises(InputError, match=r"state\.safetensors does not say where it stands"):
-        read_state(learned)
+        resume(learned, device="cpu")
 
 
 def test_a_state_that_is_cut_off_while_it_is_written_does_not_replace_the_last_one(
     learned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tensors, position = read_state(learned)
+    tensors, position = saved_state(learned)
 
     def cut_off(tensors: Any, path: Path, metadata: Any = None) -> None:
         Path(path).write_bytes(b"half of")
@@ -236,7 +377,7 @@ def test_a_state_that_is_cut_off_while_it_is_written_does_not_replace_the_last_o
     with pytest.raises(InputError, match="no space left on the disk"):
         write_state(learned, tensors, {"epoch": 99})
     monkeypatch.undo()
-    assert read_state(learned)[1] == position
+    assert saved_state(learned)[1] == position
 
 
 def test_the_temperature_of_a_run_is_kept_and_older_runs_have_none(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from oracle import World
 from small_training import DATA, FACTS, SMALL, train
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS
+from targcn.files import DRAFT
 from targcn.recipes.recipe import find_recipe
-from targcn.training.fit import fit
+from targcn.training.fit import fit, resume
 
 
 @pytest.mark.parametrize(
@@ -77,3 +78,10 @@ def test_any_source_is_trained_on() -> None:
 def test_how_to_read_a_source_is_said_where_it_is_opened() -> None:
     with pytest.raises(InputError, match=r"give fit\(open_dataset\(source, split=…\)\) instead"):
         fit("congress", split="time")
+
+
+def test_what_a_kill_left_beside_a_finished_run_is_swept(tmp_path: Path) -> None:
+    train(tmp_path / "run", epochs=1)
+    (tmp_path / "run" / f".README.md.x{DRAFT}").mkdir()
+    resume(tmp_path / "run", device="cpu")
+    assert not list((tmp_path / "run").glob(f".*{DRAFT}"))

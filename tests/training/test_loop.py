@@ -19,9 +19,11 @@ import torch
 
 from oracle import World
 from small_training import (
+    DATA,
     FACTS,
     SMALL,
     same_weights,
+    saved_state,
     stop_at,
     trace_of,
     train,
@@ -36,9 +38,10 @@ from targcn.inference.predictor import Predictor
 from targcn.models.targcn import TARGCN
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
-from targcn.runs.store import load_run, read_state
+from targcn.runs.store import load_run
 from targcn.training import loop, progress
 from targcn.training.fit import fit, resume
+from targcn.training.loop import DivergedError
 from targcn.training.progress import TrainingProgress
 from targcn.training.signals import TrainingStopped
 
@@ -157,7 +160,7 @@ def test_training_stops_when_patience_ends(tmp_path: Path, monkeypatch: pytest.M
 def test_without_a_valid_split_the_last_weights_are_kept(tmp_path: Path) -> None:
     data = World(30, 3, FACTS, cuts=(315, 315)).dataset
     run = fit(data, "targcn", out=tmp_path / "run", **SMALL)
-    state, _ = read_state(tmp_path / "run")
+    state, _ = saved_state(tmp_path / "run")
     assert torch.equal(run.model.entities, state["model/entities"])
 
 
@@ -185,13 +188,13 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
     with pytest.raises(expected):
         train(folder, progress=stop_at(moment, with_signal))
     if with_signal is not None:
-        _, position = read_state(folder)
+        _, position = saved_state(folder)
         assert (position["epoch"], position["step"]) == (moment[0], moment[1] + 1)
     resumed = resume(folder, device="cpu")
     assert same_weights(resumed, whole[0])
     assert same_weights(load_run(folder), whole[0])
     assert trace_of(folder) == trace_of(whole[1])
-    state, whole_state = read_state(folder)[0], read_state(whole[1])[0]
+    state, whole_state = saved_state(folder)[0], saved_state(whole[1])[0]
     assert all(torch.equal(state[name], whole_state[name]) for name in whole_state)
 
 
@@ -285,7 +288,7 @@ def test_an_epoch_in_two_sittings_is_timed_as_a_whole(
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
     with pytest.raises(TrainingStopped):
         train(tmp_path / "run", epochs=1, progress=stop_at((0, 7), signal.SIGINT))
-    _, position = read_state(tmp_path / "run")
+    _, position = saved_state(tmp_path / "run")
     resume(tmp_path / "run", device="cpu")
     [epoch, _] = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
     assert epoch["seconds"] > position["epoch_seconds"] > 0
@@ -338,8 +341,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 import targcn.models.targcn, safetensors.torch, torch._dynamo
 from targcn.training import fit as fitting, loop as training
-from targcn.runs.store import load_run, read_state
-from small_training import DATA, SMALL
+from targcn.runs.store import load_run
+from small_training import DATA, SMALL, saved_state
 
 training.SECONDS_BETWEEN_SAVES = 0.0
 folder, num_kills = Path(sys.argv[1]), int(sys.argv[2])
@@ -353,7 +356,8 @@ def train():
 def check():
     if folder.exists():
         load_run(folder)
-        print("stands at", read_state(folder)[1])
+        if (folder / "state.safetensors").exists():
+            print("stands at", saved_state(folder)[1])
 
 def child(job):
     number = os.fork()
@@ -408,3 +412,49 @@ def test_a_killed_run_always_loads_and_goes_on(tmp_path: Path) -> None:
     assert "failed" not in done.stdout
     assert "stands at {'epoch'" in done.stdout, "no kill came during the training"
     assert same_weights(load_run(folder), load_run(tmp_path / "run-undisturbed"))
+
+
+WITHOUT_VALID = World(30, 3, FACTS, cuts=(300, 300)).dataset
+
+
+@pytest.mark.parametrize("valid", [True, False])
+@pytest.mark.parametrize("rate", [1e9, 1e30])
+def test_a_training_that_diverges_says_so_and_keeps_its_last_good_weights(
+    tmp_path: Path, rate: float, valid: bool
+) -> None:
+    folder = tmp_path / "run"
+    how = SMALL | {"learning_rate": rate, "validate_every": 1, "schedule": "constant"}
+    with pytest.raises(DivergedError) as caught:
+        fit(DATA if valid else WITHOUT_VALID, "tntcomplex", out=folder, **_without(how))
+    sentence = str(caught.value)
+    assert re.match(r"training diverged by epoch \d: its (loss|weights) ", sentence)
+    assert "are kept in" in sentence
+    assert "train again with a lower learning rate" in sentence
+    for path in folder.glob("*.json*"):
+        assert not re.search("Infinity|NaN", path.read_text())
+    assert not load_run(folder).trained.finished
+    with pytest.raises(DivergedError):
+        resume(folder, device="cpu")
+
+
+def _without(how: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in how.items() if name not in ("neighbors", "dropout")}
+
+
+def test_a_loss_that_grows_within_bounds_is_trained_on(tmp_path: Path) -> None:
+    run = fit(DATA, "tntcomplex", **_without(SMALL | {"learning_rate": 1.0}))
+    assert run.trained is not None
+    assert run.trained.finished
+
+
+def test_the_best_weights_stay_when_later_ones_diverge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    rates = iter([0.01] * 9 + [1e30] * 99)
+    monkeypatch.setattr("targcn.training.loop.learning_rate", lambda *_: next(rates))
+    with pytest.raises(DivergedError, match=r"the weights of epoch 1 are kept in .*weights"):
+        fit(DATA, "distmult", out=folder, **_without(SMALL | {"validate_every": 1}))
+    monkeypatch.undo()
+    good = fit(DATA, "distmult", **_without(SMALL | {"epochs": 1, "schedule": "constant"}))
+    assert same_weights(load_run(folder), good)

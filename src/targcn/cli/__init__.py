@@ -34,7 +34,8 @@ from targcn.cli.search import search_recipe
 from targcn.cli.serve import serve_runs
 from targcn.cli.train import train
 from targcn.errors import InputError
-from targcn.output.terminal import is_main_process, say
+from targcn.memory import require_libraries_fit
+from targcn.output.terminal import is_main_process, printable, say
 
 SECONDS_TO_TALK = 5.0
 
@@ -74,21 +75,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A lone hyphen is standard input; the blank keeps it from being taken for an option.
     given = [" -" if one == "-" else one for one in given]
     try:
+        require_libraries_fit()
         app(given, exit_on_error=False, print_error=False)
     except InputError as error:
         _complain(str(error))
     except CycloptsError as error:
         _complain(" ".join(str(error).split()))
+    except (MemoryError, RuntimeError, ImportError) as error:
+        if not _is_short_of_memory(error):
+            raise
+        _complain("there is not enough memory for this; close other programs, or ask for less")
     except BrokenPipeError:
         sys.stderr.close()
     except OSError as error:
         # In whichever process it happened: the others do not know about it.
         where = f"{error.filename}: " if error.filename else ""
-        print(f"targcn: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"targcn: {printable(f'{where}{error.strerror or error}')}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         say("stopped")
         sys.exit(130)
+
+
+def _is_short_of_memory(error: Exception) -> bool:
+    """Whether memory ran out, also while a library was loaded."""
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "allocate memory" in str(error)
+    if isinstance(error, MemoryError):
+        return True
+    from targcn.devices import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def _complain(sentence: str) -> None:

@@ -4,7 +4,6 @@ All that is known about an unfinished cell is kept under `.unfinished/` in the f
 its claim, the run folder that a stopped training goes on from, and whether it has failed.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from targcn.experiments.cells import Cell
-from targcn.files import atomic_file, explained
+from targcn.files import atomic_file, explained, read_json
 from targcn.runs.store import MANIFEST
 
 UNFINISHED: Final = ".unfinished"
@@ -49,7 +48,7 @@ class Attempt:
     def is_begun(self) -> bool:
         """Whether the run folder holds a training of this cell with its present settings."""
         try:
-            manifest = json.loads((self.folder / MANIFEST).read_text(encoding="utf-8"))
+            manifest = read_json(self.folder / MANIFEST)
             self.cell.require_same_meaning(manifest)
         except (OSError, ValueError, KeyError, AttributeError, TypeError):
             return False

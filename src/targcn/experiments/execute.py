@@ -5,7 +5,6 @@ share the work.
 """
 
 import gc
-import json
 import os
 import platform
 import signal
@@ -25,7 +24,7 @@ import torch
 
 from targcn import __version__
 from targcn.devices import choose_device, describe_device, is_out_of_memory
-from targcn.errors import InputError
+from targcn.errors import DamagedError, InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell, open_data
@@ -33,6 +32,7 @@ from targcn.experiments.claims import Attempt
 from targcn.experiments.results import Figures, Result, read_results
 from targcn.experiments.spec import SETTINGS
 from targcn.facts.dataset import Dataset
+from targcn.files import parse_json, read_text
 from targcn.models.fused import FusedSettings
 from targcn.models.registry import find_model
 from targcn.runs.fuse import fuse
@@ -116,7 +116,7 @@ def _run_in_this_process(
                 if not evaluators or evaluators[SETTINGS[0]].dataset.name != cell.data:
                     dataset = open_data(cell.data)
                     evaluators = {one: Evaluator(dataset, one, where) for one in SETTINGS}
-                result = run_cell(cell, evaluators, attempt.folder, progress)
+                result = _run_anew_if_damaged(cell, evaluators, attempt, progress, log)
             except (InputError, RuntimeError, MemoryError) as error:
                 reason = _reason_of_failure(error, jobs)
                 if where.type == "cuda":
@@ -127,6 +127,22 @@ def _run_in_this_process(
             replace(result, jobs=attempt.note_jobs(jobs)).write(results)
             attempt.clear_up()
         log(f"{number} of {len(cells)}: {_describe(result)}")
+
+
+def _run_anew_if_damaged(
+    cell: Cell,
+    evaluators: Evaluators,
+    attempt: Attempt,
+    progress: ProgressCallback | None,
+    log: Log,
+) -> Result:
+    """Run a cell; one that cannot go on from what a kill or a full disk left begins again."""
+    try:
+        return run_cell(cell, evaluators, attempt.folder, progress)
+    except DamagedError as error:
+        log(f"{cell.name} begins again: {error}")
+        attempt.clear_up()
+        return run_cell(cell, evaluators, attempt.folder, progress)
 
 
 def _reason_of_failure(error: Exception, jobs: int) -> str:
@@ -287,8 +303,8 @@ def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
     """Epochs and times of a training; None where nothing is trained, or nobody knows."""
     if run.trained is None or not (folder / TRACE).exists():
         return None
-    lines = (folder / TRACE).read_text(encoding="utf-8").splitlines()
-    seconds = [line["seconds"] for line in map(json.loads, lines) if "seconds" in line]
+    lines = read_text(folder / TRACE).splitlines()
+    seconds = [line["seconds"] for line in map(parse_json, lines) if "seconds" in line]
     return {
         "epochs": run.trained.epochs,
         "best_epoch": run.trained.best_epoch,

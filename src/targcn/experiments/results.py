@@ -1,6 +1,5 @@
 """Results: one JSON file for every finished cell, with its figures and how they were measured."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from itertools import product
@@ -13,7 +12,7 @@ from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell
 from targcn.experiments.spec import SETTINGS
-from targcn.files import atomic_file
+from targcn.files import atomic_file, read_json, to_json
 from targcn.runs.store import MANIFEST
 
 # Filter -> key of a metric -> value, both directions together.
@@ -71,7 +70,7 @@ class Result:
     def write(self, folder: Path) -> None:
         """Write the file of this result into a folder of results."""
         with atomic_file(self.cell.path(folder)) as draft:
-            draft.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+            draft.write_text(to_json(self.to_json(), indent=1), encoding="utf-8")
 
 
 def read_results(folder: Path) -> dict[str, Result]:
@@ -84,7 +83,7 @@ def read_results(folder: Path) -> dict[str, Result]:
                 "compares runs"
             )
         try:
-            result = Result.from_json(json.loads(path.read_text(encoding="utf-8")))
+            result = Result.from_json(read_json(path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
             raise InputError(
                 f"{path} is not the result of a cell ({error}); remove it and run it again"

@@ -1,5 +1,6 @@
 """Tables of questions, and the tables that their answers are written to."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 from targcn.files import atomic_file
+from targcn.output.tables import defused
 
 WRITERS: Final[dict[str, Callable[..., object]]] = {
     ".csv": pl.DataFrame.write_csv,
@@ -45,5 +47,20 @@ def require_ending(path: Path) -> None:
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame in the format that the ending of the file names, whole or not at all."""
     require_ending(path)
+    if path.suffix.lower() == ".csv":
+        _warn_of_formulas(frame, path)
     with atomic_file(path) as draft:
         WRITERS[path.suffix.lower()](frame, draft)
+
+
+def _warn_of_formulas(frame: pl.DataFrame, path: Path) -> None:
+    """Say so if a spreadsheet would run names of a table, which are kept as they are."""
+    for column in frame.select(pl.col(pl.String)):
+        for text in column.filter(column.str.contains(r"^[=+\-@\t\r]")).unique():
+            if defused(text) != text:
+                warnings.warn(
+                    f"{path.name} holds names that a spreadsheet takes for formulas, such as "
+                    f"{text!r}; open it there as text, or write .parquet",
+                    stacklevel=3,
+                )
+                return

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor
 
-from targcn.errors import InputError
 from targcn.graph.temporal_graph import TemporalGraph
 
 
@@ -17,11 +16,6 @@ class Copies:
     def __init__(self, graph: TemporalGraph) -> None:
         self.num_entities, self.num_relations = graph.num_entities, 2 * graph.num_relations
         self.span = graph.span + 1
-        if len(graph) * self.span >= 2**63:
-            raise InputError(
-                f"the last time is {graph.span - 1:,} ticks after the first, too far for "
-                f"{len(graph):,} facts; leave such times out"
-            )
         keys = self._keys(graph.subjects.long(), graph.relations, graph.objects)
         # The facts of an object are sorted by their beginning, then end, and stay so within a key.
         order = torch.argsort(keys, stable=True)

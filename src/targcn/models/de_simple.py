@@ -74,7 +74,9 @@ class DESimplE(Learner):
         self.frequencies = _xavier(3, num_entities, 2, moving)
         self.phases = _xavier(3, num_entities, 2, moving)
         self.relations = _xavier(self.num_relations, 2, settings.dim)
-        years, months, days = map(torch.unique, self.dates(torch.tensor(self.timeline.ticks)))
+        # On the CPU also where a model is laid out without numbers, to see what it would be.
+        ticks = torch.tensor(self.timeline.ticks, device="cpu")
+        years, months, days = map(torch.unique, self.dates(ticks))
         self.register_buffer("calendar", torch.cat([years, months, days]), persistent=False)
         self.begins = [len(years), len(years) + len(months)]
         # Of intervals any tick may be asked, also one whose date the timeline does not name.

@@ -128,4 +128,6 @@ def _join(found: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reas
     total.index_add_(0, places, torch.cat(effects))
     kinds, counts = distinct[:, :2].T
     subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, width).unbind(1)
-    return Reasons(subjects, relations, objects, times, total, scores, kinds, counts, parts=parts)
+    left_out = sum(reasons.left_out for reasons in found)
+    columns = subjects, relations, objects, times, total, scores, kinds, counts
+    return Reasons(*columns, parts=parts, left_out=left_out)

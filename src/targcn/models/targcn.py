@@ -28,6 +28,9 @@ from targcn.models.layers.time_encoding import TimeEncoding
 
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = 1 << 25
+# Reasons: neighbours passed over in all variants of a sample, and variants in any case.
+MOST_PLACES_REASONED = 1 << 25
+LEAST_REASONS = 10
 
 
 @dataclass(frozen=True)
@@ -276,6 +279,11 @@ class TARGCN(Learner):
         seen = self.neighborhoods(query, context, 0, hidden)
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
+        found = len(places)
+        if found > (most := self._most_variants(seen)):
+            # The nearest in time; of the whole neighbourhood each would take a pass over it.
+            far = seen.near.deltas[0, places].abs()
+            places = places[torch.argsort(far, stable=True)[:most].sort().values]
         without = []
         for part in torch.split(places, self._variants_at_once(seen)):
             # The same sample in every row, each without the fact in one of these places.
@@ -294,7 +302,13 @@ class TARGCN(Learner):
             times=(query.times + near.deltas)[:, None],
             effects=_probabilities(scores, answer) - torch.cat(without),
             scores=scores[0],
+            left_out=found - len(places),
         )
+
+    def _most_variants(self, seen: TARGCNSample) -> int:
+        """How many variants of one query's sample can be scored within some seconds."""
+        num_places = sum(column.numel() for column in seen.tensors()) // 4
+        return max(MOST_PLACES_REASONED // max(num_places, 1), LEAST_REASONS)
 
     def _variants_at_once(self, seen: TARGCNSample) -> int:
         """How many variants of one query's sample are scored together."""

@@ -18,6 +18,9 @@ from targcn.output.plots import shorten
 Value = str | int | float | bool | None
 # Letters of a cell in plain text, unless it is the last of its row.
 CELL_WIDTH: Final = 40
+# How a formula begins for a spreadsheet, and a number, which may begin alike.
+FORMULA: Final = re.compile(r"[=+\-@\t\r]")
+NUMBER: Final = re.compile(r"[+-]?[0-9.,:/ -]*")
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,15 @@ def to_html(table: Table) -> str:
     return title + body + "".join(f"<p>{escape(note)}</p>" for note in table.notes)
 
 
+def defused(text: str) -> str:
+    """Text that a spreadsheet takes for text; one that begins like a formula gets an apostrophe.
+
+    >>> defused("=1+1"), defused("Ann"), defused("-3"), defused("-3 + x")
+    ("'=1+1", 'Ann', '-3', "'-3 + x")
+    """
+    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -145,7 +157,7 @@ def markdown_text(text: str) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """The values under the keys of their columns.
+    """The values under the keys of their columns, for a spreadsheet: names are no formulas there.
 
     >>> to_csv(Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},)))
     'mrr\\n0.6364\\n'
@@ -155,7 +167,9 @@ def to_csv(table: Table) -> str:
     import polars as pl
 
     keys = [column.key for column in table.columns]
-    return pl.DataFrame(table.records(), keys, infer_schema_length=None).write_csv()
+    frame = pl.DataFrame(table.records(), keys, infer_schema_length=None)
+    text = pl.col(pl.String).map_elements(defused, pl.String)
+    return frame.with_columns(text).write_csv()
 
 
 def to_json(table: Table) -> str:

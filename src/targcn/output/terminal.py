@@ -6,6 +6,7 @@ file, a line every half minute.
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from targcn.output.tables import Table
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+# Control characters but tab and newline, both line separators, and marks of direction.
+STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 SECONDS_BETWEEN_LINES: Final = 30.0
 SECONDS_BETWEEN_DRAWINGS: Final = 0.5
 
@@ -30,6 +33,17 @@ Display = Callable[[int, int | None, str], None]
 _in_progress: list[object] = []
 
 
+def printable(text: str) -> str:
+    """Text without what would steer a terminal: escape codes and marks that turn text around.
+
+    A name may hold any of them; they are written as Python writes them.
+
+    >>> printable("Ann\\x1b[31m"), printable("a\\tb"), printable("\\u202eevil")
+    ('Ann\\\\x1b[31m', 'a\\tb', '\\\\u202eevil')
+    """
+    return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
+
+
 def show(content: str | Table, folded: bool = True) -> None:
     """Print text or a table; a table that is not folded is as wide as its cells."""
     from rich.console import Console
@@ -37,13 +51,13 @@ def show(content: str | Table, folded: bool = True) -> None:
     width = (None if sys.stdout.isatty() else 120) if folded else 10_000
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     if isinstance(content, str):
-        console.print(content, soft_wrap=True)
+        console.print(printable(content), soft_wrap=True)
         return
     if content.title:
-        console.print(content.title, soft_wrap=True)
+        console.print(printable(content.title), soft_wrap=True)
     console.print(_rich_table(content))
     for note in content.notes:
-        console.print(note, soft_wrap=True)
+        console.print(printable(note), soft_wrap=True)
 
 
 def _rich_table(content: Table) -> "RichTable":
@@ -52,16 +66,17 @@ def _rich_table(content: Table) -> "RichTable":
 
     shown = RichTable(box=None, pad_edge=False, header_style="bold")
     for label in content.labels:
-        shown.add_column(label, overflow="fold")
+        shown.add_column(printable(label), overflow="fold")
     for row in content.cells():
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(printable(cell)) for cell in row))
     return shown
 
 
 def show_json(content: object) -> None:
     # Where a letter cannot be shown, JSON has another way to write it.
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
-    print(json.dumps(content, ensure_ascii=plain, indent=2))
+    text = json.dumps(content, ensure_ascii=plain, indent=2, allow_nan=False)
+    print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def is_main_process() -> bool:
@@ -72,7 +87,7 @@ def is_main_process() -> bool:
 def say(sentence: str) -> None:
     """Print a message of the program itself on stderr."""
     if is_main_process():
-        print(f"targcn: {sentence}", file=sys.stderr)
+        print(f"targcn: {printable(sentence)}", file=sys.stderr)
 
 
 @contextmanager
@@ -112,7 +127,7 @@ def live_table() -> Iterator[Callable[[Table, str, bool], None]]:
 
         with Live(console=Console(stderr=True), transient=True, refresh_per_second=2) as live:
             yield lambda table, line, is_news: live.update(
-                Group(Text(table.title), Text(line), _rich_table(table))
+                Group(Text(printable(table.title)), Text(printable(line)), _rich_table(table))
             )
     finally:
         _in_progress.clear()
@@ -136,7 +151,7 @@ def _terminal_display() -> Iterator[Display]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting")
         yield lambda done, total, text: bar.update(
-            task, completed=done, total=total, description=text
+            task, completed=done, total=total, description=printable(text)
         )
 
 

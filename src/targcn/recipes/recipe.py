@@ -155,11 +155,12 @@ def _toml(value: Any) -> str:
 
 
 def _find_file(model: str, name: str, dataset: str) -> RecipeFile:
-    for stem in (f"{name}-{dataset}", f"{name}-{origin_of(dataset).name}", name):
-        path = FOLDER / model / f"{stem}.toml"
-        if path.is_file():
-            return read_recipe_file(path)
     find_model(model)
+    # Among the files that there are: a data set may be called anything, also "../x".
+    files = {path.stem: path for path in (FOLDER / model).glob("*.toml")}
+    for stem in (f"{name}-{dataset}", f"{name}-{origin_of(dataset).name}", name):
+        if stem in files:
+            return read_recipe_file(files[stem])
     if name == "default":
         return RecipeFile()
     known = sorted({one for one, of in list_recipes(model) if of in (dataset, "")} | {"default"})

@@ -12,7 +12,6 @@
 The folder appears whole, and every file in it is replaced whole. No pickle is ever read.
 """
 
-import json
 import math
 import os
 import platform
@@ -22,20 +21,31 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 from torch import Tensor
 from torch.random import fork_rng
 
 from targcn import __version__
 from targcn.config import build
-from targcn.errors import InputError
+from targcn.errors import DamagedError, InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
-from targcn.files import atomic_file, atomic_folder
+from targcn.files import (
+    atomic_file,
+    atomic_folder,
+    parse_json,
+    read_json,
+    require_plain,
+    require_unicode,
+    to_json,
+)
+from targcn.models.base import ModelSettings
 from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import create
 from targcn.recipes.recipe import make_recipe
 from targcn.runs.card import write_card
 from targcn.runs.run import Run, TrainingRecord, fused_run
+from targcn.runs.tensors import Expected, expect_like, read_tensors, write_tensors
 
 MANIFEST: Final = "run.json"
 WEIGHTS: Final = "weights.safetensors"
@@ -73,39 +83,42 @@ def save_run(
             manifest["members"] = _write_members(run, draft, folder, links or {})
         (draft / "data").mkdir()
         run.dataset.write_into(draft / "data")
-        (draft / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        (draft / MANIFEST).write_text(to_json(manifest, indent=2), encoding="utf-8")
         write_result(run, draft, reports)
 
 
 def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
     """Put the present weights of a run, its record and its reports into its folder."""
     if not run.members and (weights := run.model.state_dict()):
-        _write_tensors(folder / WEIGHTS, weights)
+        write_tensors(folder / WEIGHTS, weights)
     result = {
         "trained": asdict(run.trained) if run.trained else {},
         "reports": [report.to_json() for report in reports],
     }
-    with atomic_file(folder / REPORTS) as draft:
-        draft.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     with atomic_file(folder / "README.md") as draft:
         draft.write_text(write_card(run, reports), encoding="utf-8")
+    # The last, since it may say that training has finished.
+    with atomic_file(folder / REPORTS) as draft:
+        draft.write_text(to_json(result, indent=2), encoding="utf-8")
 
 
 def write_temperature(folder: Path, temperature: float) -> None:
     """Put the temperature of a run into its folder."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    manifest = read_json(folder / MANIFEST)
     manifest["temperature"] = temperature
     with atomic_file(folder / MANIFEST) as draft:
-        draft.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        draft.write_text(to_json(manifest, indent=2), encoding="utf-8")
 
 
 def load_run(folder: Path | str) -> Run:
     """Read a run folder."""
     folder = Path(folder)
+    require_unicode(folder)
     if not (folder / MANIFEST).is_file():
         raise InputError(f"{folder} is not a run: it has no {MANIFEST}; 'targcn train' makes one")
+    require_plain(folder)
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_json(folder / MANIFEST)
         stored_format, name = manifest["format"], str(manifest["model"])
         if stored_format == FORMAT:
             settings, seed = dict(manifest["settings"]), int(manifest["seed"])
@@ -119,7 +132,9 @@ def load_run(folder: Path | str) -> Run:
                 for member, kept in manifest.get("members", {}).items()
             }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / MANIFEST} is damaged ({error}); train the run again") from None
+        raise DamagedError(
+            f"{folder / MANIFEST} is damaged ({error}); train the run again"
+        ) from None
     if stored_format != FORMAT:
         raise InputError(
             f"{folder} is a run of format {stored_format}, this version reads {FORMAT}; train it "
@@ -131,15 +146,29 @@ def load_run(folder: Path | str) -> Run:
         fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
         return replace(fused, temperature=temperature)
     recipe = make_recipe(name, recipe_name, settings, training)
+    weights: dict[str, Tensor] = {}
+    if expected := _expected_weights(folder, name, dataset, recipe.settings):
+        weights, _ = read_tensors(folder / WEIGHTS, expected)
     # The initial weights are replaced at once; torch's generator is left as it was.
     with fork_rng(devices=[]):
         model = create(name, dataset, recipe.settings)
-    if wanted := model.state_dict():
-        weights, _ = _read_tensors(folder / WEIGHTS)
-        _require_fit(folder / WEIGHTS, weights, wanted)
-        model.load_state_dict(weights)
+    model.load_state_dict(weights)
     record = read_record(folder)
     return Run(recipe, seed, dataset, model, trained=record, temperature=temperature)
+
+
+def _expected_weights(
+    folder: Path, name: str, dataset: Dataset, settings: ModelSettings
+) -> dict[str, Expected]:
+    """The weights that the settings of a run imply, found without making any of them."""
+    try:
+        with torch.device("meta"):
+            return expect_like(create(name, dataset, settings).state_dict())
+    except (RuntimeError, OverflowError, MemoryError):
+        raise DamagedError(
+            f"the settings in {folder / MANIFEST} are those of no model that could be made; train "
+            "the run again"
+        ) from None
 
 
 def open_run(run: Run | Path | str) -> Run:
@@ -176,6 +205,7 @@ def _load_member(folder: Path, place: Path, digest: str) -> Run:
         raise InputError(
             f"{place}, a member of the fused run {folder}, is missing; put it back or fuse again"
         )
+    require_plain(place)
     if _digest(place) != digest:
         raise InputError(
             f"{place}, a member of the fused run {folder}, has changed since; fuse again"
@@ -203,62 +233,30 @@ def read_record(folder: Path) -> TrainingRecord | None:
     """How far, how long and on what a run was trained, as its folder says."""
     path = folder / REPORTS
     try:
-        trained = json.loads(path.read_text(encoding="utf-8"))["trained"]
+        trained = read_json(path)["trained"]
         return build(TrainingRecord, trained, "trained") if trained else None
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is damaged ({error}); train the run again") from None
+        raise DamagedError(f"{path} is damaged ({error}); train the run again") from None
 
 
 def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[str, Any]) -> None:
     """Keep where a training stands, in one file that is replaced in one step."""
-    _write_tensors(folder / STATE, tensors, {"position": json.dumps(position)})
+    write_tensors(folder / STATE, tensors, {"position": to_json(position)})
 
 
-def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_state(
+    folder: Path, expected: Mapping[str, Expected]
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and the position of a saved state; both empty where none was saved yet."""
     path = folder / STATE
     if not path.exists():
         return {}, {}
-    tensors, metadata = _read_tensors(path)
-    best, _ = _read_tensors(folder / WEIGHTS)
-    present = {name: value for name, value in tensors.items() if name.startswith("model/")}
-    _require_fit(path, present, {f"model/{name}": value for name, value in best.items()})
+    tensors, metadata = read_tensors(path, expected)
     try:
-        return tensors, dict(json.loads(metadata["position"]))
+        return tensors, dict(parse_json(metadata["position"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} does not say where it stands ({error}); train it again") from None
-
-
-def _require_fit(path: Path, stored: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> None:
-    wanted = {name: tuple(value.shape) for name, value in like.items()}
-    found = {name: tuple(value.shape) for name, value in stored.items()}
-    if wanted != found:
-        wrong = next(name for name in wanted | found if wanted.get(name) != found.get(name))
-        raise InputError(
-            f"{path} does not fit its run: {wrong} is {found.get(wrong, 'missing')} where "
-            f"{wanted.get(wrong, 'nothing')} was expected; train the run again"
-        )
-
-
-def _write_tensors(
-    path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
-) -> None:
-    from safetensors.torch import save_file
-
-    contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    with atomic_file(path) as draft:
-        save_file(contents, draft, metadata)
-
-
-def _read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as stored:
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-            return tensors, stored.metadata() or {}
-    except (OSError, SafetensorError) as error:
-        reason = "missing" if isinstance(error, FileNotFoundError) else "cut short or damaged"
-        raise InputError(f"{path} is {reason}; train the run again") from None
+        raise DamagedError(
+            f"{path} does not say where it stands ({error}); train it again"
+        ) from None

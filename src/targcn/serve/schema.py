@@ -238,6 +238,7 @@ class Explained(BaseModel):
     parts: list[dict[str, Any]]
     filter: str
     ties: str
+    num_left_out: int
 
 
 class ChangedRow(BaseModel):

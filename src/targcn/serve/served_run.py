@@ -1,6 +1,5 @@
 """A run as it is served: its predictor, what is found in its data, and its thread."""
 
-import json
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -12,6 +11,7 @@ import numpy as np
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
+from targcn.files import parse_json, read_json, read_text
 from targcn.inference.explanation import Asked as End
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Question, Time
@@ -228,8 +228,7 @@ def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
 
 def _read_reports(folder: Path) -> list[dict[str, Any]]:
     try:
-        kept = json.loads((folder / REPORTS).read_text(encoding="utf-8"))
-        return list(kept["reports"])
+        return list(read_json(folder / REPORTS)["reports"])
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -240,9 +239,9 @@ def _read_trace(folder: Path) -> list[dict[str, Any]]:
     """The loss of every epoch, and the MRR of the valid split after those that were validated."""
     epochs: dict[int, dict[str, Any]] = {}
     path = folder / TRACE
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in read_text(path, "replace").splitlines() if path.is_file() else ():
         try:
-            content = json.loads(line)
+            content = parse_json(line)
             epoch = epochs.setdefault(
                 content["epoch"], {"epoch": content["epoch"], "loss": None, "valid": None}
             )

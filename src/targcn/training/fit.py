@@ -9,21 +9,20 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from targcn.config import build
 from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
-from targcn.files import remove_drafts, require_absent, sole_writer
+from targcn.files import remove_drafts, require_absent, require_plain, sole_writer
 from targcn.models.base import Learner, Model
 from targcn.models.registry import create
 from targcn.recipes.recipe import Recipe, change, find_recipe
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.store import is_unfinished, load_run, read_state, save_run
-from targcn.training.loop import Position, Trainer
+from targcn.runs.store import STATE, is_unfinished, load_run, save_run
+from targcn.training.loop import Trainer
 from targcn.training.progress import ProgressCallback, training_progress
 
 MOST_SEEDS: Final = 2**31
@@ -96,6 +95,7 @@ def resume(
     where = choose_device(device)
     with ExitStack() as held:
         with processes.barrier():
+            require_plain(folder)
             if processes.is_main and is_unfinished(folder):
                 held.enter_context(sole_writer(folder))
         told = held.enter_context(training_progress(progress))
@@ -148,8 +148,9 @@ def _go_on(
 ) -> Run:
     with processes.barrier():
         run = load_run(folder)
+        if processes.is_main:
+            remove_drafts(folder)
         unfinished = is_unfinished(folder)
-        tensors, position = read_state(folder) if unfinished else ({}, {})
     if not isinstance(run.model, Learner):
         return run
     if not unfinished:
@@ -158,14 +159,12 @@ def _go_on(
         # The folder does not keep all of the report.
         report = evaluate(run, split="valid", device=where, processes=processes)
         return replace(run, validation=report)
-    if processes.is_main:
-        remove_drafts(folder)
-    if not tensors:
+    if not (folder / STATE).exists():
         # No state was saved yet; the folder may hold trained weights all the same.
         run = replace(run, model=initialize(run.recipe, run.dataset, run.seed))
     trainer = Trainer(run, folder, where, progress, processes)
-    if tensors:
-        trainer.restore(tensors, build(Position, position, "state"))
+    with processes.barrier():
+        trainer.restore(folder)
     return trainer.train()
 
 

@@ -5,6 +5,7 @@ is a function of the seed and the step, so a training that was stopped at any st
 had not been: on the same device, with the same torch and number of threads, to the bit.
 """
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -13,18 +14,36 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from targcn.config import build
 from targcn.devices import describe_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
+from targcn.errors import DamagedError, InputError
 from targcn.evaluation.asking import FEW_TICKS
 from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Report, Setting
 from targcn.models.base import Learner
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.store import TRACE, write_result, write_state, write_temperature
+from targcn.runs.store import (
+    STATE,
+    TRACE,
+    WEIGHTS,
+    read_state,
+    write_result,
+    write_state,
+    write_temperature,
+)
+from targcn.runs.tensors import Expected, expect_like
 from targcn.training.batches import Batches
 from targcn.training.gradient_step import GradientStep
-from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
+from targcn.training.optimizers import (
+    create_optimizer,
+    expected_state,
+    learning_rate,
+    restore_state,
+    set_learning_rate,
+    state_of,
+)
 from targcn.training.progress import ProgressCallback, ProgressReporter
 from targcn.training.signals import TrainingStopped, stop_on_signal
 from targcn.training.trace import Trace
@@ -32,6 +51,12 @@ from targcn.training.trace import Trace
 SECONDS_BETWEEN_SAVES = 60.0
 # Several processes agree on stopping and saving only now and then: asking costs time.
 STEPS_BETWEEN_AGREEMENTS = 16
+# Training has diverged when its loss is so many times that of the first step, or of 1.
+MOST_GROWTH = 1000.0
+
+
+class DivergedError(InputError):
+    """The loss is no longer a number, or has grown past all bounds."""
 
 
 @dataclass
@@ -46,6 +71,8 @@ class Position:
     # Of the whole training, and of the present epoch.
     seconds: float = 0.0
     epoch_seconds: float = 0.0
+    # Of the first step, before any weight had changed; 0 if nobody knows.
+    first_loss: float = 0.0
 
 
 class Trainer:
@@ -104,46 +131,102 @@ class Trainer:
                     step = position.epoch * num_steps + position.step
                     rate = learning_rate(settings, step, settings.epochs * num_steps)
                     set_learning_rate(self.optimizer, rate)
-                    loss_sum += self.gradient_step(batch)
+                    loss = self.gradient_step(batch)
+                    if step == 0:
+                        position.first_loss = self.processes.mean(float(loss))
+                    loss_sum += loss
                     position.step += 1
                     self.progress.steps_taken += 1
                     stopping, saving = self._agree_to_stop_or_save(stop_requested.is_set())
                     if stopping or saving:
                         position.loss_sum = self.processes.mean(float(loss_sum))
+                        self._require_sound(position.loss_sum / position.step)
                         position.epoch_seconds = time.monotonic() - epoch_started
                         self._save_state()
                     if stopping:
                         raise TrainingStopped(f"stopped in epoch {position.epoch + 1}")
                     if self.progress.is_due:
                         self._report_progress(float(loss_sum) / position.step)
-                loss = self.processes.mean(float(loss_sum)) / num_steps
-                seconds = time.monotonic() - epoch_started
+                mean_loss = self.processes.mean(float(loss_sum)) / num_steps
                 position.epoch, position.step = position.epoch + 1, 0
+                self._require_sound(mean_loss)
+                seconds = time.monotonic() - epoch_started
                 position.loss_sum = position.epoch_seconds = 0.0
                 speed = len(self.batches) / seconds
                 self.trace.write(
-                    position.epoch, loss=loss, seconds=seconds, queries_per_second=speed
+                    position.epoch, loss=mean_loss, seconds=seconds, queries_per_second=speed
                 )
-                self._report_progress(loss)
+                self._report_progress(mean_loss)
                 is_last = position.epoch == settings.epochs
                 if is_last or position.epoch % settings.validate_every == 0:
-                    self._validate(loss)
+                    self._validate(mean_loss)
             # A signal may have come during the last validation.
             [stopping] = self.processes.any_process(stop_requested.is_set())
         if stopping:
             raise TrainingStopped("stopped after its last epoch")
         return self._finish()
 
-    def restore(self, tensors: Mapping[str, Tensor], position: Position) -> None:
-        """Go back to a saved state; the best weights are those the run was loaded with."""
-        self.position = position
+    def restore(self, folder: Path) -> bool:
+        """Go back to the state in a folder; whether there is one.
+
+        The best weights are those that the run was loaded with.
+        """
+        tensors, said = read_state(folder, self._expected_state())
+        if not tensors:
+            return False
+        try:
+            self.position = build(Position, said, "state")
+            self._require_position()
+        except InputError as error:
+            raise DamagedError(
+                f"{folder / STATE} does not say where it stands ({error}); train it again"
+            ) from None
         self.model.load_state_dict(_below("model/", tensors))
-        groups = self.optimizer.state_dict()["param_groups"]
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in _below("optimizer/", tensors).items():
-            number, key = name.split("/")
-            state.setdefault(int(number), {})[key] = value
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        restore_state(self.optimizer, _below("optimizer/", tensors))
+        return True
+
+    def _require_position(self) -> None:
+        """Refuse a position that no training with these settings comes to."""
+        one = self.position
+        ranges = {
+            "epoch": (0, one.epoch, self.settings.epochs),
+            "step": (0, one.step, self.num_steps),
+            "best_epoch": (0, one.best_epoch, one.epoch),
+            "best_mrr": (-1, one.best_mrr, max(1, one.epoch)),
+            "seconds": (0, one.seconds, math.inf),
+            "epoch_seconds": (0, one.epoch_seconds, math.inf),
+        }
+        for name, (least, value, most) in ranges.items():
+            if not least <= value <= most:
+                raise InputError(f"{name} is {value}; {least} to {most} was expected")
+
+    def _require_sound(self, loss: float) -> None:
+        """Stop a training whose loss says that it has diverged, or whose weights do."""
+        bound = MOST_GROWTH * max(abs(self.position.first_loss), 1.0)
+        if self.position.first_loss and loss > bound:
+            problem = f"its loss is {loss:.3g}, after {self.position.first_loss:.3g} at first"
+        elif not math.isfinite(loss):
+            problem = "its loss is not a number any more"
+        elif not all(bool(torch.isfinite(one).all()) for one in self.model.state_dict().values()):
+            problem = "its weights are not numbers any more"
+        else:
+            return
+        raise DivergedError(
+            f"training diverged by epoch {max(self.position.epoch, 1)}: {problem}; {self._kept()}; "
+            "train again with a lower learning rate (--learning-rate)"
+        )
+
+    def _kept(self) -> str:
+        if self.folder is None:
+            return "nothing is kept"
+        best = self.position.best_epoch
+        what = f"the weights of epoch {best}" if best else "the initial weights"
+        return f"{what} are kept in {self.folder / WEIGHTS}"
+
+    def _expected_state(self) -> dict[str, Expected]:
+        expected = expect_like(self.model.state_dict(), "model/")
+        of_optimizer = expected_state(self.model, self.settings)
+        return expected | {f"optimizer/{name}": one for name, one in of_optimizer.items()}
 
     def _validate(self, loss: float) -> None:
         """Evaluate the present weights, and keep them if they are the best so far."""
@@ -223,8 +306,8 @@ class Trainer:
         self.saved = time.monotonic()
         self.position.seconds = self._seconds()
         tensors = {f"model/{name}": value for name, value in self.model.state_dict().items()}
-        for number, state in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer/{number}/{key}": value for key, value in state.items()}
+        kept = state_of(self.optimizer, expected_state(self.model, self.settings))
+        tensors |= {f"optimizer/{name}": value for name, value in kept.items()}
         with self.processes.barrier():
             if self.folder is not None:
                 write_state(self.folder, tensors, asdict(self.position))

@@ -1,8 +1,8 @@
 """The optimisers, and the learning rate of each step."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -10,6 +10,13 @@ from torch import Tensor
 from targcn.devices import compiled
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
+from targcn.runs.tensors import Expected
+
+# What an optimiser keeps of each weight, besides the number of its steps, and its least value.
+KEPT: Final[dict[str, dict[str, float]]] = {
+    "adam": {"exp_avg": -math.inf, "exp_avg_sq": 0.0},
+    "adagrad": {"sum": 0.0},
+}
 
 
 def learning_rate(settings: TrainingSettings, step: int, num_steps: int) -> float:
@@ -47,6 +54,43 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
     if on_gpu:
         return CapturableAdagrad(parameters, rate, settings.compile, decay)
     return torch.optim.Adagrad(parameters, lr=rate, weight_decay=decay, fused=True)
+
+
+def expected_state(model: Learner, settings: TrainingSettings) -> dict[str, Expected]:
+    """What `state_of` gives, by number of the weight and name."""
+    expected = {}
+    for number, weight in enumerate(model.parameters()):
+        expected[f"{number}/step"] = Expected((), torch.float32, 0.0)
+        for name, least in KEPT[settings.optimizer].items():
+            expected[f"{number}/{name}"] = Expected(tuple(weight.shape), weight.dtype, least)
+    return expected
+
+
+def state_of(
+    optimizer: torch.optim.Optimizer, expected: Mapping[str, Expected]
+) -> dict[str, Tensor]:
+    """What an optimiser keeps, also of weights that had no gradient yet: nothing but zeros."""
+    kept = {
+        f"{number}/{name}": value
+        for number, state in optimizer.state_dict()["state"].items()
+        for name, value in state.items()
+    }
+    blank = {
+        name: torch.zeros(one.shape, dtype=one.dtype)
+        for name, one in expected.items()
+        if name not in kept
+    }
+    return kept | blank
+
+
+def restore_state(optimizer: torch.optim.Optimizer, kept: Mapping[str, Tensor]) -> None:
+    """Give an optimiser back what `state_of` gave."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in kept.items():
+        number, key = name.split("/")
+        state.setdefault(int(number), {})[key] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 
 class CapturableAdagrad(torch.optim.Optimizer):

@@ -113,3 +113,10 @@ def test_a_member_whose_checksum_is_wrong(tmp_path):
     content = bytearray(zipped(**{"x.csv": CSV * 50}))
     content[60] ^= 0xFF
     assert "bad.zip" in complaint(write_file(tmp_path, "bad.zip", bytes(content)))
+
+
+def test_a_zip_entry_without_a_name_is_no_file(tmp_path):
+    content = bytearray(zipped(x=CSV))
+    content[content.rindex(b"PK\x01\x02") + 46] = 0  # where the directory has the name
+    path = write_file(tmp_path, "x.zip", bytes(content))
+    assert complaint(path) == "x.zip holds no files"

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import pickle
 import zipfile
 
@@ -77,10 +78,17 @@ NO_FACTS = Facts.of([], [], [], [])
         made(notes=()),
         made(timeline=Timeline.of("step", -5, False, [0, 3, 364])),
         made(timeline=Timeline.of("day", -5, False, [0, 3, 364], step=24)),
-        made(timeline=Timeline.of("day", 16000, True, [0], style=TimeStyle("Asia/Tokyo", "dmy"))),
+        made(
+            timeline=Timeline.of(
+                "day", 16000, True, [0, 3, 364], style=TimeStyle("Asia/Tokyo", "dmy")
+            )
+        ),
         made(splits={**made().splits, "valid": NO_FACTS}),
         made(splits={**made().splits, "valid": NO_FACTS, "test": NO_FACTS}),
-        made(splits={split: Facts.of([0], [0], [1], [3_000_000_000]) for split in SPLITS}),
+        made(
+            timeline=Timeline.of("second", 16000, True, [3_000_000_000]),
+            splits={split: Facts.of([0], [0], [1], [3_000_000_000]) for split in SPLITS},
+        ),
         made(splits={split: Facts.of([0], [0], [1], [0], [OPEN]) for split in SPLITS}),
         made(splits={**made().splits, "train": Facts.of([0], [0], [1], [3], [364])}),
         made(
@@ -289,3 +297,45 @@ def test_a_folder_without_a_manifest(folder):
     (folder / "dataset.json").unlink()
     with pytest.raises(InputError, match=r"a prepared folder holds dataset\.json"):
         open_dataset(folder)
+
+
+@pytest.mark.parametrize("names", [["Ann", "Ann", "Zoë"], ["Ann", "\ud800", "Zoë"]])
+def test_names_that_stand_twice_or_are_no_text_are_refused(folder, names):
+    (folder / "entities.json").write_text(json.dumps(names))
+    assert "entities.json is damaged" in complaint(folder)
+
+
+@pytest.mark.parametrize("start", [10**17, -(10**17), 10**18, 2**63, 10**400, -(2**70)])
+@pytest.mark.parametrize("dated", [True, False])
+def test_a_start_that_no_time_could_have_is_refused(folder, start, dated):
+    unit = "day" if dated else "step"
+    if not dated and abs(start) == 10**17:
+        return
+    edit_manifest(folder, start=start, dated=dated, unit=unit)
+    assert "its times are none that there could be" in complaint(folder)
+
+
+@pytest.mark.parametrize("ticks", [[0, 364, 3], [0, 3, 3, 364], [-5, 0, 364], []])
+def test_ticks_that_are_out_of_order_are_refused(folder, ticks):
+    np.save(folder / "times.npy", np.array(ticks, dtype=np.int64))
+    assert "is damaged" in complaint(folder)
+
+
+def test_a_fact_at_no_time_of_the_timeline_is_refused(folder):
+    np.save(folder / "times.npy", np.array([0, 3]))
+    assert "valid.npy is damaged or half-written (some times are not on" in complaint(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipe_is_not_waited_for(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert name in complaint(folder)
+
+
+@pytest.mark.parametrize(
+    "style", [7, [], {"date_format": True}, {"timezone": 3}, {"date_format": "%q"}, {"x": 1}]
+)
+def test_a_style_of_times_that_is_none_is_refused(folder, style):
+    edit_manifest(folder, style=style)
+    assert "dataset.json is damaged" in complaint(folder)

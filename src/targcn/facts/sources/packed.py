@@ -45,7 +45,7 @@ def _unzip(path: Path, folder: Path, options: ReadOptions) -> tuple[Path, ReadOp
             names = [
                 one.filename
                 for one in archive.infolist()
-                if not one.is_dir() and not one.filename.startswith("__MACOSX/")
+                if one.filename and not one.is_dir() and not one.filename.startswith("__MACOSX/")
             ]
             if len(names) == 1 and options.table not in names:
                 member = names[0]  # --table is then for what the file holds

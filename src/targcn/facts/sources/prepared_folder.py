@@ -7,11 +7,13 @@ A machine without polars can therefore train. The folder holds
     times.npy        the distinct ticks
     train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times;
                      of intervals five: the first ticks and the last, -1 where they are open
+    index/           of a large data set: its graph, sorted (graph/stored.py)
 
 and its arrays are memory-mapped.
 """
 
-import json
+import os
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -19,17 +21,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.errors import InputError
+from targcn.config import build
+from targcn.errors import DamagedError, InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
-from targcn.facts.time_forms import TimeStyle
-from targcn.facts.timeline import OPEN, UNITS, Timeline
+from targcn.facts.time_forms import TimeStyle, read_moment
+from targcn.facts.timeline import CALENDAR_CODES, MAX_TIME, OPEN, UNITS, Timeline
 from targcn.facts.vocabulary import Vocabulary
+from targcn.files import read_json, require_file, to_json
 
 MANIFEST: Final = "dataset.json"
+INDEX: Final = "index"
 # The second format holds intervals.
 FORMATS: Final = (1, 2)
+# No date that a source can have is as far away.
+MOST_YEARS: Final = 100_000
 
 
 class PreparedFolder(Source):
@@ -61,7 +68,11 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
             "it was before, and add them again when they are needed"
         )
     for split, facts in dataset.splits.items():
-        np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+        mapped = None if dataset.folder is None else dataset.folder / f"{split}.npy"
+        if mapped is None or not _link(mapped, folder / mapped.name):
+            np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+    if dataset.folder is not None and (dataset.folder / INDEX).is_dir():
+        shutil.copytree(dataset.folder / INDEX, folder / INDEX, copy_function=_link_or_copy)
     np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
@@ -81,6 +92,20 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
     _write_json(folder / MANIFEST, manifest)
 
 
+def _link(source: Path, target: Path) -> bool:
+    """A second name for a file, which is never changed; False if the file system has none."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    if not _link(Path(source), Path(target)):
+        shutil.copyfile(source, target)
+
+
 def load_prepared(folder: Path) -> Dataset:
     """Read a prepared folder and check its counts."""
     manifest = _read_json(folder / MANIFEST, dict)
@@ -92,7 +117,7 @@ def load_prepared(folder: Path) -> Dataset:
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
         unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
-        step, style = int(manifest.get("step", 1)), TimeStyle(**manifest.get("style", {}))
+        step, style = int(manifest.get("step", 1)), _read_style(manifest.get("style", {}))
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -118,16 +143,44 @@ def load_prepared(folder: Path) -> Dataset:
         if fault := _find_fault(splits[split], int(ticks.max(initial=0))):
             raise _damaged(path, fault)
     timeline = Timeline(unit, start, dated, ticks, step, style)
-    return Dataset(name, entities, relations, timeline, splits, notes)
+    if not _is_possible(timeline):
+        raise _damaged(folder, "its times are none that there could be")
+    return Dataset(name, entities, relations, timeline, splits, notes, folder=folder)
+
+
+def _read_style(content: object) -> TimeStyle:
+    if not isinstance(content, dict):
+        raise TypeError("style")
+    try:
+        style = build(TimeStyle, content, "style")
+        read_moment("2014-01-01", style)
+    except InputError as error:
+        raise ValueError(f"style ({error})") from None
+    return style
+
+
+def _is_possible(timeline: Timeline) -> bool:
+    """Whether ticks are in order, and the times that they stand for can be told."""
+    ticks = timeline.ticks
+    if len(ticks) and (ticks[0] < 0 or (np.diff(ticks) <= 0).any()):
+        return False
+    ends = [timeline.start, timeline.start + int(ticks[-1] if len(ticks) else 0)]
+    if max(map(abs, ends)) > MAX_TIME or not 1 <= timeline.step <= MAX_TIME:
+        return False
+    if not timeline.dated:
+        return True
+    years = np.array(ends).astype(f"M8[{CALENDAR_CODES[timeline.unit]}]").astype("M8[Y]")
+    return bool((np.abs(years.astype(np.int64) + 1970) < MOST_YEARS).all())
 
 
 def _find_fault(facts: Facts, last_tick: int) -> str | None:
-    """What is wrong with the intervals of facts, if anything is."""
+    """What is wrong with the times of facts, if anything is."""
+    earliest = OPEN if facts.has_intervals else 0
+    if facts.columns[3:].min(initial=0) < earliest or facts.last_time > last_tick:
+        return "some times are not on its timeline"
     if not facts.has_intervals:
         return None
     first, last = facts.columns[3:]
-    if facts.columns[3:].min(initial=0) < OPEN or facts.last_time > last_tick:
-        return "some times are not on its timeline"
     if ((last < first) & (last != OPEN)).any():
         return "some facts end before they begin"
     if ((first == OPEN) & (last == OPEN)).any():
@@ -136,13 +189,13 @@ def _find_fault(facts: Facts, last_tick: int) -> str | None:
 
 
 def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    path.write_text(to_json(content, ensure_ascii=False, indent=0), encoding="utf-8")
 
 
 def _read_json(path: Path, kind: type) -> Any:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = read_json(path)
+    except (OSError, ValueError) as error:
         raise _damaged(path, getattr(error, "strerror", None) or "not readable as JSON") from None
     if not isinstance(content, kind):
         raise _damaged(path, "its content is not of the expected kind")
@@ -153,12 +206,15 @@ def _read_names(path: Path) -> list[str]:
     names: list[str] = _read_json(path, list)
     if not all(isinstance(name, str) for name in names):
         raise _damaged(path, "not a list of names")
+    if len(set(names)) < len(names):
+        raise _damaged(path, "a name stands there twice")
     return names
 
 
 def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
     try:
         array: NDArray[Any]
+        require_file(path)
         if 0 in shape:  # an empty file cannot be mapped
             with path.open("rb") as stream:
                 array = np.lib.format.read_array(stream, allow_pickle=False)
@@ -177,8 +233,8 @@ def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
     return array
 
 
-def _damaged(path: Path, reason: str) -> InputError:
-    return InputError(f"{path} is damaged or half-written ({reason}); prepare the data set again")
+def _damaged(path: Path, reason: str) -> DamagedError:
+    return DamagedError(f"{path} is damaged or half-written ({reason}); prepare the data set again")
 
 
 SOURCE = PreparedFolder()

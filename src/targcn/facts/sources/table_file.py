@@ -13,6 +13,7 @@ from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.copies import copy_as_utf8
 from targcn.facts.sources.source import is_file, path_of
 from targcn.facts.sources.table_source import TableSource
+from targcn.memory import require_room
 
 # Text is also read in these compressed forms.
 COMPRESSIONS: Final[tuple[str, ...]] = (".gz", ".zst")
@@ -23,6 +24,8 @@ class TableFile(TableSource):
 
     endings: ClassVar[tuple[str, ...]]
     compressions: ClassVar[tuple[str, ...]] = ()
+    # Bytes of memory that reading takes, about, for each byte of the file.
+    memory_per_byte: ClassVar[int] = 16
 
     @abstractmethod
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
@@ -36,6 +39,7 @@ class TableFile(TableSource):
         return path_of(source).name
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        require_room(path_of(source), self.memory_per_byte)
         return self.parse(path_of(source), options)
 
 

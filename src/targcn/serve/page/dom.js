@@ -92,7 +92,9 @@ export function say(text) {
 }
 
 export function download(name, columns, rows) {
-	const cell = (value) => `"${String(value ?? "").replaceAll('"', '""')}"`;
+	// For a spreadsheet, where a name that begins like a formula would be one.
+	const defused = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
+	const cell = (value) => `"${defused(String(value ?? "")).replaceAll('"', '""')}"`;
 	const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
 	const content = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 	const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));

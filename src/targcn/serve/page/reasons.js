@@ -89,7 +89,7 @@ export function drawSum({ measure, score, reasons, others }) {
 	return h("div", bar, h("p.fine", `${words}; Σ = ${whole}.${reasons.length ? " Area of a dot = its share of the evidence." : ""}`));
 }
 
-export function describeAnswer({ probability, score, rank, num_pieces: pieces, filter, context, parts, fact_was_hidden: hidden }, numEntities) {
+export function describeAnswer({ probability, score, rank, num_pieces: pieces, num_left_out: left, filter, context, parts, fact_was_hidden: hidden }, numEntities) {
 	const figures = [
 		probability === null ? [figure(score, 2), "score"] : [percent(probability), "probability, calibrated on valid"],
 		[figure(rank, Number.isInteger(rank) ? 0 : 1), `rank of ${count(numEntities)}, ${filter} filter`],
@@ -97,6 +97,7 @@ export function describeAnswer({ probability, score, rank, num_pieces: pieces, f
 	];
 	const notes = parts.map((part) => `The member ${part.name} gives ${percent(part.probability)}; its weight is ${figure(part.weight, 3)}.`);
 	if (hidden) notes.push("The fact itself is known: it is hidden from these reasons and figures, not from the ranking.");
+	if (left) notes.push(`The effects of the ${count(pieces - left)} nearest facts were computed; those of the other ${count(left)} would take too long.`);
 	if (!pieces) notes.push("Nothing in the context speaks for this answer; what follows is the prior.");
 	return [h("dl", figures.map(([value, what]) => h("div", h("dt", what), h("dd", value)))), notes.map((note) => h("p.fine", note))];
 }

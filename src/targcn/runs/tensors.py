@@ -1,0 +1,111 @@
+"""Files of tensors, which are believed only as far as they fit what is expected of them.
+
+The header of a file says what it holds. It is checked before a number is read, and the numbers
+before they are used: a wrong shape in an optimiser's state would have memory read out of bounds.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from targcn.errors import DamagedError, InputError
+from targcn.files import atomic_file, system_reason
+
+# What the header of a file calls the types of numbers that models have.
+TYPES: Final = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a stored tensor has to be; all of its numbers are finite."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    least: float = -math.inf
+
+
+def expect_like(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[str, Expected]:
+    """Tensors of the same names, below a prefix, shapes and types."""
+    return {
+        prefix + name: Expected(tuple(value.shape), value.dtype) for name, value in tensors.items()
+    }
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None
+) -> None:
+    """Write tensors, whole or not at all."""
+    from safetensors.torch import save_file
+
+    contents = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with atomic_file(path) as draft:
+        save_file(contents, draft, metadata)
+
+
+def read_tensors(
+    path: Path, expected: Mapping[str, Expected]
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file and what it says about itself; an InputError where they do not fit."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise DamagedError(f"{path} is missing; train the run again")
+    try:
+        with safe_open(path, framework="pt") as stored:
+            names = list(stored.keys())
+            slices = {name: stored.get_slice(name) for name in names}
+            found = {
+                name: (tuple(one.get_shape()), TYPES.get(one.get_dtype(), one.get_dtype()))
+                for name, one in slices.items()
+            }
+            _require_fit(path, found, expected)
+            tensors = {name: stored.get_tensor(name) for name in names}
+            metadata = stored.metadata() or {}
+    except (OSError, SafetensorError, RuntimeError, MemoryError) as error:
+        if reason := system_reason(error):
+            raise InputError(f"cannot read {path}: {reason}") from None
+        raise DamagedError(f"{path} is cut short or damaged; train the run again") from None
+    for name, value in tensors.items():
+        if not bool(torch.isfinite(value).all()) or bool((value < expected[name].least).any()):
+            raise DamagedError(
+                f"{path} is damaged: {name} holds numbers that no training gives; train the run "
+                "again"
+            )
+    return tensors, metadata
+
+
+def _require_fit(
+    path: Path,
+    found: Mapping[str, tuple[tuple[int, ...], object]],
+    expected: Mapping[str, Expected],
+) -> None:
+    wanted = {name: (one.shape, one.dtype) for name, one in expected.items()}
+    if wanted == found:
+        return
+    wrong = next(name for name in (*wanted, *found) if wanted.get(name) != found.get(name))
+    is_found, is_wanted = (_describe(one.get(wrong)) for one in (found, wanted))
+    raise DamagedError(
+        f"{path} does not fit its run: {wrong} is {is_found} where {is_wanted} was expected; "
+        "train the run again"
+    )
+
+
+def _describe(one: tuple[tuple[int, ...], object] | None) -> str:
+    if one is None:
+        return "nothing"
+    shape, dtype = one
+    return f"{str(dtype).removeprefix('torch.')} {list(shape)}"

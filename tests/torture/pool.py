@@ -1,0 +1,246 @@
+"""`make torture`: cases from seeds, in processes that may die, and one table of what came of them.
+
+python -m torture --minutes 10                 all kinds, each its part of the time
+python -m torture --cases 100 --kinds table    so many of a kind
+python -m torture --replay "run folder 17"     one case again, with its traceback
+"""
+
+import argparse
+import os
+import pickle
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+
+Case = Callable[[Path, Path, random.Random], str]
+# The share of the time that each kind gets.
+KINDS = {
+    "kill": 0.4,
+    "run folder": 0.16,
+    "prepared folder": 0.04,
+    "table": 0.3,
+    "little memory": 0.05,
+    "full disk": 0.05,
+}
+SECONDS_PER_CASE = 200.0
+# In memory, where there is such a place: cases sync their files.
+FASTEST = "/dev/shm" if os.path.isdir("/dev/shm") else None
+FAULTS = ("traceback", "hang", "loss", "crash")
+
+
+def find_case(kind: str, base: Path) -> Case:
+    """The function that runs cases of a kind; what it needs is imported here, and not used."""
+    import torch._dynamo  # noqa: F401
+
+    from targcn.models.registry import MODELS
+    from torture import commands, folders
+
+    for entry in MODELS.values():
+        entry.load()
+    if kind == "table":
+        good: dict[str, bytes] = pickle.loads((base / "tables").read_bytes())
+        return lambda base, scratch, rng: table_case(good, scratch, rng)
+    cases: dict[str, Case] = {
+        "kill": commands.kill_case,
+        "run folder": folders.run_case,
+        "prepared folder": folders.prepared_case,
+        "little memory": commands.memory_case,
+        "full disk": commands.disk_case,
+    }
+    return cases[kind]
+
+
+def table_case(good: dict[str, bytes], scratch: Path, rng: random.Random) -> str:
+    from torture.tables import loads_or_explains, mangle
+
+    ending = rng.choice(sorted(good))
+    path = scratch / f"x.{ending}"
+    path.write_bytes(mangle(good[ending], rng))
+    return loads_or_explains(path)
+
+
+def run_one(case: Case, base: Path, seed: int, kind: str, number: int) -> str:
+    """What came of a case: it worked, was explained, or is one of the FAULTS with its story."""
+    scratch = Path(tempfile.mkdtemp(dir=base.parent))
+    try:
+        return case(base, scratch, random.Random(f"{seed} {kind} {number}"))
+    except BaseException:
+        return f"traceback: {traceback.format_exc()[-1500:]}"
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def work(kind: str, base: Path, seed: int, first: int, step: int, pipe: Connection) -> None:
+    """Run every `step`-th case from the first on, and tell the pipe."""
+    # What the program says is not wanted here; what it does is.
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    case, number = find_case(kind, base), first
+    while True:
+        pipe.send((number, None))
+        pipe.send((number, run_one(case, base, seed, kind, number)))
+        number += step
+
+
+class Pool:
+    """Processes that run the cases of a kind; one that hangs or dies is replaced."""
+
+    def __init__(self, kind: str, base: Path, seed: int, jobs: int) -> None:
+        self.kind, self.base, self.seed, self.jobs = kind, base, seed, jobs
+        self.counts: Counter[str] = Counter()
+        self.stories: list[str] = []
+
+    def run(self, seconds: float, most_cases: int | None) -> None:
+        workers = [self._start(number) for number in range(self.jobs)]
+        # Time counts from the first case on, not while processes start.
+        wait([worker.pipe for worker in workers], timeout=SECONDS_PER_CASE)
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends and not (most_cases and self.num_cases >= most_cases):
+            wait([worker.pipe for worker in workers], timeout=1.0)
+            for place, worker in enumerate(workers):
+                try:
+                    while worker.pipe.poll():
+                        worker.number, outcome = worker.pipe.recv()
+                        worker.began = time.monotonic()
+                        if outcome is not None:
+                            self._count(worker.number, outcome)
+                except EOFError:
+                    worker.process.join()
+                    code = worker.process.exitcode
+                    self._count(worker.number, f"crash: the process ended with {code}")
+                    workers[place] = self._start(worker.number + self.jobs)
+                    continue
+                if time.monotonic() - worker.began > SECONDS_PER_CASE:
+                    worker.stop()
+                    self._count(worker.number, "hang: it was killed")
+                    workers[place] = self._start(worker.number + self.jobs)
+        for worker in workers:
+            worker.stop()
+
+    @property
+    def num_cases(self) -> int:
+        return sum(self.counts.values())
+
+    def _start(self, first: int) -> "Worker":
+        return Worker(self.kind, self.base, self.seed, first, self.jobs)
+
+    def _count(self, number: int, outcome: str) -> None:
+        what, _, story = outcome.partition(": ")
+        self.counts[what] += 1
+        if what in FAULTS:
+            self.stories.append(f"{self.kind} {number}: {what}: {story}")
+            print(self.stories[-1], file=sys.stderr, flush=True)
+
+
+class Worker:
+    """A process that runs cases, and how far it is."""
+
+    def __init__(self, kind: str, base: Path, seed: int, first: int, step: int) -> None:
+        fresh = get_context("spawn")
+        self.pipe, theirs = fresh.Pipe()
+        arguments = (kind, base, seed, first, step, theirs)
+        self.process = fresh.Process(target=work, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+        self.number, self.began = first, time.monotonic()
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def table_of(pools: list[Pool], seconds: dict[str, float]) -> str:
+    """What came of all cases, one line per kind."""
+    heads = [
+        "kind",
+        "cases",
+        "worked",
+        "explained",
+        "tracebacks",
+        "hangs",
+        "losses",
+        "crashes",
+        "s",
+    ]
+    rows = [heads]
+    for pool in pools:
+        counts = [pool.counts[what] for what in ("worked", "explained", *FAULTS)]
+        counts[0] += pool.counts["loaded"]
+        figures = [pool.num_cases, *counts, round(seconds[pool.kind])]
+        rows.append([pool.kind, *(f"{figure:,}" for figure in figures)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    )
+
+
+def make_material(base: Path) -> None:
+    base.mkdir()
+    subprocess.run([sys.executable, "-m", "torture.material", str(base)], check=True)
+
+
+def torture(kinds: list[str], seed: int, minutes: float, cases: int | None, jobs: int) -> int:
+    """Run the cases, print the table; how many faults there were."""
+    with tempfile.TemporaryDirectory(dir=FASTEST) as folder:
+        base, disk = Path(folder, "base"), Path(folder, "disk")
+        make_material(base)
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
+        mounted = (
+            "full disk" in kinds and subprocess.run(mount, capture_output=True).returncode == 0
+        )
+        if mounted:
+            os.environ["TORTURE_DISK"] = str(disk)
+        pools, seconds = [], {}
+        try:
+            whole = sum(KINDS[kind] for kind in kinds)
+            for kind in kinds:
+                began = time.monotonic()
+                pools.append(Pool(kind, base, seed, jobs))
+                pools[-1].run(60 * minutes * KINDS[kind] / whole, cases)
+                seconds[kind] = time.monotonic() - began
+        finally:
+            if mounted:
+                subprocess.run(["umount", "--lazy", str(disk)], check=False)
+        print(table_of(pools, seconds), flush=True)
+    faults = sum(pool.counts[what] for pool in pools for what in FAULTS)
+    print(f"seed {seed}, {faults} faults" + ("; replay one with --replay" if faults else ""))
+    return faults
+
+
+def replay(seed: int, written: str) -> int:
+    kind, _, number = written.rpartition(" ")
+    with tempfile.TemporaryDirectory(dir=FASTEST) as folder:
+        base = Path(folder, "base")
+        make_material(base)
+        outcome = run_one(find_case(kind, base), base, seed, kind, int(number))
+    print(outcome)
+    return int(outcome.partition(":")[0] in FAULTS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="torture", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--cases", type=int, help="at most so many of each kind")
+    parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--replay", metavar="'KIND NUMBER'")
+    given = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if given.replay:
+        sys.exit(replay(given.seed, given.replay))
+    sys.exit(bool(torture(given.kinds, given.seed, given.minutes, given.cases, given.jobs)))
