@@ -169,6 +169,9 @@ def test_what_a_model_refuses_is_said(monkeypatch: pytest.MonkeyPatch, study: op
     with pytest.raises(StoppedError, match="needs more memory than there is"):
         tried(study, recipe, START)
 
+    with pytest.raises(StoppedError, match="training diverged by epoch 1"):
+        tried(study, tiny(learning_rate=1e30), START)
+
     def fail(*given: object, **named: object) -> None:
         raise RuntimeError("a bug")
 

@@ -159,7 +159,7 @@ class Trainer:
                 self._report_progress(mean_loss)
                 is_last = position.epoch == settings.epochs
                 if is_last or position.epoch % settings.validate_every == 0:
-                    self._validate(loss)
+                    self._validate(mean_loss)
             # A signal may have come during the last validation.
             [stopping] = self.processes.any_process(stop_requested.is_set())
         if stopping:
