@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from targcn.errors import InputError
+from targcn.facts.cells import is_text
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.open import find_source, open_dataset
 from targcn.facts.read_options import ReadOptions
@@ -58,7 +59,9 @@ def write_file(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def read_table(source: object, options: ReadOptions | None = None) -> pl.DataFrame:
-    return find_source(source).read_table(source, options or ReadOptions()).frame
+    """The facts of a table, its text as plain text."""
+    frame = find_source(source).read_table(source, options or ReadOptions()).frame
+    return frame.with_columns(column.cast(pl.String) for column in frame if is_text(column))
 
 
 def complaint(source: object, options: ReadOptions | None = None) -> str:

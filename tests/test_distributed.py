@@ -184,6 +184,7 @@ def test_two_processes_train_like_one(start: Start, data: Path, two: Path, tmp_p
         {"activation_inside": True, "time_encoding": "absolute", "strategy": "whole"},
         {"filtered_loss": True},
         {"model": "evidence", "neighbors": None, "dropout": None, "filtered_loss": True},
+        {"model": "evidence", "neighbors": None, "dropout": None, "candidates": 8},
         {"model": "temp-gru", "neighbors": None, "window": 3, "times_per_batch": 4},
         {"model": "temp-sa", "neighbors": None, "negatives": 0, "filtered_loss": True},
     ],

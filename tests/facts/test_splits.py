@@ -11,7 +11,7 @@ from small_tables import FACTS, PARTS, as_frame, columns, complaint, named, writ
 from targcn.facts.dataset import OPEN, SPLITS, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.splits import leave_out, leave_out_held
+from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
 
 
 @given(st.randoms(use_true_random=False), st.sampled_from(["random", "time"]))
@@ -134,3 +134,16 @@ def test_what_is_asked_about_is_left_out_whenever_it_holds() -> None:
         [0, 0, 1, 0, 2],
         [0, 0, 3, 4, 4],
     ]
+
+
+@given(
+    st.lists(st.tuples(*(st.integers(0, 3) for _ in range(3)), st.integers(-1, 4)), min_size=1),
+    st.booleans(),
+)
+def test_distinct_facts_are_the_sorted_set(rows, is_long):
+    # Times this far apart do not fit into one number with the ids.
+    far = 2**60 if is_long else 1
+    rows = [(subject, relation, object_, time * far) for subject, relation, object_, time in rows]
+    found = distinct_facts(Facts.of(*zip(*rows, strict=True))).columns.T.tolist()
+    by_time = sorted({(row[3], *row[:3]) for row in rows})
+    assert found == [[*row[1:], row[0]] for row in by_time]

@@ -28,7 +28,7 @@ COUNTS = st.sampled_from([0, 1, 2, 3, 50])
 def find(graph: TemporalGraph, queries: list[Query], count: int) -> list[list[Partner]]:
     """The partners of each query's subject, in the order found."""
     asked = queries_of(queries)
-    found = Partners(graph).most_frequent(asked.subjects, asked.times, count)
+    found = Partners.of(graph).most_frequent(asked.subjects, asked.times, count)
     columns = zip(*(column.tolist() for column in found.tensors()), strict=True)
     return [[place for place in zip(*row, strict=True) if place[2] > 0] for row in columns]
 

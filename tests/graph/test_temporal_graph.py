@@ -23,7 +23,7 @@ from oracle import (
 )
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Facts
-from targcn.graph import temporal_graph
+from targcn.graph import build
 from targcn.graph.temporal_graph import TemporalGraph
 
 
@@ -95,7 +95,7 @@ def test_of_the_context_past_is_everything_and_past_only() -> None:
 def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
     whole = world.graph
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(temporal_graph, "ROWS_SORTED_AT_ONCE", at_once)
+        patch.setattr(build, "ROWS_SORTED_AT_ONCE", at_once)
         pieces = TemporalGraph.of(facts_of(world.facts), world.num_entities, world.num_relations)
     for name in ("subjects", "relations", "times", "keys", "offsets"):
         assert torch.equal(getattr(whole, name), getattr(pieces, name)), name

@@ -38,6 +38,7 @@ from targcn.graph.nearest import NearestFacts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
 from targcn.models.evidence import Evidence, EvidenceSample
+from targcn.models.layers.candidates import Drawn
 from targcn.models.layers.losses import cross_entropy
 from targcn.training.fit import resume
 from targcn.training.signals import TrainingStopped
@@ -264,9 +265,33 @@ def test_everything_is_computed_where_the_context_is(past_only: bool) -> None:
     model, graph = build(WORLD, **NARROW, against=True), WORLD.past if past_only else WORLD.graph
     queries, answers = queries_of(QUERIES), torch.zeros(len(QUERIES), dtype=torch.long)
     seeds = torch.zeros_like(answers)
+    some = build(WORLD, **NARROW, candidates=4)
     with torch.device("meta"):
         model(queries, graph)
-        model.loss(queries, answers, model.sample(queries, answers, graph, seeds)).backward()
+        for one in (model, some):
+            one.loss(queries, answers, one.sample(queries, answers, graph, seeds)).backward()
+
+
+@checked
+@given(worlds_with_queries(), WINDOWS, st.booleans())
+def test_a_softmax_over_all_entities_drawn_once_is_the_whole_one(
+    case: tuple[World, list[Query]], windows: dict[str, int], is_filtered: bool
+) -> None:
+    world, asked = case
+    model = build(world, **windows)
+    queries = queries_of(asked)
+    answers = torch.arange(len(asked)) % world.num_entities
+    others = torch.stack([answers, (answers + 1) % world.num_entities], 1) if is_filtered else None
+    sample = model.find(queries, world.graph)
+    every = torch.arange(world.num_entities)
+    some = replace(sample, drawn=Drawn(every, torch.zeros(world.num_entities)))
+    whole = model.loss(queries, answers, sample, others)
+    torch.testing.assert_close(model.loss(queries, answers, some, others), whole)
+
+
+def test_sampled_candidates_learn_as_all_do() -> None:
+    figures = [mrr(targcn.fit(DATA, "evidence", epochs=4, candidates=count)) for count in (0, 8)]
+    assert figures[1] > 0.9 * figures[0]
 
 
 # --- the own fact ---------------------------------------------------------------------------

@@ -258,23 +258,26 @@ def bench_scale(
     facts: Counts = (1_000_000, 10_000_000),
     sizes: SizesOfAll = None,
     queries: Queries = 2048,
+    steps: int = 0,
     device: Device = "auto",
     folder: Path | None = None,
     out: Out = None,
     json: AsJson = False,
 ) -> None:
-    """See what grows with the number of facts: generate, save, load, build the graph, sample.
+    """See what grows with the number of facts: generate, index, open, sample, train, answer.
 
     By default there are 1,000,000 entities, 200 relations and 3,650 days.
 
     Args:
         facts: Facts of each data set.
+        steps: Steps of the evidence model with sampled candidates, then questions; 0: neither.
         folder: Where to write the data sets meanwhile; default: where temporary files go.
     """
     from targcn.bench.scale import DEFAULT, measure_scale
 
     shape = replace(DEFAULT, **_given(sizes))
-    _show(measure_scale(facts, shape, queries=queries, device=device, folder=folder), out, json)
+    result = measure_scale(facts, shape, queries=queries, steps=steps, device=device, folder=folder)
+    _show(result, out, json)
 
 
 def _given(sizes: Sizes | None) -> dict[str, Any]:

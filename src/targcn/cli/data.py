@@ -72,10 +72,12 @@ def describe_data(
 @data.command(name="prepare")
 def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = None) -> None:
     """Parse a data set once; every later command reads the folder without parsing."""
+    from targcn.graph.stored import prepare
+
     require_absent(out)
     start = perf_counter()
     dataset = open_source(source, read)
-    dataset.save(out)
+    prepare(dataset, out)
     seconds = perf_counter() - start
     num_facts = sum(len(facts) for facts in dataset.splits.values())
     show(

@@ -21,8 +21,8 @@ from targcn.evaluation.lanes import Lanes, merge_intervals
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
-from targcn.graph.ragged import look_up, sort_rows
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.ragged import expand_ranges, look_up, sort_rows
+from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
 Filter = Literal["raw", "static", "time-aware"]
 FILTERS: Final[tuple[Filter, ...]] = ("raw", "static", "time-aware")
@@ -41,6 +41,8 @@ class KnownAnswers(Columns):
     @classmethod
     def of(cls, graph: TemporalGraph, which: Filter) -> "KnownAnswers":
         """Index the true answers among these facts."""
+        if graph.folder is not None:
+            return AnswersInGraph.of_stored(graph, which)
         if which == "time-aware" and graph.ends is not None:
             return AnswersOverTime.of_intervals(graph)
         end_of_time = graph.span if which == "time-aware" else 0
@@ -93,6 +95,53 @@ class KnownAnswers(Columns):
         following = self.answers[(starts + columns + 1).clamp(max=last)].long()
         others = torch.where(found < own, found, following)
         return torch.where(columns < counts - 1, others, own)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersInGraph(KnownAnswers):
+    """Known answers read from a stored graph itself, which is too large for a second index.
+
+    The facts that come in to the subject of a query are looked through: those of its time, or all.
+    """
+
+    graph: TemporalGraph
+
+    @classmethod
+    def of_stored(cls, graph: TemporalGraph, which: Filter) -> "AnswersInGraph":
+        end_of_time = {"raw": -1, "static": 0}.get(which, graph.span)
+        empty = graph.offsets[:0]
+        return cls(empty, empty, graph.num_relations, end_of_time, graph)
+
+    def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
+        graph, subjects, times = self.graph, queries.subjects.long(), queries.times.long()
+        starts, ends = graph.offsets[subjects], graph.offsets[subjects + 1]
+        if self.end_of_time > 0:
+            seen = (times >= 0) & (times < self.end_of_time)
+            starts = torch.where(seen, graph.ends_before(subjects, times), ends)
+            ends = torch.where(seen, graph.ends_before(subjects, times + 1), ends)
+        rows, positions = expand_ranges(starts, starts if self.end_of_time < 0 else ends)
+        wanted = reciprocal_of(queries.relations, graph.num_relations)[rows]
+        fits = graph.relations[positions] == wanted
+        # Each once, in the order of the rows, then of the answers.
+        cells = rows[fits] * graph.num_entities + graph.subjects[positions[fits]]
+        rows = torch.unique(cells)
+        return torch.div(rows, graph.num_entities, rounding_mode="floor"), rows % graph.num_entities
+
+    @cached_property
+    def most_others(self) -> int:
+        return 0
+
+    def others(self, queries: Queries, answers: Tensor) -> Tensor:
+        """As many columns as this batch needs."""
+        rows, known = self.look_up(queries)
+        is_other = known != answers[rows]
+        rows, known = rows[is_other], known[is_other]
+        counts = torch.bincount(rows, minlength=len(queries))
+        places = torch.arange(len(rows)) - (counts.cumsum(0) - counts)[rows]
+        width = int(counts.max()) if len(counts) else 0
+        others = answers[:, None].expand(-1, width).contiguous()
+        others[rows, places] = known
+        return others
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +240,7 @@ def known_answers(
 
     If `identical`, the time-aware filter knows the answers over the interval of a query alone.
     """
-    everything = TemporalGraph.of(dataset.facts, len(dataset.entities), len(dataset.relations))
+    everything = TemporalGraph.of_context(dataset, "all")
 
     def index(which: Filter) -> KnownAnswers:
         if identical and which == "time-aware":

@@ -8,6 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
+from targcn.facts.cells import distinct_texts, translate
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.encode import read_table_times
@@ -36,9 +37,8 @@ def add_facts(
             "time; give them a column 'time' instead"
         )
     entities, relations = dataset.entities, dataset.relations
-    named = pl.concat([table.frame["subject"], table.frame["object"]]).unique()
-    known = set(entities.names)
-    new_names = sort_names(name for name in named.to_list() if name not in known)
+    named = distinct_texts(table.frame["subject"], table.frame["object"])
+    new_names = sort_names(name for name in named if name not in entities)
     entities = Vocabulary(entities.kind, [*entities.names, *new_names])
     facts = distinct_facts(
         Facts.of(
@@ -75,17 +75,19 @@ def _read_table(source: object) -> FactTable:
 
 
 def _ids_of(table: FactTable, role: str, vocabulary: Vocabulary) -> NDArray[np.int32]:
-    names = table.frame[role]
-    ids = names.cast(pl.Enum(list(vocabulary.names)), strict=False).to_physical()
-    if ids.null_count():
-        name = names.filter(ids.is_null())[0]
+    cells = table.frame[role]
+    texts = distinct_texts(cells)
+    unknown = [text for text in texts if text not in vocabulary]
+    if unknown:
+        name = cells.filter(cells.is_in(unknown))[0]
         nearest = suggest(name, vocabulary.names, limit=1)
         hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
         raise InputError(
             f"{table.where}: the {role} {name!r} is new{hint}, and a model can use only those that "
             "it was trained with; leave its facts out, or train again with them"
         )
-    return ids.cast(pl.Int32).to_numpy()
+    ids = np.array([vocabulary.id_of(text) for text in texts], dtype=np.int32)
+    return translate(cells, texts, ids).to_numpy()
 
 
 def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:

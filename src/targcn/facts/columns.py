@@ -1,12 +1,13 @@
 """What all tables of facts share: columns found by their names, without empty cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.cells import as_cells, distinct_texts, find_cells, is_text, replace_texts
 from targcn.facts.read_options import ReadOptions
 
 NAMES: Final = ("subject", "relation", "object")
@@ -43,7 +44,7 @@ ROLE_OF_NAME: Final = {name: role for role, names in USUAL_NAMES.items() for nam
 class FactTable:
     """Names as text, times as written, no empty cells; `where` is what messages call the table.
 
-    Of intervals, a start or an end that is open is null.
+    All text is encoded (cells.py). Of intervals, a start or an end that is open is null.
     """
 
     where: str
@@ -166,10 +167,7 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
     Unless missing cells may be dropped, they are a problem, to be raised with all others. A start
     or an end may be missing, not both.
     """
-    frame = _cast_cells(frame, where)
-    written, frame = frame, frame.select(_tidy(column) for column in frame)
-    notes = _note_merged_names(written, frame)
-    del written  # frees the text that was tidied
+    frame, notes = _tidy(_cast_cells(frame, where))
     words = MISSING if options.missing != "keep" else ("",)
     missing = {name: _find_missing(frame[name], words) for name in NAMES}
     if "end" in frame.columns:
@@ -201,20 +199,26 @@ def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Starts and ends with null where they are open, and a note about ends that say so in words."""
     end, notes = frame["end"], []
     is_open = pl.Series([False]).new_from_index(0, frame.height)
-    if end.dtype == pl.String:
-        is_open = end.str.to_lowercase().is_in(STILL) | end.str.starts_with(LAST_DAY)
+    if is_text(end):
+        is_open = find_cells(end, _says_open)
     elif end.dtype in (pl.Date, pl.Datetime):
         is_open = end.dt.year() == int(LAST_DAY[:4])
     if is_open.any():
-        said = list_rows(is_open.arg_true(), end.cast(pl.String))
+        said = list_rows(is_open.arg_true(), end)
         notes.append(f"facts whose end is {LAST_DAY} or a word like 'present' have none: {said}")
     starts = pl.when(~_find_missing(frame["start"], MISSING)).then(frame["start"])
     is_open = is_open.fill_null(True) | _find_missing(end, MISSING)
     return frame.with_columns(start=starts, end=pl.when(~is_open).then(end)), notes
 
 
+def _says_open(texts: pl.Series) -> pl.Series:
+    return texts.str.to_lowercase().is_in(STILL) | texts.str.starts_with(LAST_DAY)
+
+
 def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:
-    return cells.is_in(words).fill_null(True) if cells.dtype == pl.String else cells.is_null()
+    if not is_text(cells):
+        return cells.is_null()
+    return find_cells(cells, lambda texts: texts.is_in(words)).fill_null(True)
 
 
 def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[str]:
@@ -223,9 +227,9 @@ def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[st
         if role not in frame.columns:
             problems.append(f"{role} are both missing in {list_rows(rows)}")
             continue
-        cells = frame[role].cast(pl.String)
+        cells = frame[role]
         problems.append(f"the {role} is missing in {list_rows(rows, cells)}")
-        has_words |= role != "time" and bool((cells[rows] != "").any())
+        has_words |= role in NAMES and bool((distinct_texts(cells[rows]) != "").any())
     keep = ", or --missing keep if these are names" if has_words else ""
     return [*problems, f"fill it in, or give --missing drop to drop the rows{keep}"]
 
@@ -237,39 +241,45 @@ def _cast_cells(frame: pl.DataFrame, where: str) -> pl.DataFrame:
         try:
             if dtype.is_nested() or dtype == pl.Binary:
                 raise pl.exceptions.InvalidOperationError
-            frame = frame.with_columns(frame[role].cast(pl.String))
+            if not is_text(frame[role]):
+                frame = frame.with_columns(as_cells(frame[role].cast(pl.String)))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise InputError(f"{where}: the {role} column holds {dtype}, not names") from None
     for role in frame.columns[len(NAMES) :]:
-        if frame[role].dtype in (pl.Categorical, pl.Enum):
-            frame = frame.with_columns(pl.col(role).cast(pl.String))
+        frame = frame.with_columns(as_cells(frame[role]))
         if frame[role].dtype.is_float():
             frame = frame.with_columns(pl.col(role).fill_nan(None))
     return frame
 
 
-def _tidy(cells: pl.Series) -> pl.Series:
-    """Remove blanks around texts, and write each in one Unicode form (NFC)."""
-    if cells.dtype != pl.String:
-        return cells
-    cells = cells.str.strip_chars()
-    accented = cells.filter(cells.str.len_bytes() != cells.str.len_chars()).unique()
-    composed = accented.str.normalize("NFC")
-    changed = accented != composed
-    return cells.replace(accented.filter(changed), composed.filter(changed))
-
-
-def _note_merged_names(written: pl.DataFrame, tidied: pl.DataFrame) -> list[str]:
+def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Remove blanks around texts, write each in one Unicode form (NFC), and note merged names."""
     num_merged = 0
-    for roles in (["subject", "object"], ["relation"]):
-        before, after = (pl.concat([frame[role] for role in roles]) for frame in (written, tidied))
-        changed = after.filter(before != after).unique()
-        if len(changed):
-            num_merged += before.filter(after.is_in(changed.implode())).n_unique() - len(changed)
+    for roles in (["subject", "object"], ["relation"], frame.columns[len(NAMES) :]):
+        cells = [frame[role] for role in roles if is_text(frame[role])]
+        if not cells:
+            continue
+        written = distinct_texts(*cells)
+        tidied = _tidy_texts(written)
+        is_changed = written != tidied
+        if not is_changed.any():
+            continue
+        changed = tidied.filter(is_changed)
+        if roles[0] in NAMES:
+            num_merged += int(tidied.is_in(changed.implode()).sum()) - changed.n_unique()
+        texts = written.filter(is_changed)
+        frame = frame.with_columns(replace_texts(one, texts, changed) for one in cells)
     if not num_merged:
-        return []
+        return frame, []
     what = "names that differed in outer blanks or Unicode form alone were"
-    return [f"{num_merged:,} {what} merged with others"]
+    return frame, [f"{num_merged:,} {what} merged with others"]
+
+
+def _tidy_texts(texts: pl.Series) -> pl.Series:
+    texts = texts.str.strip_chars()
+    is_accented = texts.str.len_bytes() != texts.str.len_chars()
+    composed = texts.filter(is_accented).str.normalize("NFC")
+    return texts.scatter(is_accented.arg_true(), composed)
 
 
 def require_rows(frame: pl.DataFrame, where: str) -> None:
@@ -278,7 +288,9 @@ def require_rows(frame: pl.DataFrame, where: str) -> None:
 
 
 def list_rows(
-    rows: pl.Series, cells: pl.Series | None = None, numbers: pl.Series | None = None
+    rows: pl.Series,
+    cells: pl.Series | Mapping[int, str] | None = None,
+    numbers: pl.Series | None = None,
 ) -> str:
     """The first of these rows, for messages, with what their cells hold.
 

@@ -93,7 +93,12 @@ class Facts:
 
     def where(self, kept: NDArray[Any]) -> "Facts":
         """The facts at some positions, or where a mask is true."""
-        return Facts(self.columns[:, kept])
+        count = int(np.count_nonzero(kept)) if kept.dtype == bool else len(kept)
+        columns = np.empty((len(self.columns), count), dtype=self.columns.dtype)
+        # Column by column: an index of both would leave the columns interleaved.
+        for number, column in enumerate(self.columns):
+            columns[number] = column[kept]
+        return Facts(columns)
 
 
 NO_FACTS: Final = Facts.of([], [], [], [])
@@ -115,6 +120,8 @@ class Dataset(Shown):
     num_new_entities: int = 0
     # What was added, in words.
     additions: tuple[str, ...] = ()
+    # The prepared folder that its splits are mapped from, if any.
+    folder: Path | None = None
 
     @property
     def train(self) -> Facts:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from targcn.facts.cells import TEXT, as_cells, is_text, translate
 from targcn.facts.columns import list_rows
 from targcn.facts.date_numbers import read_numbers
 from targcn.facts.moments import (
@@ -67,8 +68,7 @@ def read_times(
     if column.dtype in (pl.Date, pl.Datetime):
         return replace(_read_moments(written, options), ends=None)
     distinct, times = _read_distinct(written, options)
-    values = column.replace_strict(distinct, times.values, return_dtype=pl.Int64)
-    return replace(times, values=values, ends=None)
+    return replace(times, values=_translate(column, distinct, times.values), ends=None)
 
 
 def read_intervals(
@@ -96,14 +96,13 @@ def read_intervals(
         last = _spread(times.values, known).tail(len(ends))
     else:
         distinct, times = _read_distinct(written, options)
-        how: dict[str, Any] = {"default": None, "return_dtype": pl.Int64}
-        first = starts.replace_strict(distinct, times.values, **how)
-        last = ends.replace_strict(distinct, times.ends, **how)
+        first = _translate(starts, distinct, times.values)
+        last = _translate(ends, distinct, times.ends)
     notes = list(times.notes)
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
-        shown = starts.cast(pl.String) + " – " + ends.cast(pl.String)
-        listed = list_rows(is_reversed.arg_true(), shown, rows)
+        which = is_reversed.arg_true()
+        listed = list_rows(which, {row: f"{starts[row]} – {ends[row]}" for row in which[:3]}, rows)
         if options.reversed == "refuse":
             written.refuse(
                 f"the end is before the start in {listed}; correct them, or give --reversed open "
@@ -115,10 +114,18 @@ def read_intervals(
     return replace(times, values=first, ends=last, notes=tuple(notes))
 
 
+def _translate(cells: pl.Series, distinct: pl.Series, values: pl.Series | None) -> pl.Series:
+    """The number of each cell, which is null where it is open."""
+    assert values is not None
+    if is_text(cells):
+        return translate(cells, distinct, values)
+    return cells.replace_strict(distinct, values, default=None, return_dtype=pl.Int64)
+
+
 def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
-    """Numbers as text, if --date-format says what their digits mean."""
-    is_text = options.date_format and column.dtype.is_integer()
-    return column.cast(pl.String) if is_text else column
+    """Text as encoded cells; so are numbers, if --date-format says what their digits mean."""
+    is_formatted = options.date_format and column.dtype.is_integer()
+    return as_cells(column.cast(pl.String) if is_formatted else column)
 
 
 def _with_one_type(starts: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -127,7 +134,10 @@ def _with_one_type(starts: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Se
     try:
         dtype = pl.concat(empty, how="vertical_relaxed")["time"].dtype
     except pl.exceptions.PolarsError:
-        dtype = pl.String()
+        dtype = TEXT
+    if dtype in (TEXT, pl.String):
+        starts, ends = (one if is_text(one) else one.cast(pl.String) for one in (starts, ends))
+        return as_cells(starts), as_cells(ends)
     return starts.cast(dtype), ends.cast(dtype)
 
 
@@ -139,10 +149,10 @@ def _spread(values: pl.Series, known: pl.Series) -> pl.Series:
 def _read_distinct(written: TimeColumn, options: ReadOptions) -> tuple[pl.Series, Times]:
     """The distinct cells, which are text or numbers, and their times."""
     dtype = written.cells.dtype
-    if not (dtype == pl.String or dtype.is_integer() or dtype.is_float()):
+    if not (is_text(written.cells) or dtype.is_integer() or dtype.is_float()):
         written.refuse(f"times of type {dtype} cannot be read; write ISO dates")
     distinct = written.distinct()  # far fewer than facts
-    if dtype != pl.String:
+    if not is_text(written.cells):
         return distinct, read_numbers(distinct, distinct, written, options)
     if not options.date_format and distinct.str.contains(NUMBER).all():
         return distinct, read_numbers(distinct, _parse_numbers(distinct), written, options)

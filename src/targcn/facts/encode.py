@@ -1,18 +1,20 @@
 """From tables of names and times to a data set of ids and ticks."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.columns import FactTable
+from targcn.facts.cells import distinct_texts, is_text, translate
+from targcn.facts.columns import NAMES, FactTable
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.dates import read_intervals, read_times
 from targcn.facts.moments import Times
 from targcn.facts.read_options import ReadOptions
-from targcn.facts.splits import distinct_facts, find_repetitions, split_facts
+from targcn.facts.splits import ROWS_AT_ONCE, distinct_facts, find_repetitions, split_facts
 from targcn.facts.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
@@ -21,15 +23,19 @@ def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     """Encode one table and split it; repeated facts are kept once."""
     where = table.where
     times = read_table_times(table, options)
-    entities, relations, timeline, all_facts = _encode(table.frame, times)
     notes = [*table.notes, *times.notes]
-    del table  # frees the text before the facts are sorted
-    facts = distinct_facts(all_facts)
+    num_rows = table.frame.height
+    names = {role: table.frame[role] for role in NAMES}
+    del table  # each column is freed as soon as it is encoded
+    timeline, ticks = _encode_times(times)
+    del times
+    entities, relations, facts = _encode(names, ticks)
+    facts = distinct_facts(facts)
     if len(facts) < 3:
         raise InputError(
             f"{where} has {len(facts)} distinct facts; train, valid and test need at least 3"
         )
-    if repeated := len(all_facts) - len(facts):
+    if repeated := num_rows - len(facts):
         notes.append(f"{repeated:,} repeated facts of the table were dropped")
     if options.split == "random":
         notes.append(f"split at random with seed {options.split_seed}")
@@ -61,8 +67,9 @@ def encode_splits(
         raise
     for table in faulty:
         read_table_times(table, options)
-    frame = whole.frame
-    entities, relations, timeline, facts = _encode(frame, times, entity_names, relation_names)
+    names = {role: whole.frame[role] for role in NAMES}
+    timeline, ticks = _encode_times(times)
+    entities, relations, facts = _encode(names, ticks, entity_names, relation_names)
     borders = np.cumsum([tables[split].frame.height for split in SPLITS[:-1]])
     parts = np.split(facts.columns, borders, axis=1)
     splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
@@ -106,46 +113,73 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
         return FactTable(where, pl.concat(frames))
     except pl.exceptions.PolarsError:
         when = "start" if tables["train"].has_intervals else "time"
-        types = ", ".join(f"{one.frame[when].dtype} in {one.where}" for one in tables.values())
+        types = ", ".join(
+            f"{'text' if is_text(one.frame[when]) else one.frame[when].dtype} in {one.where}"
+            for one in tables.values()
+        )
         raise InputError(f"{name}: the times are of different types: {types}") from None
 
 
-def _encode(
-    frame: pl.DataFrame,
-    times: Times,
-    entity_names: list[str] | None = None,
-    relation_names: list[str] | None = None,
-) -> tuple[Vocabulary, Vocabulary, Timeline, Facts]:
-    entities, (subjects, objects) = _encode_names(
-        "entity", [frame["subject"], frame["object"]], entity_names
-    )
-    relations, (relation_ids,) = _encode_names("relation", [frame["relation"]], relation_names)
+def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
+    """The ticks of all times, or of all starts and all ends."""
     columns = [times.values] if times.ends is None else [times.values, times.ends]
     start = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
-    ticks = [(column - start).fill_null(OPEN).to_numpy() for column in columns]
-    known = np.concatenate([np.unique(column[column != OPEN]) for column in ticks])
+    last = max(int(column.max()) for column in columns if column.count())  # type: ignore[arg-type]
+    fits = last - start <= np.iinfo(np.int32).max
+    ticks, known = [], np.zeros(0, dtype=np.int64)
+    for column in columns:
+        ticks.append(np.empty(len(column), dtype=np.int32 if fits else np.int64))
+        for first in range(0, len(column), ROWS_AT_ONCE):
+            part = (column.slice(first, ROWS_AT_ONCE) - start).fill_null(OPEN).to_numpy()
+            ticks[-1][first : first + len(part)] = part
+            known = np.union1d(known, part[part != OPEN])
     timeline = Timeline.of(times.unit, start, times.dated, known, times.step, times.style)
-    return entities, relations, timeline, Facts.of(subjects, relation_ids, objects, *ticks)
+    return timeline, ticks
+
+
+def _encode(
+    names: dict[str, pl.Series],
+    ticks: list[NDArray[Any]],
+    entity_names: list[str] | None = None,
+    relation_names: list[str] | None = None,
+) -> tuple[Vocabulary, Vocabulary, Facts]:
+    """Ids for the cells of all names, which are taken out of their mapping."""
+    entities, (subjects, objects) = _encode_names(
+        "entity", [names.pop("subject"), names.pop("object")], entity_names
+    )
+    relations, (relation_ids,) = _encode_names("relation", [names.pop("relation")], relation_names)
+    return entities, relations, Facts.of(subjects, relation_ids, objects, *ticks)
 
 
 def _encode_names(
     kind: str, columns: list[pl.Series], listed: list[str] | None
 ) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
     """Give sorted ids to the names in some columns, or translate the ids that a source lists."""
-    if listed is not None:
-        names = sort_names(listed)
-        old_ids = [column.cast(pl.Int64, strict=False) for column in columns]
-        if not any(column.null_count() for column in old_ids):
-            position = {name: new_id for new_id, name in enumerate(names)}
-            new_ids = np.array([position[name] for name in listed], dtype=np.int32)
-            return Vocabulary(kind, names), [new_ids[column.to_numpy()] for column in old_ids]
+    texts = distinct_texts(*columns)
+    if listed is None:
+        names = sort_names(texts.to_list())
+        texts, ids = pl.Series(names), np.arange(len(names), dtype=np.int32)
     else:
-        names = sort_names(pl.concat([column.unique() for column in columns]).unique().to_list())
+        names = sort_names(listed)
+        ids = _listed_ids(texts, names, listed)
     vocabulary = Vocabulary(kind, names)
+    if (ids < 0).any():
+        unknown = texts.filter(pl.Series(ids < 0)).to_list()
+        column = next(one for one in columns if one.is_in(unknown).any())
+        vocabulary.id_of(column.filter(column.is_in(unknown))[0])  # raises: it is not listed
     encoded = []
-    for column in columns:
-        ids = column.cast(pl.Enum(names), strict=False).to_physical()
-        if ids.null_count():
-            vocabulary.id_of(column.filter(ids.is_null())[0])  # raises: the name is not listed
-        encoded.append(ids.cast(pl.Int32).to_numpy())
+    while columns:
+        encoded.append(translate(columns.pop(0), texts, ids).to_numpy())
     return vocabulary, encoded
+
+
+def _listed_ids(texts: pl.Series, names: list[str], listed: list[str]) -> NDArray[np.int32]:
+    """The ids of texts that are listed names, or positions in the list if all are numbers.
+
+    What is not listed is -1.
+    """
+    position = {name: new_id for new_id, name in enumerate(names)}
+    numbers = texts.cast(pl.Int64, strict=False)
+    if not numbers.null_count():
+        texts = pl.Series([listed[number] for number in numbers])
+    return np.array([position.get(text, -1) for text in texts], dtype=np.int32)

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.cells import distinct_texts, find_cells, is_text
 from targcn.facts.columns import list_rows
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.time_forms import AS_WRITTEN, Moments, TimeStyle
@@ -64,13 +65,19 @@ class TimeColumn:
         return pl.concat([rows, rows]).filter(is_known)
 
     def distinct(self) -> pl.Series:
-        if self.ends is None:
-            return self.cells.unique()
-        return pl.concat([self.cells.unique(), self.ends.unique()]).unique().drop_nulls()
+        """The distinct cells; text as plain text."""
+        columns = [self.cells, *([] if self.ends is None else [self.ends])]
+        if is_text(self.cells):
+            return distinct_texts(*columns)
+        return pl.concat([column.unique() for column in columns]).unique().drop_nulls()
 
     def rows_with(self, values: pl.Series) -> str:
         cells, rows = self.known_cells, self.known_rows
-        found = cells.is_in(values.implode()).arg_true()
+        wanted = values.implode()
+        if is_text(cells):
+            found = find_cells(cells, lambda texts: texts.is_in(wanted)).arg_true()
+        else:
+            found = cells.is_in(wanted).arg_true()
         if self.has_intervals and rows is not None:
             # In the order of the source, its starts and ends together.
             found = found.gather(rows.gather(found).arg_sort())

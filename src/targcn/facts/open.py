@@ -28,6 +28,8 @@ OBJECTS: Final = ("frame", "networkx_graph", "dict_of_splits")
 SOURCES: Final = (
     "named",
     "prepared_folder",
+    "encoded_folder",
+    "many_files",
     "split_folder",
     "delimited_text",
     "json_lines",

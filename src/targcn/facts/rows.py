@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.cells import encode_text
 from targcn.facts.columns import FactTable, find_columns, unused_interval
 from targcn.facts.read_options import ReadOptions
 
@@ -29,7 +30,8 @@ def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> 
 
 def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTable:
     """The columns of all roles, of the rows that --where keeps and --sample draws."""
-    names = table.collect_schema().names()
+    schema = table.collect_schema()
+    names = schema.names()
     chosen = find_columns(names, where, options)
     roles = {role: pl.col(name) for role, name in chosen.items()}
     notes = []
@@ -38,12 +40,15 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
         notes.append(
             f"the times are in {chosen['time']!r}; --start {start!r} --end {end!r} reads intervals"
         )
-    facts = table.select(**roles).collect()
+    encoded = {role: encode_text(column, schema[chosen[role]]) for role, column in roles.items()}
+    facts = table.select(**encoded).collect(engine="streaming")
     num_rows = facts.height
     if options.where is not None:
         # A role is also known by its own name, unless a column of that name is something else.
         aliases = {role: column for role, column in roles.items() if role not in names}
-        kept = facts.filter(_mask(table.with_columns(**aliases), where, options.where))
+        kept = facts.filter(
+            _mask(table.with_columns(**aliases), where, options.where, facts.height)
+        )
         notes.append(f"--where kept {kept.height:,} of {facts.height:,} rows")
         if not kept.height:
             raise InputError(
@@ -61,18 +66,18 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     return FactTable(where, facts, notes=tuple(notes))
 
 
-def _mask(table: pl.LazyFrame, where: str, condition: str) -> pl.Series:
+def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.Series:
     """Which rows of a table a condition keeps."""
-    asked = table.select(_find_asked(condition, table.collect_schema().names(), where)).collect()
+    asked = table.select(_find_asked(condition, table.collect_schema().names(), where))
     kept = _parse(condition)
     try:
-        mask = asked.select(kept)
+        mask = asked.select(kept).collect(engine="streaming")
     except pl.exceptions.PolarsError as error:
         try:
-            mask = _loosen(asked).select(kept)
+            mask = _loosen(asked.collect()).select(kept)
         except pl.exceptions.PolarsError:
             raise _misfit(condition, where, str(error).splitlines()[0]) from None
-    if mask.height != asked.height or mask.dtypes != [pl.Boolean]:
+    if mask.height != num_rows or mask.dtypes != [pl.Boolean]:
         raise _misfit(condition, where, "it is not true or false for each row")
     return mask.to_series()
 

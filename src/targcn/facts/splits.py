@@ -1,22 +1,52 @@
 """Split facts into train, valid and test, and count what published splits share."""
 
+import math
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Facts, Split, join_facts
 from targcn.facts.read_options import ReadOptions
 
+# Rows converted at once; bounds the memory needed besides the facts.
+ROWS_AT_ONCE: Final = 1 << 22
+
 
 def distinct_facts(facts: Facts) -> Facts:
     """Every fact once, sorted: the order of the rows in a table then changes nothing."""
-    frame = _as_frame(facts)
-    frame = frame.sort("time", "subject", "relation", "object", *frame.columns[4:])
-    # Sorted, equal facts are neighbours; the first has none before it.
-    is_new = pl.any_horizontal(pl.all() != pl.all().shift(1)).fill_null(True)
-    return Facts.of(*(column.to_numpy() for column in frame.filter(is_new)))
+    # By time first; what is OPEN is -1 and becomes 0 here.
+    order = [3, 0, 1, 2, *range(4, len(facts.columns))]
+    lows = [int(facts.columns[row].min(initial=0)) for row in order]
+    highs = [int(facts.columns[row].max(initial=0)) for row in order]
+    sizes = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
+    if math.prod(sizes) >= 2**63:
+        frame = _as_frame(facts)
+        frame = frame.sort("time", "subject", "relation", "object", *frame.columns[4:])
+        # Sorted, equal facts are neighbours; the first has none before it.
+        is_new = pl.any_horizontal(pl.all() != pl.all().shift(1)).fill_null(True)
+        return Facts.of(*(column.to_numpy() for column in frame.filter(is_new)))
+    # If a fact fits into one 64-bit number, these are sorted, in less memory and time.
+    packed = np.zeros(len(facts), dtype=np.int64)
+    for row, low, size in zip(order, lows, sizes, strict=True):
+        packed *= size
+        packed += facts.columns[row]
+        packed -= low
+    packed.sort()
+    differs = np.ones(len(packed), dtype=bool)
+    np.not_equal(packed[1:], packed[:-1], out=differs[1:])
+    packed = packed[differs]
+    columns = np.empty((len(order), len(packed)), dtype=facts.columns.dtype)
+    for first in range(0, len(packed), ROWS_AT_ONCE):
+        part: NDArray[np.int64] = packed[first : first + ROWS_AT_ONCE]
+        for row, low, size in reversed(list(zip(order, lows, sizes, strict=True))):
+            part, rest = np.divmod(part, size)
+            columns[row, first : first + len(rest)] = rest + low
+    columns.setflags(write=False)
+    return Facts(columns)
 
 
 def leave_out(facts: Facts, others: Facts) -> Facts:
@@ -61,17 +91,19 @@ def split_facts(facts: Facts, options: ReadOptions) -> dict[Split, Facts]:
     """
     num_held_out = max(len(facts) // 10, 1)
     borders = [len(facts) - 2 * num_held_out, len(facts) - num_held_out]
-    order = np.arange(len(facts))
     if options.split == "random":
         order = np.random.default_rng(options.split_seed).permutation(len(facts))
+        parts = np.zeros(len(facts), dtype=np.int8)
+        parts[order[borders[0] : borders[1]]], parts[order[borders[1] :]] = 1, 2
+        del order
     else:
         borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]
         if not 0 < borders[0] < borders[1]:
             raise InputError(
                 "too few distinct times to split by time; give --split random or finer times"
             )
-    parts = np.split(order, borders)
-    return {split: facts.where(np.sort(part)) for split, part in zip(SPLITS, parts, strict=True)}
+        parts = np.repeat(np.arange(3, dtype=np.int8), np.diff([0, *borders, len(facts)]))
+    return {split: facts.where(parts == number) for number, split in enumerate(SPLITS)}
 
 
 def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:

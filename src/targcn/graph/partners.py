@@ -1,14 +1,20 @@
 """Partners: with whom an entity shares facts, under which relation and how often, at any time."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 import torch
 from torch import Tensor
 
+from targcn.graph.build import pieces_of
 from targcn.graph.columns import Columns
 from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.ragged import take
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
+
+# What `Partners` and its parts have in common.
+COLUMNS: Final = ("relations", "partners", "counts")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,44 +29,45 @@ class PartnersOf(Columns):
     counts: Tensor
 
 
+@dataclass(frozen=True, eq=False)
 class Partners:
     """Every distinct (entity, relation, partner) of a graph, the entity as the subject.
 
     A count is the number of different times or intervals, so that a fact which is there twice
-    counts once.
+    counts once. Those of entity e have the places offsets[e] up to offsets[e + 1], the most
+    frequent first; where only the past counts, each time has its own order.
     """
 
-    def __init__(self, graph: TemporalGraph) -> None:
-        self.past_only, self.span = graph.past_only, graph.span
-        num_entities, num_relations = graph.num_entities, 2 * graph.num_relations
-        relations = reciprocal_of(graph.relations.long(), graph.num_relations)
-        keys = (graph.objects.long() * num_relations + relations) * num_entities + graph.subjects
-        # The facts of an entity are sorted by time, and stay so within a key.
-        order = torch.argsort(keys, stable=True)
-        keys, times = keys[order], graph.times[order].long()
-        ends = graph.last_ticks[order]
-        is_new = torch.ones_like(keys, dtype=torch.bool)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
-        keys, numbers, counts = torch.unique_consecutive(
-            keys[is_new], return_inverse=True, return_counts=True
+    past_only: bool
+    span: int
+    # How many an entity has at most.
+    most: int
+    offsets: Tensor
+    relations: Tensor
+    partners: Tensor
+    counts: Tensor
+    # For counts up to a time: place · span + time of every fact, and the first of each place.
+    moments: Tensor | None = None
+    firsts: Tensor | None = None
+
+    @classmethod
+    def of(cls, graph: TemporalGraph) -> "Partners":
+        parts = list(count_partners(graph))
+        offsets = torch.zeros(graph.num_entities + 1, dtype=torch.int64, device=graph.device)
+        per_entity = torch.cat([part.per_entity for part in parts])
+        torch.cumsum(per_entity, 0, out=offsets[1:])
+        moments = firsts = None
+        if graph.past_only:
+            moments = torch.cat([part.moments for part in parts])
+            counts = torch.cat([part.counts for part in parts])
+            firsts = counts.cumsum(0) - counts
+        relations, partners, counts = (
+            torch.cat([getattr(part, name) for part in parts]) for name in COLUMNS
         )
-        entities = torch.div(keys, num_relations * num_entities, rounding_mode="floor")
-        per_entity = torch.bincount(entities, minlength=num_entities)
-        self.most = int(per_entity.max()) if len(keys) else 0
-        self.offsets = torch.zeros(num_entities + 1, dtype=torch.int64, device=graph.device)
-        torch.cumsum(per_entity, 0, out=self.offsets[1:])
-        if self.past_only:
-            # For counts up to a time: number · span + time of every fact, and the first of each.
-            self.moments = numbers * self.span + times[is_new]
-            self.firsts = counts.cumsum(0) - counts
-        else:
-            # The most frequent first; where only the past counts, each time has its own order.
-            order = torch.argsort(counts, descending=True, stable=True)
-            order = order[torch.argsort(entities[order], stable=True)]
-            keys, counts = keys[order], counts[order]
-        self.counts = counts
-        self.relations = torch.div(keys, num_entities, rounding_mode="floor") % num_relations
-        self.partners = keys % num_entities
+        most = int(per_entity.max())
+        return cls(
+            graph.past_only, graph.span, most, offsets, relations, partners, counts, moments, firsts
+        )
 
     def width(self, count: int) -> int:
         """How many partners are laid out per query to find so many."""
@@ -77,11 +84,61 @@ class Partners:
         if not self.past_only:
             counts = take(self.counts, places) * exists
         else:
+            assert self.moments is not None
+            assert self.firsts is not None
             moments = places * self.span + times.long().clamp(0, self.span)[:, None]
             counts = (torch.searchsorted(self.moments, moments) - self.firsts[places]) * exists
             best = torch.topk(counts * width - columns, count, dim=1).indices
             places, counts = places.gather(1, best), counts.gather(1, best)
-        return PartnersOf(take(self.relations, places), take(self.partners, places), counts)
+        relations, partners = take(self.relations, places), take(self.partners, places)
+        return PartnersOf(relations.long(), partners.long(), counts.long())
+
+
+@dataclass(frozen=True, eq=False)
+class PartnersOfSome(Columns):
+    """The partners of some entities, in the order of `Partners`."""
+
+    per_entity: Tensor
+    relations: Tensor
+    partners: Tensor
+    counts: Tensor
+    # Of a graph of the past.
+    moments: Tensor
+
+
+def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
+    """The partners of the first entities, then of the next ones, as many as are sorted at once."""
+    num_entities, num_relations = graph.num_entities, 2 * graph.num_relations
+    num_before = 0
+    for first, last in pieces_of(graph.offsets):
+        place = slice(int(graph.offsets[first]), int(graph.offsets[last]))
+        relations = reciprocal_of(graph.relations[place].long(), graph.num_relations)
+        owners = torch.div(graph.keys[place], graph.span, rounding_mode="floor") - first
+        keys = (owners * num_relations + relations) * num_entities + graph.subjects[place]
+        # The facts of an entity are sorted by time, and stay so within a key.
+        keys, order = torch.sort(keys, stable=True)
+        times, ends = graph.times[place][order].long(), graph.last_ticks[place][order]
+        is_new = torch.ones_like(keys, dtype=torch.bool)
+        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
+        keys, numbers, counts = torch.unique_consecutive(
+            keys[is_new], return_inverse=True, return_counts=True
+        )
+        owners = torch.div(keys, num_relations * num_entities, rounding_mode="floor")
+        moments = times[:0]
+        if graph.past_only:
+            moments = (num_before + numbers) * graph.span + times[is_new]
+        else:
+            order = torch.argsort(counts, descending=True, stable=True)
+            order = order[torch.argsort(owners[order], stable=True)]
+            keys, counts = keys[order], counts[order]
+        num_before += len(keys)
+        yield PartnersOfSome(
+            torch.bincount(owners, minlength=last - first),
+            torch.div(keys, num_entities, rounding_mode="floor") % num_relations,
+            keys % num_entities,
+            counts,
+            moments,
+        )
 
 
 def hide_partner(

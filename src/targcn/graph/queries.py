@@ -1,9 +1,11 @@
 """Queries: facts whose object is missing, or under the reciprocal relation whose subject is."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from targcn.facts.dataset import OPEN, Facts
@@ -69,6 +71,46 @@ def draw_ticks(facts: Facts, ticks: Tensor, seed: int, epoch: int) -> Tensor:
     numbers = torch.arange(len(facts))
     rows = combine(seed, numbers, torch.full_like(numbers, epoch))
     return ticks[firsts + whole_numbers(rows, torch.zeros_like(numbers), ends - firsts)]
+
+
+@dataclass(frozen=True, eq=False)
+class AllQueries:
+    """Both queries of every fact, those for objects first; each is made when it is asked for.
+
+    So the facts stay where they are, mapped from a file if they were.
+    """
+
+    facts: FactColumns
+    num_relations: int
+
+    @classmethod
+    def of(cls, facts: Facts, num_relations: int, device: torch.device) -> "AllQueries":
+        if facts.has_intervals:
+            return cls(FactColumns.of(facts).to(device), num_relations)
+        columns = (mapped_tensor(column) for column in facts.columns)
+        return cls(FactColumns(*columns).to(device), num_relations)
+
+    def __len__(self) -> int:
+        return 2 * len(self.facts)
+
+    @property
+    def times(self) -> Tensor:
+        return torch.cat([self.facts.times, self.facts.times]).long()
+
+    def take(self, rows: Tensor) -> tuple[Queries, Tensor]:
+        """Some queries, and the entity that each asks for."""
+        is_back = rows >= len(self.facts)
+        facts = self.facts[torch.where(is_back, rows - len(self.facts), rows)]
+        facts = facts.map(lambda column: column.long())
+        subjects = torch.where(is_back, facts.objects, facts.subjects)
+        answers = torch.where(is_back, facts.subjects, facts.objects)
+        relations = facts.relations + is_back * self.num_relations
+        return Queries(subjects, relations, facts.times), answers
+
+
+def mapped_tensor(array: NDArray[Any]) -> Tensor:
+    """A tensor over an array that may be read-only, of which torch.from_numpy would warn."""
+    return torch.utils.dlpack.from_dlpack(np.ascontiguousarray(array))
 
 
 def queries_of(facts: Facts, num_relations: int) -> tuple[Queries, Tensor]:

@@ -70,3 +70,35 @@ def whole_numbers(rows: Tensor, columns: Tensor, below: Tensor | int) -> Tensor:
 
 def _bits(rows: Tensor, columns: Tensor) -> Tensor:
     return mix(columns.to(torch.int32) * _SPREAD + rows)
+
+
+class Shuffled:
+    """The numbers below `count` in a random order, of which nothing is laid out.
+
+    A place is hashed in four rounds of a Feistel network, which maps the numbers below a power of
+    four onto themselves; one that leaves the range is hashed again.
+
+    >>> order = Shuffled(10, seed=1)
+    >>> sorted(order[torch.arange(10)].tolist()) == list(range(10))
+    True
+    """
+
+    ROUNDS = 4
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.count, self.seed = count, seed
+        self.bits = max((max(count - 1, 1).bit_length() + 1) // 2, 1)
+
+    def __getitem__(self, places: Tensor) -> Tensor:
+        numbers = self._hash(places.long())
+        while bool((outside := numbers >= self.count).any()):
+            numbers = torch.where(outside, self._hash(numbers), numbers)
+        return numbers
+
+    def _hash(self, numbers: Tensor) -> Tensor:
+        mask = (1 << self.bits) - 1
+        left, right = numbers >> self.bits, numbers & mask
+        for turn in range(self.ROUNDS):
+            seed = (self.seed * self.ROUNDS + turn) % 2**31
+            left, right = right, left ^ (combine(seed, right).long() & mask)
+        return (left << self.bits) | right

@@ -6,26 +6,28 @@ facts that come in to an entity lie together, in the order of time.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Context, Dataset, Facts, as_intervals, join_facts
-from targcn.graph.ragged import sort_rows, take
+from targcn.graph.build import (
+    Allocate,
+    both_directions,
+    bring_to_pieces,
+    count_owners,
+    in_memory,
+    sort_pieces,
+)
+from targcn.graph.ragged import take
 
 if TYPE_CHECKING:
     from targcn.graph.copies import Copies
     from targcn.graph.partners import Partners
-
-Numbers = npt.NDArray[Any]
-# Rows sorted at once; bounds the memory needed besides the graph, not the result.
-ROWS_SORTED_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +54,17 @@ class TemporalGraph:
     numbers: Tensor | None = None
     # The last tick of every fact, if facts hold over intervals; `times` are then the first ticks.
     ends: Tensor | None = None
+    # Where the columns are mapped from, with other indexes of the same facts (stored.py).
+    folder: Path | None = None
 
     @classmethod
-    def of(cls, facts: Facts, num_entities: int, num_relations: int) -> "TemporalGraph":
+    def of(
+        cls,
+        facts: Facts,
+        num_entities: int,
+        num_relations: int,
+        allocate: Allocate = in_memory,
+    ) -> "TemporalGraph":
         """Build the graph of some facts, in whatever order.
 
         >>> graph = TemporalGraph.of(Facts.of([0, 0], [0, 0], [1, 2], [5, 3]), 3, 1)
@@ -64,61 +74,51 @@ class TemporalGraph:
         """
         span = facts.last_time + 1 if len(facts) else 1
         # All keys that are made of an owner and a time have to fit into 64 bits.
-        owners = max(num_entities, 2 * num_relations, 2 * len(facts))
-        if owners * (span + 1) >= 2**63:
+        most_owners = max(num_entities, 2 * num_relations, 2 * len(facts))
+        if most_owners * (span + 1) >= 2**63:
             raise InputError(
                 f"the last time is {span - 1:,} ticks after the first, too far for "
                 f"{len(facts):,} facts among {num_entities:,} entities; leave such times out"
             )
         num_rows = 2 * len(facts)
-        degrees = _count(facts.subjects, num_entities) + _count(facts.objects, num_entities)
-        offsets = torch.zeros(num_entities + 1, dtype=torch.int64)
-        torch.cumsum(torch.from_numpy(degrees), 0, out=offsets[1:])
+        offsets = count_owners([facts.subjects, facts.objects], num_entities)
         number = torch.int32 if facts.columns.dtype.itemsize == 4 else torch.int64
-        one, two, three = (torch.empty(num_rows, dtype=number) for _ in range(3))
-        keys = torch.empty(num_rows, dtype=torch.int64)
-        graph = cls(num_entities, num_relations, span, one, two, three, keys, offsets)
-        if facts.has_intervals:
-            graph = replace(graph, ends=torch.empty(num_rows, dtype=number))
-        for first, last in pairwise(_cuts(offsets)):
-            graph._fill(facts, first, last)
-        return graph
-
-    def _fill(self, facts: Facts, first: int, last: int) -> None:
-        """Sort the facts that come in to the entities [first, last) into their positions."""
-        subjects, relations, objects = facts.columns[:3]
-        times = facts.times
-        at_once = (first, last) == (0, self.num_entities)
-        there = slice(None) if at_once else (objects >= first) & (objects < last)
-        back = slice(None) if at_once else (subjects >= first) & (subjects < last)
-        columns: tuple[Numbers, ...] = (
-            np.concatenate([objects[there], subjects[back]]) - first,
-            np.concatenate([times[there], times[back]]),
-            np.concatenate([relations[there], relations[back] + self.num_relations]),
-            np.concatenate([subjects[there], objects[back]]),
+        names = ["times", "relations", "subjects", *(["ends"] if facts.has_intervals else [])]
+        columns = [allocate(name, number, num_rows) for name in names]
+        # Until a piece is sorted, its keys are the owners alone.
+        keys = allocate("keys", torch.int64, num_rows)
+        parts = both_directions(facts, num_relations, span)
+        bring_to_pieces(((rows[0], rows) for rows in parts), offsets, [keys, *columns])
+        sizes = [span, 2 * num_relations, num_entities, span + 1][: len(columns)]
+        for place, owners in sort_pieces(offsets, keys, columns, sizes):
+            torch.add(owners.long() * span, columns[0][place], out=keys[place])
+        times, relations, subjects, *ends = columns
+        if ends:
+            ends[0].masked_fill_(ends[0] == span, _largest(ends[0]))
+        return cls(
+            num_entities,
+            num_relations,
+            span,
+            subjects,
+            relations,
+            times,
+            keys,
+            offsets,
+            ends=ends[0] if ends else None,
         )
-        sizes = [last - first, self.span, 2 * self.num_relations, self.num_entities]
-        if facts.has_intervals:
-            # Open ends are sorted as the tick after the last one.
-            ends = np.minimum(facts.ends, self.span)
-            columns += (np.concatenate([ends[there], ends[back]]),)
-            sizes.append(self.span + 1)
-        owners, when, how, others, *until = sort_rows(
-            [torch.from_numpy(column) for column in columns], sizes
-        )
-        place = slice(int(self.offsets[first]), int(self.offsets[last]))
-        self.subjects[place], self.relations[place], self.times[place] = others, how, when
-        torch.add((owners.long() + first) * self.span, when, out=self.keys[place])
-        if self.ends is not None:
-            self.ends[place] = until[0].masked_fill_(until[0] == self.span, _largest(until[0]))
 
     @classmethod
     def of_context(
         cls, dataset: Dataset, context: Context, past_only: bool = False
     ) -> "TemporalGraph":
         """The graph of the facts that a model may use; each query only of the past, if so said."""
-        facts = dataset.context(context)
-        graph = cls.of(facts, len(dataset.entities), len(dataset.relations))
+        from targcn.graph.stored import find_stored, map_graph
+
+        if stored := find_stored(dataset, context):
+            graph = map_graph(stored, dataset, context)
+        else:
+            facts = dataset.context(context)
+            graph = cls.of(facts, len(dataset.entities), len(dataset.relations))
         return graph.as_past() if past_only or context == "past" else graph
 
     def as_past(self) -> "TemporalGraph":
@@ -219,19 +219,11 @@ class TemporalGraph:
     @cached_property
     def by_relation(self) -> "RelationMajor":
         """The same facts, found by relation instead of by entity."""
-        keys = self.relations.long() * self.span + self.times
-        order = torch.argsort(keys, stable=True)
-        counts = torch.bincount(self.relations, minlength=2 * self.num_relations)
-        ends = None if self.ends is None else self.ends[order]
-        return RelationMajor(
-            self.subjects[order],
-            self.objects[order],
-            self.times[order],
-            keys[order],
-            functional.pad(counts.cumsum(0), (1, 0)),
-            ends,
-            None if ends is None else ByEnd.of(self.relations[order], ends, self.span),
-        )
+        if self.folder is not None:
+            from targcn.graph.stored import map_by_relation
+
+            return map_by_relation(self)
+        return RelationMajor.of(self)
 
     @cached_property
     def by_end(self) -> "ByEnd | None":
@@ -243,7 +235,11 @@ class TemporalGraph:
         """With whom each entity shares facts, and how often."""
         from targcn.graph.partners import Partners
 
-        return Partners(self)
+        if self.folder is not None and not self.past_only:
+            from targcn.graph.stored import map_partners
+
+            return map_partners(self)
+        return Partners.of(self)
 
     @cached_property
     def copies(self) -> "Copies":
@@ -269,6 +265,7 @@ class TemporalGraph:
         subjects, relations, times, keys, offsets = (one.to(device) for one in self._columns)
         return replace(
             self,
+            folder=self.folder if torch.device(device).type == "cpu" else None,
             subjects=subjects,
             relations=relations,
             times=times,
@@ -294,6 +291,22 @@ class RelationMajor:
     offsets: Tensor
     ends: Tensor | None = None
     by_end: "ByEnd | None" = None
+
+    @classmethod
+    def of(cls, graph: TemporalGraph) -> "RelationMajor":
+        keys = graph.relations.long() * graph.span + graph.times
+        order = torch.argsort(keys, stable=True)
+        counts = torch.bincount(graph.relations, minlength=2 * graph.num_relations)
+        ends = None if graph.ends is None else graph.ends[order]
+        return cls(
+            graph.subjects[order],
+            graph.objects[order],
+            graph.times[order],
+            keys[order],
+            functional.pad(counts.cumsum(0), (1, 0)),
+            ends,
+            None if ends is None else ByEnd.of(graph.relations[order], ends, graph.span),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,19 +374,3 @@ def reciprocal_of(relations: Tensor, num_relations: int) -> Tensor:
 def _largest(numbers: Tensor) -> int:
     """What stands for an open end among these."""
     return int(torch.iinfo(numbers.dtype).max)
-
-
-def _count(entities: Numbers, num_entities: int) -> Numbers:
-    """How often each entity is in a column, which may be too long to be counted at once."""
-    counts = np.zeros(num_entities, dtype=np.int64)
-    for first in range(0, len(entities), ROWS_SORTED_AT_ONCE):
-        part = entities[first : first + ROWS_SORTED_AT_ONCE]
-        counts += np.bincount(part, minlength=num_entities)
-    return counts
-
-
-def _cuts(offsets: Tensor) -> list[int]:
-    """The entities at which to cut, so that the facts of each piece can be sorted at once."""
-    marks = torch.tensor(range(ROWS_SORTED_AT_ONCE, int(offsets[-1]), ROWS_SORTED_AT_ONCE))
-    cuts = set((torch.searchsorted(offsets, marks, right=True) - 1).tolist())
-    return [0, *sorted(cuts - {0}), len(offsets) - 1]

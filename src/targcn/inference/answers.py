@@ -9,6 +9,7 @@ from torch import Tensor
 
 from targcn.evaluation.ranking import count_rivals, require_numbers
 from targcn.inference.questions import Ask
+from targcn.models.base import NO_ENTITY, Shortlist
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,6 +49,49 @@ def best_answers(scores: Scores, top: int, hide_known: bool) -> dict[str, Any]:
     above, level = _count_ties(best.values, values)
     rows = torch.arange(len(values), device=values.device).repeat_interleave(best.values.shape[1])
     return _columns(scores, rows, best.indices.flatten(), above.flatten() + 1, level.flatten())
+
+
+def best_of_shortlist(
+    likely: Shortlist,
+    temperature: float | None,
+    known: tuple[Cells, Cells],
+    width: int,
+    top: int,
+    hide_known: bool,
+) -> dict[str, Any]:
+    """`best_answers` where not every entity was scored; `width` is the number of entities.
+
+    Probabilities are estimated. Ties are counted among the entities that were scored.
+    """
+    require_numbers(likely.scores.masked_fill(likely.scores == -torch.inf, 0))
+    rows = torch.arange(len(likely.entities), device=likely.entities.device)
+    cells = rows[:, None] * width + likely.entities
+    is_named = likely.entities != NO_ENTITY
+    values = likely.scores
+    if hide_known:
+        of_rows, answers = known[0]
+        is_known = torch.isin(cells, of_rows * width + answers)
+        values = values.masked_fill(is_named & is_known, -torch.inf)
+    named = values.masked_fill(~is_named, -torch.inf)
+    best = torch.topk(named, min(top, named.shape[1]), dim=1)
+    above, level = _count_ties(best.values, named)
+    logs = values / (temperature or 1.0)
+    logs = logs - (logs + likely.log_weights).logsumexp(dim=1, keepdim=True)
+    # An answer for each of fewer named entities than were asked for.
+    exists = best.values > -torch.inf
+    cells, columns = cells.gather(1, best.indices)[exists], best.indices
+    probabilities = logs.gather(1, columns)[exists].exp().double().cpu().numpy()
+    then, ever = (torch.isin(cells, one * width + other).tolist() for one, other in known)
+    pairs = zip(then, ever, strict=True)
+    return {
+        "row": rows[:, None].expand_as(columns)[exists].cpu(),
+        "candidate": likely.entities.gather(1, columns)[exists].cpu(),
+        "rank": (above + 1)[exists].cpu().numpy(),
+        "tied": level[exists].cpu().numpy(),
+        "score": best.values[exists].double().cpu().numpy(),
+        "probability": None if temperature is None else probabilities,
+        "known": [_say_known(now, at_all) for now, at_all in pairs],
+    }
 
 
 def given_answers(scores: Scores, targets: Tensor, hide_known: bool) -> dict[str, Any]:
@@ -106,7 +150,11 @@ def when_known(scores: Scores, rows: Tensor, candidates: Tensor) -> list[str]:
         for of_rows, known in (scores.known_then, scores.known_ever)
     )
     pairs = zip(then, ever, strict=True)
-    return ["then" if now else "at another time" if at_all else "no" for now, at_all in pairs]
+    return [_say_known(now, at_all) for now, at_all in pairs]
+
+
+def _say_known(now: bool, at_all: bool) -> str:
+    return "then" if now else "at another time" if at_all else "no"
 
 
 def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:

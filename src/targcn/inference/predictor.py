@@ -29,7 +29,15 @@ from targcn.evaluation.ranking import (
 from targcn.facts.dataset import NO_FACTS, Context, Facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Scores, answer_frame, best_answers, given_answers, when_known
+from targcn.inference.answers import (
+    Cells,
+    Scores,
+    answer_frame,
+    best_answers,
+    best_of_shortlist,
+    given_answers,
+    when_known,
+)
 from targcn.inference.explanation import (
     ASKED,
     FILTER,
@@ -322,6 +330,15 @@ class Predictor:
     ) -> list[tuple[Ask, dict[str, Any]]]:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
         with torch.inference_mode():
+            if place in ("subject", "object"):
+                queries = self._queries(place, facts)
+                likely = self.model.shortlist(queries, graph, top)
+                if likely is not None:
+                    known = self._known(queries)
+                    heat = self.run.temperature if self.has_probabilities else None
+                    width = graph.num_entities
+                    columns = best_of_shortlist(likely, heat, known, width, top, hide_known)
+                    return [(place, columns)]
             if place != "fact":
                 scores = self._scores(place, facts, graph)
                 return [(place, best_answers(scores, top, hide_known))]
@@ -342,9 +359,12 @@ class Predictor:
             return Scores(values, logs, then, ever)
         queries = self._queries(place, facts)
         values = self.model(queries, graph)
-        logs = self.log_probabilities(values)
+        return Scores(values, self.log_probabilities(values), *self._known(queries))
+
+    def _known(self, queries: Queries) -> tuple[Cells, Cells]:
+        """The answers that are known to be true at the times of the queries, and at any time."""
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
-        return Scores(values, logs, then, ever)
+        return then, ever
 
     def _queries(self, place: Ask, facts: FactColumns) -> Queries:
         if place == "subject":
@@ -409,8 +429,7 @@ class Predictor:
                 f"score_{side}": own.double(),
                 f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
             }
-        then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
-        known = when_known(Scores(before, None, then, ever), rows, answers)
+        known = when_known(Scores(before, None, *self._known(queries)), rows, answers)
         rows, names = rows.cpu(), self.dataset.entities.names
         figures = {
             name: None if column is None else column.cpu().numpy()

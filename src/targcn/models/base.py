@@ -120,6 +120,22 @@ class Rules(Columns):
     support: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """The likely answers to each query, one row per query; the others are represented by some.
+
+    A column stands for as many entities as the exponential of its weight says: for itself, or,
+    where the entity is NO_ENTITY, for such as have no column.
+    """
+
+    entities: Tensor
+    scores: Tensor
+    log_weights: Tensor
+
+
+NO_ENTITY: Final = 2**63 - 1
+
+
 class Model(nn.Module, ABC):
     """Scores every entity as the answer to each query."""
 
@@ -140,6 +156,13 @@ class Model(nn.Module, ABC):
     @abstractmethod
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         """The scores, one row per query and one column per entity."""
+
+    def shortlist(self, queries: Queries, context: TemporalGraph, count: int) -> Shortlist | None:
+        """Likely answers, at least `count` a query, without scores of all entities.
+
+        None where there are too few entities for that to pay; then all are scored.
+        """
+        return None
 
     @property
     def num_parameters(self) -> int:

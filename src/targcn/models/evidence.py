@@ -18,8 +18,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from targcn.config import require_least, require_positive
-from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.nearest import (
@@ -34,9 +32,20 @@ from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, Reasons, Rules
+from targcn.models.base import Learner, Reasons, Rules, Shortlist
 from targcn.models.evidence_reasons import find_reasons, find_rules
+from targcn.models.evidence_settings import EvidenceSettings
+from targcn.models.evidence_shortlist import ShortlistOfPrior
 from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
+from targcn.models.layers.candidates import (
+    Drawn,
+    SomeScores,
+    draw_entities,
+    group_by_entity,
+    log_ratio,
+    products_of_rows,
+    sampled_cross_entropy,
+)
 from targcn.models.layers.evidence_weights import (
     SCALE,
     FactWeights,
@@ -48,54 +57,6 @@ from targcn.models.layers.losses import cross_entropy
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
 MOST_PIECES_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 22}
-
-
-@dataclass(frozen=True)
-class EvidenceSettings(ModelSettings):
-    """How much evidence is looked at, and the sizes of what is learned about it."""
-
-    facts: int = 128
-    """Facts of the subject, the nearest in time."""
-
-    relation_facts: int = 128
-    """Facts of the query's relation, the nearest in time; 0: none."""
-
-    first_facts: int = 16
-    """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
-
-    second_facts: int = 16
-    """Facts of the next entity that paths go on with, the nearest in time."""
-
-    partners: int = 128
-    """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
-
-    against: bool = False
-    """Whether facts of the subject may also speak against the entities that they end in."""
-
-    dim: int = 64
-    """Hidden units that weigh a piece of evidence."""
-
-    prior_dim: int = 128
-    """Numbers per vector of the prior; 0: no prior."""
-
-    prior_dropout: float = 0.5
-    """Share of each query vector of the prior dropped in training."""
-
-    fact_dropout: float = 0.15
-    """Share of the subject's facts dropped in training."""
-
-    time_unit: float | None = None
-    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling; none: a
-    third of the typical gap between the facts of an entity, at least one tick."""
-
-    def __post_init__(self) -> None:
-        require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
-        require_least(self, dim=1, prior_dim=0)
-        if self.time_unit is not None:
-            require_positive(self, "time_unit")
-        for name in ("prior_dropout", "fact_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +71,8 @@ class EvidenceSample(Columns):
     partners: PartnersOf
     # Which numbers of the prior's query vector dropout keeps.
     kept: Tensor | None = None
+    # If only some entities are in the softmax: those without evidence.
+    drawn: Drawn | None = None
 
 
 class Evidence(Learner):
@@ -142,6 +105,7 @@ class Evidence(Learner):
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
             self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
+        self.shortlist_of_prior = ShortlistOfPrior()
 
     def embeddings(self) -> dict[str, Tensor]:
         """The vectors of the prior, the only ones of entities; evidence itself has none."""
@@ -187,7 +151,10 @@ class Evidence(Learner):
         found = self.find(queries, context, hidden, rows)
         columns = torch.arange(self.settings.prior_dim, device=rows.device)
         kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
-        return replace(found, kept=kept)
+        drawn = None
+        if self.settings.candidates:
+            drawn = draw_entities(context, self.settings.candidates, seeds)
+        return replace(found, kept=kept, drawn=drawn)
 
     @torch.no_grad()
     def find(
@@ -251,8 +218,40 @@ class Evidence(Learner):
         sample: EvidenceSample,
         others: Tensor | None = None,
     ) -> Tensor:
-        """The cross-entropy of the answers against all entities."""
-        return cross_entropy(self.score(queries, sample), answers, others)
+        """The cross-entropy of the answers against all entities, or an estimate of it."""
+        if sample.drawn is None:
+            return cross_entropy(self.score(queries, sample), answers, others)
+        scored = self.score_some(queries, sample, answers[:, None])
+        asked = self._asked(queries, sample.kept)
+        drawn_scores = self._prior_of(asked, sample.drawn.entities)
+        return sampled_cross_entropy(scored, answers, sample.drawn, drawn_scores, others)
+
+    def score_some(self, queries: Queries, sample: EvidenceSample, given: Tensor) -> SomeScores:
+        """The scores of the entities that evidence ends in, and of the given ones."""
+        nothing = len(self.prior_bias)
+        ends = self.ends(sample)
+        ends = torch.where(ends == nothing, torch.iinfo(torch.int64).max, ends)
+        evidence = [self.weigh(queries, sample).exp() * (ends <= nothing)]
+        if self.settings.against:
+            against = self.weigh_against(queries, sample.facts)
+            evidence.append(functional.pad(against, (0, ends.shape[1] - against.shape[1])))
+        entities, sums = group_by_entity(ends, *evidence)
+        of_given = [(one[:, None] * (ends[:, None] == given[..., None])).sum(2) for one in evidence]
+        asked = self._asked(queries, sample.kept)
+        both = [
+            log_ratio(found) + self._prior_of(asked, which.clamp(max=nothing - 1))
+            for found, which in ((sums, entities), (of_given, given))
+        ]
+        return SomeScores(entities, both[0], both[1])
+
+    def shortlist(self, queries: Queries, context: TemporalGraph, count: int) -> Shortlist | None:
+        """The entities with evidence, and those that the prior may rank high."""
+        if len(self.prior_bias) < ShortlistOfPrior.FROM:
+            return None
+        sample = self.find(queries, context)
+        scored = self.score_some(queries, sample, queries.subjects[:, None][:, :0])
+        listed = self.shortlist_of_prior.of(self, count)
+        return listed.beside(scored, self._asked(queries, None))
 
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""
@@ -335,13 +334,29 @@ class Evidence(Learner):
 
     def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""
-        if self.settings.prior_dim == 0:
+        asked = self._asked(queries, kept)
+        if asked is None:
             return self.prior_bias.expand(len(queries), -1)
+        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+
+    def _asked(self, queries: Queries, kept: Tensor | None) -> Tensor | None:
+        """p[r] + p'[s], unless there is no prior."""
+        if self.settings.prior_dim == 0:
+            return None
         relations = functional.embedding(queries.relations, self.prior_relations)
         asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
         if kept is not None:
             asked = asked * kept / (1 - self.settings.prior_dropout)
-        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+        return asked
+
+    def _prior_of(self, asked: Tensor | None, entities: Tensor) -> Tensor:
+        """The prior of some entities: the same ones for every query, or a row for each."""
+        bias = take(self.prior_bias, entities)
+        if asked is None:
+            return bias
+        if entities.dim() == 1:
+            return torch.addmm(bias, asked, functional.embedding(entities, self.prior_objects).T)
+        return bias + products_of_rows(asked, self.prior_objects, entities)
 
 
 def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:

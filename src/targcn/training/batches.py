@@ -6,7 +6,7 @@ says so), whichever process takes the step and however many steps are sampled to
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
@@ -17,7 +17,8 @@ from targcn.errors import InputError
 from targcn.evaluation.filters import KnownAnswers
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.queries import Queries, draw_ticks, queries_of
+from targcn.graph.queries import AllQueries, Queries, draw_ticks
+from targcn.graph.random import Shuffled
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
@@ -25,6 +26,8 @@ from targcn.training.cuda_graph import CUDAGraphed
 
 # Numbers sampled ahead on a GPU, where sampling for many steps costs hardly more than for one.
 MOST_SAMPLED_AHEAD = 2_000_000
+# More queries than this are not laid out in the order of an epoch, but found place by place.
+MOST_LAID_OUT = 1 << 28
 # More than the steps of any run here, so that runs of neighbouring seeds share no sample.
 SEEDS_PER_RUN = 1_000_003
 
@@ -50,7 +53,8 @@ class _Rows(Columns):
     """Which queries to sample, when they are asked, and the seed of each."""
 
     rows: Tensor
-    times: Tensor
+    # None: at the times of their facts.
+    times: Tensor | None
     seeds: Tensor
 
 
@@ -81,11 +85,10 @@ class Batches:
         if settings.filtered_loss:
             self.known = KnownAnswers.of(context, "time-aware").to(device)
             sample_width += self.known.most_others
-        queries, answers = queries_of(dataset.train, len(dataset.relations))
-        self.queries, self.answers = queries.to(device), answers.to(device)
+        self.queries = AllQueries.of(dataset.train, len(dataset.relations), device)
         self.facts, self.ticks = dataset.train, torch.tensor(dataset.timeline.ticks)
         self.by_time: _ByTime | None = None
-        self.num_steps = -(-len(queries) // batch_size)
+        self.num_steps = -(-len(self.queries) // batch_size)
         if model.times_per_batch is not None:
             self.by_time = _ByTime(self.queries.times, model.times_per_batch, batch_size)
             self.num_steps = self.by_time.num_steps
@@ -99,32 +102,35 @@ class Batches:
             self.replay = CUDAGraphed(self._sample_now, device)
 
     def __len__(self) -> int:
-        return len(self.answers)
+        return len(self.queries)
 
     def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
         """This process's part of each batch of an epoch, from a step on."""
         order, sizes = self._order(epoch)
-        rows, own_sizes = self._share(order, sizes)
-        ends = [0, *accumulate(own_sizes)]
-        steps = torch.arange(self.num_steps, device=self.device)
-        repeats = torch.tensor(own_sizes, dtype=torch.int64, device=self.device)
-        first_seed = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps) % 2**31
-        seeds = (first_seed + steps.repeat_interleave(repeats, output_size=ends[-1])) % 2**31
-        asked = _Rows(rows, self._times(epoch)[rows], seeds)
+        times = self._times(epoch)
         while step < self.num_steps:
             end = min(step + self.steps_ahead, self.num_steps)
-            first = ends[step]
+            rows, own_sizes = self._share(order, sizes, step, end)
+            ends = [0, *accumulate(own_sizes)]
+            seeds = self._seeds(epoch, step, own_sizes)
             try:
-                ahead = self._sample(asked[first : ends[end]])
+                ahead = self._sample(_Rows(rows, None if times is None else times[rows], seeds))
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error) or self.steps_ahead == 1:
                     raise
                 self.steps_ahead = max(self.steps_ahead // 4, 1)
                 continue
-            for now in range(step, end):
-                part = ahead[ends[now] - first : ends[now + 1] - first]
-                yield replace(part, weight=self._weight(sizes[now]))
+            for now, (first, last) in enumerate(pairwise(ends), step):
+                yield replace(ahead[first:last], weight=self._weight(sizes.of(now)))
             step = end
+
+    def _seeds(self, epoch: int, step: int, own_sizes: list[int]) -> Tensor:
+        """The seed of every query of some steps, which is that of its step."""
+        first = (self.seed * SEEDS_PER_RUN + epoch * self.num_steps) % 2**31
+        steps = torch.arange(step, step + len(own_sizes), device=self.device)
+        repeats = torch.tensor(own_sizes, dtype=torch.int64, device=self.device)
+        in_all = sum(own_sizes)
+        return (first + steps.repeat_interleave(repeats, output_size=in_all)) % 2**31
 
     def _sample(self, which: _Rows) -> Batch:
         if self.replay is not None and len(which.rows) == self.batch_size:
@@ -132,52 +138,73 @@ class Batches:
         return self._sample_now(which)
 
     def _sample_now(self, which: _Rows) -> Batch:
-        queries, answers = self.queries[which.rows], self.answers[which.rows]
-        queries = replace(queries, times=which.times)
+        queries, answers = self.queries.take(which.rows)
+        if which.times is not None:
+            queries = replace(queries, times=which.times)
         sample = self.model.sample(queries, answers, self.context, which.seeds)
         others = None if self.known is None else self.known.others(queries, answers)
         return Batch(queries, answers, sample, others)
 
-    def _times(self, epoch: int) -> Tensor:
-        """When each query is asked: an interval at a tick that both its queries share."""
+    def _times(self, epoch: int) -> Tensor | None:
+        """When each query is asked, if of intervals: at a tick that both queries of one share."""
         if not self.facts.has_intervals:
-            return self.queries.times
+            return None
         ticks = draw_ticks(self.facts, self.ticks, self.seed, epoch)
         return torch.cat([ticks, ticks]).to(self.device)
 
-    def _order(self, epoch: int) -> tuple[Tensor, list[int]]:
+    def _order(self, epoch: int) -> tuple["Tensor | Shuffled", "_Sizes"]:
         """The queries in the order of an epoch, and how many of them each step takes."""
+        seed = (self.seed * SEEDS_PER_RUN + epoch) % 2**63
+        sizes = _Sizes(self.batch_size, len(self))
+        if len(self) > MOST_LAID_OUT:
+            return Shuffled(len(self), seed), sizes
         generator = torch.Generator(self.device)
-        generator.manual_seed((self.seed * SEEDS_PER_RUN + epoch) % 2**63)
+        generator.manual_seed(seed)
         if self.by_time is not None:
             # Both queries of a fact go together, so that a batch hides as few facts as it can.
             facts = torch.randperm(len(self) // 2, generator=generator, device=self.device)
             both = torch.stack([facts, facts + len(self) // 2], dim=1)
-            return self.by_time.order(both.flatten(), generator)
-        order = torch.randperm(len(self), generator=generator, device=self.device)
-        starts = range(0, len(self), self.batch_size)
-        return order, [min(self.batch_size, len(self) - start) for start in starts]
+            order, each = self.by_time.order(both.flatten(), generator)
+            return order, _Sizes(self.batch_size, len(self), each)
+        return torch.randperm(len(self), generator=generator, device=self.device), sizes
 
-    def _share(self, order: Tensor, sizes: list[int]) -> tuple[Tensor, list[int]]:
-        """This process's queries in their order, and how many of them each step takes.
+    def _share(
+        self, order: "Tensor | Shuffled", sizes: "_Sizes", step: int, end: int
+    ) -> tuple[Tensor, list[int]]:
+        """This process's queries of some steps in their order, and how many each step takes.
 
         Every process has to take every step: one without a query in a small batch repeats its last
         one, with weight 0.
         """
         index, size = self.processes.index, self.processes.size
-        if size == 1:
-            return order, sizes
-        ends = accumulate(sizes)
-        own = [
-            torch.arange(end - in_step + min(index, in_step - 1), end, size)
-            for end, in_step in zip(ends, sizes, strict=True)
-        ]
-        return order[torch.cat(own).to(order.device)], [len(places) for places in own]
+        own = []
+        for now in range(step, end):
+            last, in_step = sizes.end(now), sizes.of(now)
+            own.append(torch.arange(last - in_step + min(index, in_step - 1), last, size))
+        places = torch.cat(own).to(self.device)
+        return order[places], [len(some) for some in own]
 
     def _weight(self, in_step: int) -> float:
         """1, except in a batch that the processes cannot share equally."""
         num_own = len(range(self.processes.index, in_step, self.processes.size))
         return num_own * self.processes.size / in_step
+
+
+class _Sizes:
+    """How many queries each step takes: as many as a batch has, unless they are given."""
+
+    def __init__(self, batch_size: int, in_all: int, each: list[int] | None = None) -> None:
+        self.batch_size, self.in_all, self.each = batch_size, in_all, each
+        self.ends = None if each is None else list(accumulate(each))
+
+    def end(self, step: int) -> int:
+        """How many the steps up to this one take, itself included."""
+        if self.ends is not None:
+            return self.ends[step]
+        return min((step + 1) * self.batch_size, self.in_all)
+
+    def of(self, step: int) -> int:
+        return self.end(step) - (self.end(step - 1) if step else 0)
 
 
 class _ByTime:

@@ -197,7 +197,7 @@ def test_files_with_different_types_of_time(tmp_path):
     for name, rows in zip(SPLITS, PARTS, strict=True):
         as_frame(rows).write_parquet(tmp_path / f"{name}.parquet")
     as_frame(PARTS[2]).with_columns(time=pl.lit(17)).write_parquet(tmp_path / "test.parquet")
-    assert "the times are of different types: String in train.parquet" in complaint(tmp_path)
+    assert "the times are of different types: text in train.parquet" in complaint(tmp_path)
 
 
 def test_an_empty_file_in_a_folder(tmp_path):

@@ -41,7 +41,7 @@ class DelimitedText(TextFile):
         cells = _cells(first_line, separator) if has_quotes else first_line.split(separator)
         header = [cell.strip() for cell in cells]
         has_header = not _is_fact(header, options)
-        frame = pl.read_csv(
+        table = pl.scan_csv(
             path,
             has_header=False,
             schema={f"column {position}": pl.String for position in range(len(header))},
@@ -50,12 +50,12 @@ class DelimitedText(TextFile):
             skip_lines=num_blank,
             raise_if_empty=False,
         )
-        names = header if has_header else _benchmark_columns(frame)
+        names = header if has_header else _benchmark_columns(table, len(header))
         columns = {
             name: pl.col(f"column {names.index(name)}")
             for name in needed_columns(names, path.name, options)
         }
-        table = frame.slice(1 if has_header else 0).lazy().select(**columns)
+        table = (table.slice(1) if has_header else table).select(**columns)
         return table if has_quotes else table.with_columns(_unquote(pl.all()))
 
     def explain(self, source: object, message: str) -> str:
@@ -120,22 +120,26 @@ def _is_fact(cells: list[str], options: ReadOptions) -> bool:
     return not is_header and (when[:1].isdigit() or when[:1] in "+-")
 
 
-def _benchmark_columns(frame: pl.DataFrame) -> list[str]:
+def _benchmark_columns(table: pl.LazyFrame, num_columns: int) -> list[str]:
     """The columns of a file without a header; the fifth is an end if it can be one.
 
     That is, if it holds dates and missing cells alone, or numbers of which none is below the start.
     """
-    if frame.width < 5:
+    if num_columns < 5:
         return list(ROLES)
-    starts, ends = (frame[:, position].str.strip_chars() for position in (3, 4))
-    written = ends.unique().drop_nulls()
-    written = written.filter(written != "")
-    is_date = written.is_in(MISSING) | written.str.contains(DATE)
+    starts, ends = (pl.col(f"column {position}").str.strip_chars() for position in (3, 4))
+    is_written = (ends != "").fill_null(False)
+    is_date = ends.is_in(MISSING) | ends.str.contains(DATE)
     is_open = starts.is_in(MISSING).fill_null(True) | ends.is_in(MISSING).fill_null(True)
     first, last = (column.cast(pl.Int64, strict=False) for column in (starts, ends))
     is_end = (last >= first).fill_null(False)
-    has_ends = len(written) and (is_date.all() or (is_end | is_open).all())
-    return list(INTERVAL_ROLES) if has_ends else [*ROLES, "column 4"]
+    found = table.select(
+        is_written.any().alias("written"),
+        (is_date | ~is_written).all().alias("dates"),
+        (is_end | is_open).all().alias("ends"),
+    ).collect(engine="streaming")
+    written, dates, numbers = found.row(0)
+    return list(INTERVAL_ROLES) if written and (dates or numbers) else [*ROLES, "column 4"]
 
 
 def _first_ragged_line(path: Path) -> str:

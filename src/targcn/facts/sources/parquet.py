@@ -25,12 +25,12 @@ class Parquet(TableFile):
         return pl.scan_parquet(path)
 
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:
-        with _silence_panics():
+        with silence_panics():
             return super().read_columns(source, options)
 
 
 @contextmanager
-def _silence_panics() -> Iterator[None]:
+def silence_panics() -> Iterator[None]:
     """Hide what the threads of polars print to stderr when they give up on a damaged file."""
     with STDERR_LOCK:
         stderr = os.dup(2)

@@ -7,10 +7,13 @@ A machine without polars can therefore train. The folder holds
     times.npy        the distinct ticks
     train.npy valid.npy test.npy    four rows each: subjects, relations, objects, times;
                      of intervals five: the first ticks and the last, -1 where they are open
+    index/           of a large data set: its graph, sorted (graph/stored.py)
 
 and its arrays are memory-mapped.
 """
 
+import os
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +32,7 @@ from targcn.facts.vocabulary import Vocabulary
 from targcn.files import read_json, require_file, to_json
 
 MANIFEST: Final = "dataset.json"
+INDEX: Final = "index"
 # The second format holds intervals.
 FORMATS: Final = (1, 2)
 # No date that a source can have is as far away.
@@ -64,7 +68,11 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
             "it was before, and add them again when they are needed"
         )
     for split, facts in dataset.splits.items():
-        np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+        mapped = None if dataset.folder is None else dataset.folder / f"{split}.npy"
+        if mapped is None or not _link(mapped, folder / mapped.name):
+            np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+    if dataset.folder is not None and (dataset.folder / INDEX).is_dir():
+        shutil.copytree(dataset.folder / INDEX, folder / INDEX, copy_function=_link_or_copy)
     np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
@@ -82,6 +90,20 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
         "notes": list(dataset.notes),
     }
     _write_json(folder / MANIFEST, manifest)
+
+
+def _link(source: Path, target: Path) -> bool:
+    """A second name for a file, which is never changed; False if the file system has none."""
+    try:
+        os.link(source, target)
+    except OSError:
+        return False
+    return True
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    if not _link(Path(source), Path(target)):
+        shutil.copyfile(source, target)
 
 
 def load_prepared(folder: Path) -> Dataset:
@@ -123,7 +145,7 @@ def load_prepared(folder: Path) -> Dataset:
     timeline = Timeline(unit, start, dated, ticks, step, style)
     if not _is_possible(timeline):
         raise _damaged(folder, "its times are none that there could be")
-    return Dataset(name, entities, relations, timeline, splits, notes)
+    return Dataset(name, entities, relations, timeline, splits, notes, folder=folder)
 
 
 def _read_style(content: object) -> TimeStyle:

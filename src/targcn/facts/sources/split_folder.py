@@ -14,6 +14,7 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.cells import distinct_texts
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import Dataset, Split
 from targcn.facts.encode import encode_splits
@@ -117,13 +118,15 @@ def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[st
     """Refuse ids that are not listed, and say where the first one is."""
     listed = [(role, names) for role, names in listings.items() if names is not None]
     for table, (role, names) in itertools.product(tables.values(), listed):
-        ids = table.frame[role].cast(pl.Int64, strict=False)
-        wrong = ((ids < 0) | (ids >= len(names))).arg_true()
+        cells = table.frame[role]
+        texts = distinct_texts(cells)
+        ids = texts.cast(pl.Int64, strict=False)
+        wrong = texts.filter((ids < 0) | (ids >= len(names)))
         # A column that is not all numbers holds names, not ids.
         if len(wrong) and not ids.null_count():
-            row = int(wrong[0])
+            row = cells.is_in(wrong.to_list()).arg_true()[0]
             raise InputError(
-                f"{table.where}, row {row + 1}: {role} id {ids[row]} is out of range; "
+                f"{table.where}, row {row + 1}: {role} id {int(cells[row])} is out of range; "
                 f"the listing has ids 0 to {len(names) - 1}"
             )
 

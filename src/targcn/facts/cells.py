@@ -1,0 +1,86 @@
+"""Cells of text, each distinct text held once: 4 bytes a cell, however long the texts are.
+
+Whatever is asked about a cell is asked once for each distinct text. Tables far larger than memory
+are read this way, as polars encodes the cells while it streams.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+# One dictionary for all tables, so that they can be joined and compared.
+TEXT: Final = pl.Categorical(pl.Categories("targcn"))
+
+
+def encode_text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Text as encoded cells; what is no text is left as it is.
+
+    >>> table = pl.LazyFrame({"name": ["b", "a", None]})
+    >>> encoded = table.select(encode_text(pl.col("name"), pl.String())).collect()["name"]
+    >>> encoded.dtype == TEXT, encoded.to_list()
+    (True, ['b', 'a', None])
+    """
+    if isinstance(dtype, pl.Categorical | pl.Enum) and dtype != TEXT:
+        column = column.cast(pl.String)
+    return column.cast(TEXT) if isinstance(dtype, pl.String | pl.Categorical | pl.Enum) else column
+
+
+def as_cells(column: pl.Series) -> pl.Series:
+    """The same for a column at hand."""
+    return column.to_frame().select(encode_text(pl.first(), column.dtype)).to_series()
+
+
+def is_text(cells: pl.Series) -> bool:
+    return cells.dtype == TEXT
+
+
+def distinct_texts(*columns: pl.Series) -> pl.Series:
+    """The distinct texts of some columns of cells, as plain text.
+
+    >>> distinct_texts(as_cells(pl.Series(["b", "a", None, "b"]))).sort().to_list()
+    ['a', 'b']
+    """
+    found = pl.concat([column.unique().alias("text") for column in columns])
+    return found.unique().drop_nulls().cast(pl.String)
+
+
+def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Of which cells a test is true, given the distinct texts; null where there is no text.
+
+    >>> find_cells(as_cells(pl.Series(["ab", None, "b"])), lambda texts: texts == "b").to_list()
+    [False, None, True]
+    """
+    texts = distinct_texts(cells)
+    found = texts.filter(test(texts)).cast(TEXT).to_physical()
+    return cells.to_physical().is_in(found.implode())
+
+
+def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[Any]) -> pl.Series:
+    """The value of each cell, given those of all its distinct texts; null where there is no text.
+
+    >>> cells = as_cells(pl.Series(["b", "a", None]))
+    >>> translate(cells, pl.Series(["a", "b"]), np.array([1, 2])).to_list()
+    [2, 1, None]
+    """
+    values = np.asarray(values)
+    codes = texts.cast(TEXT).to_physical().to_numpy()
+    table = np.zeros(int(codes.max(initial=0)) + 1, dtype=values.dtype)
+    table[codes] = values
+    return pl.Series(table).gather(cells.to_physical())
+
+
+def replace_texts(cells: pl.Series, texts: pl.Series, others: pl.Series) -> pl.Series:
+    """The cells, in which some texts are replaced by others.
+
+    >>> cells = as_cells(pl.Series(["a", "b "]))
+    >>> replace_texts(cells, pl.Series(["b "]), pl.Series(["b"])).to_list()
+    ['a', 'b']
+    """
+    if not len(texts):
+        return cells
+    found = distinct_texts(cells)
+    codes = found.replace(texts, others).cast(TEXT).to_physical()
+    return translate(cells, found, codes).alias(cells.name).cat.to(TEXT)

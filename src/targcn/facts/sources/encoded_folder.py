@@ -1,0 +1,135 @@
+"""A folder of Parquet tables of ids, which Spark, Dask or a warehouse can write by themselves.
+
+It is what `targcn data prepare` makes of text, before it is sorted for this library; docs/scale.md
+has the contract, and a test writes one with DuckDB alone.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.parquet import silence_panics
+from targcn.facts.sources.source import Source, is_folder, path_of
+from targcn.facts.sources.table_source import first_line
+from targcn.facts.splits import find_repetitions
+from targcn.facts.timeline import UNITS, Timeline, calendar_value
+from targcn.facts.vocabulary import Vocabulary, sort_names, tidy_name
+
+MANIFEST: Final = "encoded.json"
+COLUMNS: Final = ("subject", "relation", "object", "time")
+
+
+class EncodedFolder(Source):
+    title = "a folder of Parquet tables of ids (encoded.json)"
+
+    def recognizes(self, source: object) -> bool:
+        return is_folder(source) and (path_of(source) / MANIFEST).is_file()
+
+    def read(self, source: object, options: ReadOptions) -> Dataset:
+        folder = path_of(source)
+        if options != ReadOptions():
+            raise InputError(
+                f"{folder.resolve().name} holds ids and ticks: leave out the options for reading"
+            )
+        with silence_panics():
+            return _read(folder)
+
+
+def _read(folder: Path) -> Dataset:
+    name, unit, start, dated = _read_manifest(folder)
+    entities, entity_ids = _read_names(folder, "entities", "entity")
+    relations, relation_ids = _read_names(folder, "relations", "relation")
+    splits: dict[Split, Facts] = {}
+    for split in SPLITS:
+        subjects, kinds, objects, times = _read_facts(folder, split)
+        where = f"{split} of {folder.name}"
+        splits[split] = Facts.of(
+            _translate(subjects, entity_ids, f"subject of {where}"),
+            _translate(kinds, relation_ids, f"relation of {where}"),
+            _translate(objects, entity_ids, f"object of {where}"),
+            times,
+        )
+        if times.min(initial=0) < 0:
+            raise InputError(f"a time of {where} is below 0; count ticks from the start on")
+    if not len(splits["train"]):
+        raise InputError(f"{folder.name} has no facts in train")
+    ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
+    timeline = Timeline.of(unit, start, dated, ticks)
+    return Dataset(name, entities, relations, timeline, splits, tuple(find_repetitions(splits)))
+
+
+def _read_manifest(folder: Path) -> tuple[str, str, int, bool]:
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        name, unit, start = str(manifest["name"]), str(manifest["unit"]), manifest["start"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(f"{path} should be an object with name, unit and start") from None
+    if unit not in UNITS:
+        raise InputError(f"{path}: unit {unit!r} is none of {', '.join(UNITS)}")
+    if unit == "step":
+        if not isinstance(start, int):
+            raise InputError(f"{path}: start should be a whole number where the unit is step")
+        return name, unit, start, False
+    return name, unit, calendar_value(str(start), unit), True
+
+
+def _scan(folder: Path, stem: str, columns: tuple[str, ...]) -> pl.DataFrame:
+    """The columns of a table, which is a file or a folder of files."""
+    path = folder / f"{stem}.parquet"
+    try:
+        table = pl.scan_parquet(path / "**/*.parquet" if path.is_dir() else path)
+        return table.select(columns).collect(engine="streaming")
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        said = first_line(str(error))
+        raise InputError(
+            f"{folder.name}: {stem}.parquet with the columns {', '.join(columns)} was expected "
+            f"({said})"
+        ) from None
+
+
+def _read_names(folder: Path, stem: str, kind: str) -> tuple[Vocabulary, NDArray[np.int32]]:
+    """The names, sorted, and the new id of every id of the folder."""
+    frame = _scan(folder, stem, ("id", "name")).sort("id")
+    ids = frame["id"]
+    if not ids.dtype.is_integer() or not (ids == pl.int_range(len(ids), eager=True)).all():
+        raise InputError(f"{folder.name}: the ids of {stem} should be 0 to {len(ids) - 1}, once")
+    names = frame["name"].cast(pl.String)
+    if names.null_count() or names.n_unique() < len(names):
+        raise InputError(f"{folder.name}: every id of {stem} needs a name of its own")
+    listed = names.to_list()
+    if any(tidy_name(one) != one or not one for one in listed):
+        raise InputError(f"{folder.name}: {stem} has names with outer blanks, or not in NFC")
+    in_order = sort_names(listed)
+    position = {one: number for number, one in enumerate(in_order)}
+    new_ids = np.array([position[one] for one in listed], dtype=np.int32)
+    return Vocabulary(kind, in_order), new_ids
+
+
+def _read_facts(folder: Path, split: Split) -> list[NDArray[Any]]:
+    if split != "train" and not (folder / f"{split}.parquet").exists():
+        return [np.zeros(0, dtype=np.int32)] * len(COLUMNS)
+    frame = _scan(folder, split, COLUMNS)
+    for column in frame:
+        if not column.dtype.is_integer() or column.null_count():
+            raise InputError(
+                f"{folder.name}: {column.name} of {split} should be whole numbers, none missing"
+            )
+    return [column.to_numpy() for column in frame]
+
+
+def _translate(ids: NDArray[Any], new_ids: NDArray[np.int32], where: str) -> NDArray[np.int32]:
+    if len(ids) and not 0 <= ids.min() <= ids.max() < len(new_ids):
+        raise InputError(f"a {where} is not among the ids 0 to {len(new_ids) - 1}")
+    translated: NDArray[np.int32] = new_ids[ids]
+    return translated
+
+
+SOURCE = EncodedFolder()

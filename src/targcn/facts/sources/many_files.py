@@ -1,0 +1,101 @@
+"""One table in many files: a folder of Parquet files, or all files that a pattern names.
+
+That is how Spark, Dask and warehouses write large tables. Folders named like year=2014 are columns.
+"""
+
+import glob
+import os
+from pathlib import Path
+
+import polars as pl
+
+from targcn.errors import InputError
+from targcn.facts.columns import FactTable
+from targcn.facts.open import recognize
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.parquet import Parquet, silence_panics
+from targcn.facts.sources.source import is_file, is_folder, path_of
+from targcn.facts.sources.split_folder import STEMS
+from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableSource
+
+
+class ManyFiles(TableSource):
+    title = "a folder of Parquet files, or a pattern of files such as facts/*.csv"
+
+    def recognizes(self, source: object) -> bool:
+        if is_folder(source):
+            return bool(_files_of_folder(path_of(source)))
+        return _is_pattern(source) and not is_file(source)
+
+    def label(self, source: object) -> str:
+        return path_of(source).resolve().name if is_folder(source) else str(source)
+
+    def name_of(self, source: object) -> str:
+        path = path_of(source)
+        while glob.has_magic(str(path)):
+            path = path.parent
+        return path.resolve().name.split(".")[0] or "facts"
+
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        label = self.label(source)
+        folder = path_of(source) if is_folder(source) else None
+        paths = _files_of_folder(folder) if folder else _files_of_pattern(path_of(source))
+        if not paths:
+            raise InputError(f"no file is named like {label}; check the pattern")
+        kinds = {recognize(path) for path in paths}
+        kind = kinds.pop()
+        if kinds or not isinstance(kind, TableFile):
+            raise InputError(
+                f"{label} names {len(paths):,} files, which are not tables of one kind, such as "
+                f"{paths[0].name}; name files of one kind"
+            )
+        if isinstance(kind, Parquet):
+            return pl.scan_parquet(paths, hive_partitioning=True)
+        tables = [kind.parse(path, options) for path in paths]
+        names = tables[0].collect_schema().names()
+        for path, table in zip(paths, tables, strict=True):
+            if sorted(table.collect_schema().names()) != sorted(names):
+                raise InputError(
+                    f"{label}: {path.name} has other columns than {paths[0].name}; give all files "
+                    "the same"
+                )
+        return pl.concat([table.select(names) for table in tables])
+
+    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
+        with silence_panics():
+            return super().read_columns(source, options)
+
+
+def _is_pattern(source: object) -> bool:
+    # An address may hold a question mark too.
+    return (
+        isinstance(source, str | Path) and glob.has_magic(str(source)) and "://" not in str(source)
+    )
+
+
+def _files_of_pattern(pattern: Path) -> list[Path]:
+    return [
+        Path(found)
+        for found in sorted(glob.glob(str(pattern), recursive=True))
+        if os.path.isfile(found)
+    ]
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    """The Parquet files of a folder and of its partitions, unless it holds splits."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if "=" in name)
+        found += [
+            Path(place) / name
+            for name in sorted(names)
+            # Writers hide what is no data.
+            if name[0] not in "._" and name.lower().endswith(Parquet.endings)
+        ]
+    splits = {stem for stems in STEMS.values() for stem in stems}
+    has_splits = any(path.name.split(".")[0].lower() in splits for path in found)
+    return [] if has_splits else found
+
+
+SOURCE = ManyFiles()
