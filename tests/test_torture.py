@@ -24,7 +24,7 @@ def test_some_cases_of_every_kind() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[1:-1]] == list(KINDS)
-    assert done.stdout.endswith("seed 0, 0 faults\n")
+    assert done.stdout.endswith(" kills, 0 faults\n")
 
 
 def test_a_fault_is_counted_and_told(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def kill_case(base: Path, scratch: Path, rng: random.Random) -> str:
     name = rng.choice(sorted(COMMANDS))
     command, out, kept = COMMANDS[name]
     reference, seconds = _reference(base, name)
-    path = scratch / out
+    path, kills = scratch / out, 0
     for _ in range(rng.choice([1, 1, 2, 3])):
         code, said = _run(_arguments(command, base, path), rng.uniform(0, 1.1) * seconds)
         if code not in (0, -signal.SIGKILL):
@@ -79,6 +79,7 @@ def kill_case(base: Path, scratch: Path, rng: random.Random) -> str:
             return f"loss: {name}: {problem}"
         if code == 0:
             break
+        kills += 1
     if code != 0:
         code, said = _run(_arguments(command, base, path))
         if code != 0:
@@ -87,7 +88,7 @@ def kill_case(base: Path, scratch: Path, rng: random.Random) -> str:
         return f"loss: {name}: the result is another one"
     if left := [one.name for one in scratch.rglob(f".*{DRAFT}")]:
         return f"loss: {name}: left {left}"
-    return "worked"
+    return f"worked: {kills}"
 
 
 def memory_case(base: Path, scratch: Path, rng: random.Random) -> str:

@@ -100,6 +100,7 @@ class Pool:
         self.kind, self.base, self.seed, self.jobs = kind, base, seed, jobs
         self.counts: Counter[str] = Counter()
         self.stories: list[str] = []
+        self.num_kills = 0
 
     def run(self, seconds: float, most_cases: int | None) -> None:
         workers = [self._start(number) for number in range(self.jobs)]
@@ -138,6 +139,7 @@ class Pool:
     def _count(self, number: int, outcome: str) -> None:
         what, _, story = outcome.partition(": ")
         self.counts[what] += 1
+        self.num_kills += int(story) if what == "worked" and story else 0
         if what in FAULTS:
             self.stories.append(f"{self.kind} {number}: {what}: {story}")
             print(self.stories[-1], file=sys.stderr, flush=True)
@@ -216,7 +218,11 @@ def torture(kinds: list[str], seed: int, minutes: float, cases: int | None, jobs
                 subprocess.run(["umount", "--lazy", str(disk)], check=False)
         print(table_of(pools, seconds), flush=True)
     faults = sum(pool.counts[what] for pool in pools for what in FAULTS)
-    print(f"seed {seed}, {faults} faults" + ("; replay one with --replay" if faults else ""))
+    kills = sum(pool.num_kills for pool in pools)
+    print(
+        f"seed {seed}, {kills:,} kills, {faults} faults"
+        + ("; replay one with --replay" if faults else "")
+    )
     return faults
 
 

@@ -51,7 +51,7 @@ class BoxTE(NegativeSampling):
         self.centres = _uniform(-reach, reach, self.num_relations, 2, dim)
         self.widths = nn.Parameter(torch.rand(self.num_relations, 2, dim).clamp(min=1e-3).log())
         self.sizes = _uniform(-reach, reach, self.num_relations, 2, 1)
-        self.shares = nn.Parameter(torch.normal(1.0, 0.1, (self.num_relations, bumps, 1)))
+        self.shares = nn.Parameter(torch.empty(self.num_relations, bumps, 1).normal_(1.0, 0.1))
         ticks = learned_ticks(dataset)
         self.times = TimeTable(ticks, _uniform(-reach, reach, len(ticks), bumps * dim))
 

@@ -194,8 +194,11 @@ class TeMP(Learner):
         self._snapshots = PerContext(lambda context: Snapshots(context, also_active))
         self.all_facts: TemporalGraph | None = None
         if settings.released_gating:
-            facts = dataset.facts
-            self.all_facts = TemporalGraph.of(facts, self.num_entities, self.num_relations)
+            # Of numbers also where a model is laid out without any, to see what it would be.
+            with torch.device("cpu"):
+                self.all_facts = TemporalGraph.of(
+                    dataset.facts, self.num_entities, self.num_relations
+                )
 
     def embeddings(self) -> dict[str, Tensor]:
         """The vectors of the graph encoder and of the scorer, before any snapshot is encoded."""

@@ -92,9 +92,7 @@ export function say(text) {
 }
 
 export function download(name, columns, rows) {
-	// For a spreadsheet, where a name that begins like a formula would be one.
-	const defused = (text) => (/^[=+\-@\t\r]/.test(text) && isNaN(text) ? `'${text}` : text);
-	const cell = (value) => `"${defused(String(value ?? "")).replaceAll('"', '""')}"`;
+	const cell = (value) => `"${String(value ?? "").replace(/^(?=[=+@\t\r]|-.*[^\d.e-])/, "'").replaceAll('"', '""')}"`;
 	const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
 	const content = lines.map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n";
 	const address = URL.createObjectURL(new Blob([content], { type: "text/csv" }));

@@ -1,4 +1,4 @@
-// Entity: its facts as lanes by relation, its neighbours, and what is predicted for it next.
+// Entity: its facts as lanes by relation, neighbours, what is predicted next.
 
 import { callOff, factsOf, post, trying } from "./api.js";
 import { combobox } from "./combobox.js";

@@ -1,4 +1,4 @@
-// Missing: the most probable facts that are not known, searched for by the server as a job.
+// Missing: the most probable unknown facts, searched for by the server.
 
 import { post, remove, trying } from "./api.js";
 import { combobox } from "./combobox.js";

@@ -1,4 +1,4 @@
-// Models: the runs side by side, how sure they may be, how they were trained, where they differ.
+// Models: the runs side by side, how sure, how trained, where they differ.
 
 import { factsOf, get, post, trying } from "./api.js";
 import { interval, plot } from "./chart.js";

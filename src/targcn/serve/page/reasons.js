@@ -6,7 +6,7 @@ import { fromFact } from "./state.js";
 const LARGEST = 13; // radius of the largest dot
 const strongest = (one, other) => Math.abs(other.effect) - Math.abs(one.effect);
 
-// Reasons that differ only in their times share a lane, and so do paths through the same entity.
+// Reasons alike but for their times share a lane; so do paths through one entity.
 function lanesOf({ reasons }) {
 	const lanes = new Map();
 	for (const reason of reasons) {
@@ -97,7 +97,7 @@ export function describeAnswer({ probability, score, rank, num_pieces: pieces, n
 	];
 	const notes = parts.map((part) => `The member ${part.name} gives ${percent(part.probability)}; its weight is ${figure(part.weight, 3)}.`);
 	if (hidden) notes.push("The fact itself is known: it is hidden from these reasons and figures, not from the ranking.");
-	if (left) notes.push(`The effects of the ${count(pieces - left)} nearest facts were computed; those of the other ${count(left)} would take too long.`);
+	if (left) notes.push(`${count(left)} farther facts left out.`);
 	if (!pieces) notes.push("Nothing in the context speaks for this answer; what follows is the prior.");
 	return [h("dl", figures.map(([value, what]) => h("div", h("dt", what), h("dd", value)))), notes.map((note) => h("p.fine", note))];
 }
