@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -313,7 +314,7 @@ def test_what_exists_is_left_alone(members: dict[str, Run], tmp_path: Path) -> N
 
 
 def test_without_a_valid_split_there_is_nothing_to_choose_by(members: dict[str, Run]) -> None:
-    splits = dict(DATA.splits) | {"valid": DATA.valid.where(slice(0, 0))}  # type: ignore[arg-type]
+    splits = dict(DATA.splits) | {"valid": DATA.valid.where(np.arange(0))}
     bare = {
         name: replace(run, dataset=replace(DATA, splits=splits)) for name, run in members.items()
     }
