@@ -19,12 +19,13 @@ NAVIGATION: Final[list[Any]] = [
     {"How to": "howto/"},
     {"Tutorials": "tutorials/"},
     {"Data": ["data.md", {"Formats": "formats/"}, "data-tried.md"]},
-    {"Use": ["questions.md", "python.md", "explorer.md", "forecasting.md"]},
+    {"Use": ["questions.md", "python.md", "explorer.md", "forecasting.md", "search.md"]},
     {"Models": ["models.md", "evidence.md", "targcn.md", "performance.md", "scale.md"]},
     {
         "Evaluation": [
             "evaluation.md",
             "protocols.md",
+            "judging.md",
             "filters.md",
             "experiments.md",
             "report/report.md",

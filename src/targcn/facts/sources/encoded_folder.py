@@ -4,7 +4,6 @@ It is what `targcn data prepare` makes of text, before it is sorted for this lib
 has the contract, and a test writes one with DuckDB alone.
 """
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from targcn.facts.sources.table_source import first_line
 from targcn.facts.splits import find_repetitions
 from targcn.facts.timeline import UNITS, Timeline, calendar_value
 from targcn.facts.vocabulary import Vocabulary, sort_names, tidy_name
+from targcn.files import read_json
 
 MANIFEST: Final = "encoded.json"
 COLUMNS: Final = ("subject", "relation", "object", "time")
@@ -68,9 +68,9 @@ def _read(folder: Path) -> Dataset:
 def _read_manifest(folder: Path) -> tuple[str, str, int, bool]:
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = read_json(path)
         name, unit, start = str(manifest["name"]), str(manifest["unit"]), manifest["start"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError):
         raise InputError(f"{path} should be an object with name, unit and start") from None
     if unit not in UNITS:
         raise InputError(f"{path}: unit {unit!r} is none of {', '.join(UNITS)}")
