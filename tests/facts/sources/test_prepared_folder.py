@@ -13,6 +13,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources import prepared_folder
 from targcn.facts.sources.prepared_folder import is_prepared
 from targcn.facts.time_forms import TimeStyle
 from targcn.facts.timeline import Timeline
@@ -180,6 +181,19 @@ def test_an_array_that_does_not_fit(folder, array, expected):
     assert expected in complaint(folder)
 
 
+def test_many_facts_are_checked_again_only_if_their_file_was_touched(tmp_path, monkeypatch):
+    monkeypatch.setattr(prepared_folder, "MOST_CHECKED_ALWAYS", 1)
+    folder, read = tmp_path / "set", []
+    made().save(folder)
+    monkeypatch.setattr(prepared_folder, "_find_fault", lambda facts, last: read.append(len(facts)))
+    Dataset.load(folder)
+    # Of valid and test; train has two facts.
+    assert read == [1, 1]
+    np.save(folder / "train.npy", np.full((4, 2), 9, np.int32))
+    os.utime(folder / "train.npy", ns=(1, 1))
+    assert "train.npy is damaged or half-written (some ids have no name)" in complaint(folder)
+
+
 def test_an_archive_in_place_of_an_array(folder):
     with zipfile.ZipFile(folder / "train.npy", "w") as archive:
         archive.writestr("train.npy", b"")
@@ -261,6 +275,8 @@ def test_facts_of_six_rows_are_refused(tmp_path):
         {"start": "soon"},
         {"start": float("inf")},
         {"notes": None},
+        {"last_touched": 7},
+        {"last_touched": {"train": "yesterday"}},
     ],
 )
 def test_a_manifest_that_does_not_fit(folder, changes):

@@ -35,6 +35,9 @@ MANIFEST: Final = "dataset.json"
 INDEX: Final = "index"
 # The second format holds intervals.
 FORMATS: Final = (1, 2)
+# The facts of a larger split are checked when they are written; when it is opened, only if its file
+# was touched since.
+MOST_CHECKED_ALWAYS: Final = 10_000_000
 # No date that a source can have is as far away.
 MOST_YEARS: Final = 100_000
 
@@ -89,7 +92,14 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
         "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
         "notes": list(dataset.notes),
     }
+    large = [split for split, facts in dataset.splits.items() if len(facts) > MOST_CHECKED_ALWAYS]
+    if large:
+        manifest["last_touched"] = {split: _last_touched(folder, split) for split in large}
     _write_json(folder / MANIFEST, manifest)
+
+
+def _last_touched(folder: Path, split: str) -> int:
+    return (folder / f"{split}.npy").stat().st_mtime_ns
 
 
 def _link(source: Path, target: Path) -> bool:
@@ -120,7 +130,8 @@ def load_prepared(folder: Path) -> Dataset:
         step, style = int(manifest.get("step", 1)), _read_style(manifest.get("style", {}))
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        touched = {split: int(ns) for split, ns in manifest.get("last_touched", {}).items()}
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise _damaged(folder / MANIFEST, f"field {error} is missing or wrong") from None
     if unit not in UNITS or (dated and unit == "step"):
         raise _damaged(folder / MANIFEST, f"unit {unit!r} is unknown, or does not fit dates")
@@ -136,6 +147,9 @@ def load_prepared(folder: Path) -> Dataset:
         splits[split] = Facts(_read_array(path, (num_rows, expected[split])))
         if len(splits[split].columns) not in (4, 5):
             raise _damaged(path, "facts have four rows of numbers, or five")
+        is_large = expected[split] > MOST_CHECKED_ALWAYS
+        if is_large and touched.get(split) == _last_touched(folder, split):
+            continue
         # Otherwise ids without a name would fail much later, as a bad index.
         ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
         if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
