@@ -10,14 +10,27 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
 from targcn.errors import InputError
+from targcn.peers import (
+    SECONDS_TO_START,
+    agree_on_a_name,
+    given_up_after,
+    seconds_of_silence,
+    watched,
+)
+
+# What one process may do while the others wait, such as reading the data; that it is there at all
+# is watched by itself (peers.py).
+LONGEST_WORK: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,23 @@ class ProcessGroup:
         distributed.all_reduce(joined)
         return joined
 
+    def gather(self, mine: Tensor) -> list[Tensor]:
+        """The tensors of all processes, which may differ in their number of rows."""
+        if self.size == 1:
+            return [mine]
+        lengths = self.gather_shards(torch.tensor([len(mine)]), self.size).tolist()
+        parts = [mine.new_empty(length, *mine.shape[1:]) for length in lengths]
+        parts[self.index] = mine.contiguous()
+        for sender, part in enumerate(parts):
+            if len(part):
+                distributed.broadcast(part, sender)
+        return parts
+
+    def gather_bytes(self, mine: bytes) -> list[bytes]:
+        """What each process has to say. A whole object would be a pickle, and none is read here."""
+        said = torch.from_numpy(np.frombuffer(bytearray(mine), dtype=np.uint8))
+        return [part.numpy().tobytes() for part in self.gather(said)]
+
     def mean(self, value: float) -> float:
         """The mean of a number over all processes."""
         joined = self.gather_shards(torch.tensor([value], dtype=torch.float64), self.size)
@@ -83,18 +113,10 @@ class ProcessGroup:
             yield
         except InputError as error:
             own = error
-        said = list(f"{own}\n".encode(errors="surrogateescape")) if own else []
-        lengths = self.gather_shards(torch.tensor([len(said)]), self.size)
-        if not lengths.any():
-            return
-        # As bytes: a whole object would be sent as a pickle, and none is ever read here.
-        sender = int(lengths.nonzero()[0])
-        sentence = torch.zeros(int(lengths[sender]), dtype=torch.uint8)
-        if self.index == sender:
-            sentence = torch.tensor(said, dtype=torch.uint8)
-        distributed.broadcast(sentence, sender)
-        text = bytes(sentence.tolist()).decode(errors="surrogateescape")
-        raise own or InputError(text.removesuffix("\n"))
+        said = self.gather_bytes(f"{own}\n".encode(errors="surrogateescape") if own else b"")
+        if sentence := next(filter(None, said), None):
+            text = sentence.decode(errors="surrogateescape")
+            raise own or InputError(text.removesuffix("\n"))
 
 
 SINGLE_PROCESS = ProcessGroup()
@@ -139,22 +161,25 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
+    seconds = seconds_of_silence()
     on_gpu = place.type == "cuda"
-    store, rank, size = next(rendezvous("env://"))
-    # torchrun keeps one store through all restarts: without a prefix of its own, a restarted group
-    # may find the addresses of dead processes. (Machines may count restarts differently.)
-    if os.environ.get("GROUP_WORLD_SIZE") == "1":
-        store = PrefixStore(f"start {_num_restarts()}", store)
-    backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
-    distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
-    _LEFT.append(distributed.group.WORLD)
+    with given_up_after(SECONDS_TO_START):
+        store, rank, size = next(rendezvous("env://"))
+        store = PrefixStore(agree_on_a_name(store, rank, size), store)
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=size, timeout=LONGEST_WORK
+        )
+        beats = distributed.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
+    _LEFT.extend([distributed.group.WORLD, beats])
     try:
         processes = ProcessGroup(rank, size)
-        if on_gpu:
-            with processes.barrier():
-                place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
-            torch.cuda.set_device(place)
-        yield processes, place
+        with watched(beats, seconds):
+            if on_gpu:
+                with processes.barrier():
+                    place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
+                torch.cuda.set_device(place)
+            yield processes, place
     finally:
         distributed.destroy_process_group()
 
@@ -170,8 +195,4 @@ def _own_gpu(number: int, num_gpus: int) -> torch.device:
 
 def was_restarted() -> bool:
     """Whether torchrun restarted this process after one of its group had died."""
-    return _num_restarts() > 0
-
-
-def _num_restarts() -> int:
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
