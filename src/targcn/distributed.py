@@ -1,9 +1,9 @@
 """The process group: several processes, started by torchrun, that train one model together.
 
-Each process takes a shard of every batch and of every evaluation; gradients are averaged by
-PyTorch's DistributedDataParallel. The main process, number 0, is the only one that writes files and
-prints. It opens the data before the others (cli/train.py) and makes the run folder before any
-trains (training/fit.py); all wait while it saves (training/loop.py).
+Each process takes a shard of every batch, of every evaluation and of many questions; gradients are
+averaged by PyTorch's DistributedDataParallel. The main process, number 0, is the only one that
+writes files and prints. It opens the data before the others (cli/train.py) and makes the run folder
+before any trains (training/fit.py); all wait while it saves (training/loop.py).
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from targcn.peers import (
 # What one process may do while the others wait, such as reading the data; that it is there at all
 # is watched by itself (peers.py).
 LONGEST_WORK: Final = timedelta(days=1)
+Rows = TypeVar("Rows", Tensor, list[Any])
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class ProcessGroup:
     def is_main(self) -> bool:
         return self.index == 0
 
-    def shard(self, rows: Tensor) -> Tensor:
+    def shard(self, rows: Rows) -> Rows:
         """The rows that this process works on: every `size`-th one.
 
         >>> ProcessGroup(1, 3).shard(torch.arange(8)).tolist()
@@ -85,6 +86,10 @@ class ProcessGroup:
         """The mean of a number over all processes."""
         joined = self.gather_shards(torch.tensor([value], dtype=torch.float64), self.size)
         return float(joined.mean())
+
+    def smallest(self, number: int) -> int:
+        """The smallest of the numbers that the processes have."""
+        return int(self.gather_shards(torch.tensor([number]), self.size).min())
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of tensors of one shape over all processes."""

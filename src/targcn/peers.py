@@ -21,7 +21,7 @@ from targcn.errors import InputError
 
 # The environment variable that says for how many seconds of silence the others are waited for.
 TIMEOUT: Final = "TARGCN_PROCESS_TIMEOUT"
-# torchrun itself waits so long for an answer from another machine.
+# A link that is back sooner is waited for, and nothing has to be restarted.
 DEFAULT_SECONDS: Final = 60.0
 SECONDS_BETWEEN_BEATS: Final = 1.0
 # Launchers start all processes at about the same time.
