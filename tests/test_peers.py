@@ -77,12 +77,12 @@ def test_the_time_to_wait_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SAVING_SLOWLY = """
 import time
-os.environ["TARGCN_PROCESS_TIMEOUT"] = "2"
+os.environ["TARGCN_PROCESS_TIMEOUT"] = "4"
 if rank == 0:
     write = training.write_state
 
     def write_slowly(*what):
-        time.sleep(5)
+        time.sleep(7)
         write(*what)
 
     training.write_state = write_slowly
@@ -107,7 +107,7 @@ rate_of = training.learning_rate
 def hang(settings, step, num_steps):
     if step == 12:
         if os.fork() == 0:
-            time.sleep(8)
+            time.sleep(6)
             os.kill(os.getppid(), signal.SIGCONT)
             os._exit(0)
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -191,7 +191,7 @@ class Hosts:
         launcher += [f"--local-addr={self.address(number)}"]
         launcher += [f"--rdzv-conf=is_host={int(number == 0)}"]
         command = ["ip", "netns", "exec", self.names[number], *launcher, *map(str, arguments)]
-        environment = {"OMP_NUM_THREADS": "1", TIMEOUT: "3", "GLOO_SOCKET_IFNAME": "eth0"}
+        environment = {"OMP_NUM_THREADS": "1", TIMEOUT: "5", "GLOO_SOCKET_IFNAME": "eth0"}
         said = (self.folder / f"host {number}").open("wb")
         with said:
             return subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | environment)
@@ -264,7 +264,7 @@ def test_a_training_goes_on_after_its_link_was_cut(hosts: Hosts, tmp_path: Path)
         assert 0 < saved["step"] < 9
         hosts.cable(1, "down")
         (tmp_path / "cable is pulled").touch()
-        silent = f"other processes were silent for 3 s ({TIMEOUT})"
+        silent = f"other processes were silent for 5 s ({TIMEOUT})"
         wait_until(lambda: all(silent in hosts.said(number) for number in range(2)), 60, hosts)
         assert saved_state(run)[1] == saved
         hosts.cable(1, "up")
