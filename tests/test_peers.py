@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -98,6 +98,24 @@ def test_one_that_works_while_the_others_wait_is_not_silent(start: Start, tmp_pa
     assert "90 queries, valid split" in printed[0]
 
 
+COMING_LATE = """
+import time
+distributed.SECONDS_TO_START = 2.0
+if rank == 1:
+    time.sleep(4)
+"""
+
+
+@pytest.mark.slow
+def test_one_that_does_not_come_is_not_waited_for(start: Start, tmp_path: Path) -> None:
+    """Nor does it wait for the others, who have left."""
+    DATA.save(tmp_path / "data")
+    given = flags(out=tmp_path / "run")
+    codes, _, complaints = start(2, "train", tmp_path / "data", *given, before=COMING_LATE)
+    assert codes == [1, 1]
+    assert complaints[0].startswith("targcn: other processes have not all started within 2 s; ")
+
+
 # As a machine that hangs, for so long that it would be waited for in vain.
 HANGING = """
 import time
@@ -144,6 +162,9 @@ training.STEPS_BETWEEN_AGREEMENTS = 2
 training.SECONDS_BETWEEN_SAVES = 0.0
 place = Path(sys.argv.pop(1))
 rank = os.environ["RANK"]
+if rank == "1":
+    # So it is if its launcher finds the other one waiting before it sees that its worker has ended.
+    os.environ["TORCHELASTIC_RESTART_COUNT"] = "0"
 rate_of = training.learning_rate
 lives = place / f"lives of {rank}"
 first = not lives.exists()
@@ -174,6 +195,7 @@ class Hosts:
     names: tuple[str, str]
     switch: str
     folder: Path
+    launched: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def address(self, number: int) -> str:
         return f"10.77.0.{number + 1}"
@@ -192,9 +214,14 @@ class Hosts:
         launcher += [f"--rdzv-conf=is_host={int(number == 0)}"]
         command = ["ip", "netns", "exec", self.names[number], *launcher, *map(str, arguments)]
         environment = {"OMP_NUM_THREADS": "1", TIMEOUT: "5", "GLOO_SOCKET_IFNAME": "eth0"}
-        said = (self.folder / f"host {number}").open("wb")
-        with said:
-            return subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | environment)
+        with (self.folder / f"host {number}").open("wb") as said:
+            one = subprocess.Popen(command, stdout=said, stderr=said, env=os.environ | environment)
+        self.launched.append(one)
+        return one
+
+    def reap(self) -> None:
+        for one in self.launched:
+            one.wait(timeout=20)
 
     def said(self, number: int) -> str:
         return (self.folder / f"host {number}").read_text(errors="replace")
@@ -211,7 +238,8 @@ def ip(*arguments: str) -> str:
 def remove(namespace: str) -> None:
     """Remove a namespace and end what runs in it."""
     for number in ip("netns", "pids", namespace).split():
-        os.kill(int(number), signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(int(number), signal.SIGKILL)
     ip("netns", "delete", namespace)
 
 
@@ -220,12 +248,13 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
     if shutil.which("ip") is None or os.geteuid() != 0:
         pytest.skip("network namespaces need root and ip (Debian's iproute2)")
     names = [f"targcn-{os.getpid()}-{name}" for name in ("a", "b", "switch")]
+    made = Hosts((names[0], names[1]), names[2], tmp_path)
     with ExitStack() as held:
+        held.callback(made.reap)
         try:
             for name in names:
                 ip("netns", "add", name)
                 held.callback(remove, name)
-            made = Hosts((names[0], names[1]), names[2], tmp_path)
             ip("-n", made.switch, "link", "add", "bridge0", "type", "bridge")
             ip("-n", made.switch, "link", "set", "bridge0", "up")
             for number, host in enumerate(made.names):
