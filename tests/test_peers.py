@@ -163,7 +163,8 @@ training.SECONDS_BETWEEN_SAVES = 0.0
 place = Path(sys.argv.pop(1))
 rank = os.environ["RANK"]
 if rank == "1":
-    # So it is if its launcher finds the other one waiting before it sees that its worker has ended.
+    # As if its launcher had found the other one waiting before it saw that its worker had ended:
+    # it starts again without counting it.
     os.environ["TORCHELASTIC_RESTART_COUNT"] = "0"
 rate_of = training.learning_rate
 lives = place / f"lives of {rank}"
