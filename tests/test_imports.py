@@ -19,6 +19,7 @@ ROOT = Path(targcn.__file__).parent
 LAYERS = [
     {"errors"},
     {"config", "files", "devices", "memory"},
+    {"peers"},
     {"distributed"},
     {"output"},
     {"facts"},

@@ -1,23 +1,37 @@
 """The process group: several processes, started by torchrun, that train one model together.
 
-Each process takes a shard of every batch and of every evaluation; gradients are averaged by
-PyTorch's DistributedDataParallel. The main process, number 0, is the only one that writes files and
-prints. It opens the data before the others (cli/train.py) and makes the run folder before any
-trains (training/fit.py); all wait while it saves (training/loop.py).
+Each process takes a shard of every batch, of every evaluation and of many questions; gradients are
+averaged by PyTorch's DistributedDataParallel. The main process, number 0, is the only one that
+writes files and prints. It opens the data before the others (cli/train.py) and makes the run folder
+before any trains (training/fit.py); all wait while it saves (training/loop.py).
 """
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
 from targcn.errors import InputError
+from targcn.peers import (
+    SECONDS_TO_START,
+    agree_on_a_name,
+    given_up_after,
+    seconds_of_silence,
+    watched,
+)
+
+# What one process may do while the others wait, such as reading the data; that it is there at all
+# is watched by itself (peers.py).
+LONGEST_WORK: Final = timedelta(days=1)
+Rows = TypeVar("Rows", Tensor, list[Any])
 
 
 @dataclass(frozen=True)
@@ -34,7 +48,7 @@ class ProcessGroup:
     def is_main(self) -> bool:
         return self.index == 0
 
-    def shard(self, rows: Tensor) -> Tensor:
+    def shard(self, rows: Rows) -> Rows:
         """The rows that this process works on: every `size`-th one.
 
         >>> ProcessGroup(1, 3).shard(torch.arange(8)).tolist()
@@ -51,10 +65,31 @@ class ProcessGroup:
         distributed.all_reduce(joined)
         return joined
 
+    def gather(self, mine: Tensor) -> list[Tensor]:
+        """The tensors of all processes, which may differ in their number of rows."""
+        if self.size == 1:
+            return [mine]
+        lengths = self.gather_shards(torch.tensor([len(mine)]), self.size).tolist()
+        parts = [mine.new_empty(length, *mine.shape[1:]) for length in lengths]
+        parts[self.index] = mine.contiguous()
+        for sender, part in enumerate(parts):
+            if len(part):
+                distributed.broadcast(part, sender)
+        return parts
+
+    def gather_bytes(self, mine: bytes) -> list[bytes]:
+        """What each process has to say. A whole object would be a pickle, and none is read here."""
+        said = torch.from_numpy(np.frombuffer(bytearray(mine), dtype=np.uint8))
+        return [part.numpy().tobytes() for part in self.gather(said)]
+
     def mean(self, value: float) -> float:
         """The mean of a number over all processes."""
         joined = self.gather_shards(torch.tensor([value], dtype=torch.float64), self.size)
         return float(joined.mean())
+
+    def smallest(self, number: int) -> int:
+        """The smallest of the numbers that the processes have."""
+        return int(self.gather_shards(torch.tensor([number]), self.size).min())
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of tensors of one shape over all processes."""
@@ -83,18 +118,10 @@ class ProcessGroup:
             yield
         except InputError as error:
             own = error
-        said = list(f"{own}\n".encode(errors="surrogateescape")) if own else []
-        lengths = self.gather_shards(torch.tensor([len(said)]), self.size)
-        if not lengths.any():
-            return
-        # As bytes: a whole object would be sent as a pickle, and none is ever read here.
-        sender = int(lengths.nonzero()[0])
-        sentence = torch.zeros(int(lengths[sender]), dtype=torch.uint8)
-        if self.index == sender:
-            sentence = torch.tensor(said, dtype=torch.uint8)
-        distributed.broadcast(sentence, sender)
-        text = bytes(sentence.tolist()).decode(errors="surrogateescape")
-        raise own or InputError(text.removesuffix("\n"))
+        said = self.gather_bytes(f"{own}\n".encode(errors="surrogateescape") if own else b"")
+        if sentence := next(filter(None, said), None):
+            text = sentence.decode(errors="surrogateescape")
+            raise own or InputError(text.removesuffix("\n"))
 
 
 SINGLE_PROCESS = ProcessGroup()
@@ -139,22 +166,25 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
     from torch.distributed.distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
+    seconds = seconds_of_silence()
     on_gpu = place.type == "cuda"
-    store, rank, size = next(rendezvous("env://"))
-    # torchrun keeps one store through all restarts: without a prefix of its own, a restarted group
-    # may find the addresses of dead processes. (Machines may count restarts differently.)
-    if os.environ.get("GROUP_WORLD_SIZE") == "1":
-        store = PrefixStore(f"start {_num_restarts()}", store)
-    backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
-    distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
-    _LEFT.append(distributed.group.WORLD)
+    with given_up_after(SECONDS_TO_START):
+        store, rank, size = next(rendezvous("env://"))
+        store = PrefixStore(agree_on_a_name(store, rank, size), store)
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=size, timeout=LONGEST_WORK
+        )
+        beats = distributed.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
+    _LEFT.extend([distributed.group.WORLD, beats])
     try:
         processes = ProcessGroup(rank, size)
-        if on_gpu:
-            with processes.barrier():
-                place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
-            torch.cuda.set_device(place)
-        yield processes, place
+        with watched(beats, seconds):
+            if on_gpu:
+                with processes.barrier():
+                    place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
+                torch.cuda.set_device(place)
+            yield processes, place
     finally:
         distributed.destroy_process_group()
 
@@ -170,8 +200,4 @@ def _own_gpu(number: int, num_gpus: int) -> torch.device:
 
 def was_restarted() -> bool:
     """Whether torchrun restarted this process after one of its group had died."""
-    return _num_restarts() > 0
-
-
-def _num_restarts() -> int:
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,10 +16,15 @@ from targcn.inference import missing as module
 from targcn.inference.missing import missing_table
 from targcn.inference.predictor import Predictor
 from targcn.runs.run import Run
+from targcn.runs.store import save_run
 from targcn.training.fit import fit
+from test_distributed import Start, start
+
+__all__ = ["start"]
 
 FACTS = [(n % 6, n % 2, n * n % 7, n * 5 % 8) for n in range(60)]
 WORLD = World(7, 2, FACTS, cuts=(40, 50))
+DAY = WORLD.dataset.timeline.label(3)
 KEYS = ["subject", "relation", "object", "time"]
 
 
@@ -125,3 +131,51 @@ def test_the_table_for_people(run: Run) -> None:
     table = missing_table(Predictor(run).missing(top=2), "title")
     assert table.labels[:5] == ["rank", *KEYS]
     assert len(table.cells()) == 2
+
+
+# --- several processes ----------------------------------------------------------------------
+
+# Few queries at once, so that there are many batches; one process has less memory than the others.
+FEW = """
+import targcn.inference.missing as search
+search.rows_at_once = lambda width, device: 5 - 2 * (rank == size - 1)
+"""
+FAILING = """
+def failing(*_):
+    raise evaluation.InputError("no numbers in here")
+
+if rank == 1:
+    search._score = failing
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [("--top=40",), (f"--time={DAY}", "--relation=r1", "--entity=e2")]
+)
+def test_several_processes_find_what_one_finds(
+    options: tuple[str, ...], run: Run, start: Start, tmp_path: Path
+) -> None:
+    """To the byte, in the order of equals too; and the main process alone says it."""
+    save_run(run, tmp_path / "run")
+    said = []
+    for size in (1, 2, 3):
+        out = tmp_path / f"{size}.csv"
+        given = ("missing", tmp_path / "run", *options, "--device=cpu", "--json", f"--out={out}")
+        codes, printed, complaints = start(size, *given, before=f"size = {size}\n{FEW}")
+        assert codes == [0] * size, complaints
+        assert printed[1:] + complaints[1:] == [""] * (2 * size - 2)
+        said.append((printed[0], complaints[0], out.read_bytes()))
+    assert said[1:] == [said[0]] * 2
+    assert '"rank": 1,' in said[0][0]
+
+
+@pytest.mark.slow
+def test_what_one_process_cannot_do_ends_all(start: Start, tmp_path: Path) -> None:
+    fit(WORLD.dataset, "seen", out=tmp_path / "run")
+    given = ("missing", tmp_path / "run", "--device=cpu", f"--out={tmp_path / 'found.csv'}")
+    codes, printed, complaints = start(3, *given, before=f"size = 3\n{FEW}{FAILING}")
+    assert (codes, printed) == ([2] * 3, [""] * 3)
+    assert complaints[0].endswith("targcn: no numbers in here\n")
+    assert complaints[1:] == ["", ""]
+    assert not (tmp_path / "found.csv").exists()

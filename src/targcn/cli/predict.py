@@ -19,7 +19,7 @@ from targcn.cli.options import (
 )
 from targcn.errors import InputError
 from targcn.files import require_absent
-from targcn.output.terminal import count_progress, say, show, show_json
+from targcn.output.terminal import count_progress, is_main_process, say, show, show_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -72,6 +72,10 @@ def predict_answers(
     taken from the context or put into it. A fact is written as
     'SUBJECT | RELATION | OBJECT | TIME'.
 
+    Several processes share a table of questions: torchrun --nproc-per-node=N -m
+    targcn predict RUN --queries FILE --out FILE. One question is answered by the
+    first of them alone.
+
     Args:
         subject: The subject, or ? to ask for it.
         relation: The relation, or ? to ask for it.
@@ -104,23 +108,37 @@ def predict_answers(
     if (without or given) and (explain or hide_known):
         option = "--explain" if explain else "--hide-known"
         raise InputError(f"{option} is about the context as it is; leave out --with and --without")
+    load = partial(_load, run, context, facts, hide_known, without, given)
+    if queries is not None:
+        _answer_table(load, queries, on_error, out, top, json)
+    elif is_main_process():
+        from targcn.inference.questions import Question
+
+        predictor, answer = load()
+        question = Question(subject, relation, object, time)
+        changes = {"without": list(without), "with": list(given)} if without or given else {}
+        _answer_one(predictor, answer, question, changes, out, plot, top, explain, json)
+
+
+def _load(
+    run: Path,
+    context: Context,
+    facts: str | None,
+    hide_known: bool,
+    without: Sequence[str],
+    given: Sequence[str],
+) -> "tuple[Predictor, Answerer]":
+    """A predictor, and what of it answers questions."""
     from targcn.inference.predictor import Predictor
-    from targcn.inference.questions import Question
 
     predictor = Predictor(load_folder(run), context, "cpu")
     if facts is not None:
         predictor.add(facts)
         for sentence in predictor.dataset.additions:
             say(sentence)
-    answer: Answerer = partial(predictor.predict_many, hide_known=hide_known)
     if without or given:
-        answer = _what_if(predictor, without, given)
-    if queries is not None:
-        _answer_table(predictor, partial(answer, on_error=on_error), queries, out, top, json)
-    else:
-        question = Question(subject, relation, object, time)
-        changes = {"without": list(without), "with": list(given)} if without or given else {}
-        _answer_one(predictor, answer, question, changes, out, plot, top, explain, json)
+        return predictor, _what_if(predictor, without, given)
+    return predictor, partial(predictor.predict_many, hide_known=hide_known)
 
 
 def _what_if(predictor: "Predictor", without: Sequence[str], given: Sequence[str]) -> "Answerer":
@@ -207,21 +225,28 @@ def _explain(
 
 
 def _answer_table(
-    predictor: "Predictor",
-    answer: "Answerer",
+    load: "Callable[[], tuple[Predictor, Answerer]]",
     queries: str,
+    on_error: Literal["skip", "stop"],
     out: Path | None,
     top: int,
     json: bool,
 ) -> None:
+    from targcn.distributed import join_process_group
     from targcn.facts.question_tables import read_questions
     from targcn.inference.answer_table import answers_table, beside_questions, describe_forecast
     from targcn.inference.questions import Question
 
-    asked = read_questions(queries)
-    questions = [Question(*row) for row in asked.iter_rows()]
-    with count_progress("answering", "questions") as progress:
-        answers = answer(questions, top=top, progress=progress)
+    with join_process_group("cpu") as (processes, _):
+        with processes.barrier():
+            predictor, answer = load()
+            asked = read_questions(queries)
+        questions = [Question(*row) for row in asked.iter_rows()]
+        with count_progress("answering", "questions") as progress:
+            how = {"on_error": on_error, "progress": progress, "processes": processes}
+            answers = answer(questions, top=top, **how)
+    if not processes.is_main:
+        return
     if forecast := describe_forecast(predictor, questions):
         say(forecast)
     if "error" in answers.columns:

@@ -33,6 +33,10 @@ def train(
 ) -> None:
     """Train a model and keep it in a run folder, with its figures on the valid split.
 
+    Several processes train together: torchrun --nproc-per-node=N -m targcn train
+    SOURCE --out RUN. They end if one of them is silent for a minute, or for the
+    seconds of the environment variable TARGCN_PROCESS_TIMEOUT (docs/scale.md).
+
     Args:
         model: What to train (see `models`). Default: evidence, or that of the recipe's file.
         recipe: The recipe whose settings to take (see `models NAME`), or a file of one, .toml.

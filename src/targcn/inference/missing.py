@@ -5,13 +5,15 @@ has. What counts is the smaller of the two. A senator of 1950, asked for his sta
 with certainty; his state, asked for its senator, names another.
 """
 
+import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import Tensor
 
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress, in_batches, require_numbers, rows_at_once
 from targcn.graph.queries import Queries
@@ -32,6 +34,9 @@ ANSWERS: Final = 10
 ENDS_OF_A_FACT: Final = 2
 # What is less probable from either end is not looked at.
 LEAST_PROBABILITY: Final = 0.01
+# Batches between which processes tell each other what they found: at first 1, then twice as many
+# each time, up to so many. It is the same for any number of processes, and so is what is found.
+MOST_BATCHES_APART: Final = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +62,8 @@ class Asking:
             f"{len(self.times):,} time{plural}"
         )
 
-    def queries(self, rows: slice) -> Queries:
+    def queries(self, numbers: Tensor) -> Queries:
         """Some of the queries, which are in the order of time, relation and subject."""
-        numbers = torch.arange(rows.start, rows.stop, device=self.times.device)
         pairs = numbers % len(self.subjects)
         times = self.times[torch.div(numbers, len(self.subjects), rounding_mode="floor")]
         return Queries(self.subjects[pairs], self.relations[pairs], times)
@@ -92,35 +96,49 @@ def what_to_ask(
 
 
 def find_missing(
-    predictor: "Predictor", asking: Asking, top: int, progress: Progress | None = None
+    predictor: "Predictor",
+    asking: Asking,
+    top: int,
+    progress: Progress | None = None,
+    processes: ProcessGroup = SINGLE_PROCESS,
 ) -> "pl.DataFrame":
     """The most probable facts that no split holds, best first, each with its best reason."""
     import polars as pl
 
-    dataset = predictor.dataset
     # A fact of an entity with itself may be found from both ends.
-    best = search(predictor, asking, ENDS_OF_A_FACT * top, progress)
+    best = search(predictor, asking, ENDS_OF_A_FACT * top, progress, processes)
     found = pl.DataFrame(best.columns(predictor.has_probabilities))
     names = ("subject", "relation", "object", "time")
-    found = found.unique(names, keep="first", maintain_order=True).head(top)
-    rows = []
-    for row in found.to_dicts():
-        subject, relation = dataset.entities.names[row["subject"]], row["relation"]
-        words = subject, dataset.relations.names[relation], dataset.entities.names[row["object"]]
-        when = dataset.timeline.label(row["time"])
-        of_object, of_subject = row["of_object"], row["of_subject"]
-        # The reason is that of the less probable end.
-        asked: Asked = "object" if of_object <= of_subject else "subject"
-        reason = None
-        if predictor.gives_reasons:
-            why = predictor.explain(*words, when, asked=asked, top=1)
-            reason = describe_reason(why.reasons[0], why.unit) if why.reasons else None
-        rows.append((*words, when, min(of_object, of_subject), of_object, of_subject, reason))
+    facts = found.unique(names, keep="first", maintain_order=True).head(top).to_dicts()
+    with processes.barrier():
+        mine = [_describe(predictor, fact) for fact in processes.shard(facts)]
+    rows = [()] * len(facts)
+    for index, part in enumerate(processes.gather_bytes(json.dumps(mine).encode())):
+        rows[index :: processes.size] = json.loads(part)
     kind = "probability" if predictor.has_probabilities else "score"
     figures = (kind, f"object_{kind}", f"subject_{kind}")
     schema = dict.fromkeys(names, pl.String) | dict.fromkeys(figures, pl.Float64)
     frame = pl.DataFrame(rows, schema | {"reason": pl.String}, orient="row")
     return frame.with_row_index("rank", offset=1)
+
+
+def _describe(predictor: "Predictor", fact: dict[str, Any]) -> tuple[str | float | None, ...]:
+    """A fact in words, its probability from both ends, and its best reason."""
+    dataset = predictor.dataset
+    words = (
+        dataset.entities.names[fact["subject"]],
+        dataset.relations.names[fact["relation"]],
+        dataset.entities.names[fact["object"]],
+    )
+    when = dataset.timeline.label(fact["time"])
+    of_object, of_subject = fact["of_object"], fact["of_subject"]
+    # The reason is that of the less probable end.
+    asked: Asked = "object" if of_object <= of_subject else "subject"
+    reason = None
+    if predictor.gives_reasons:
+        why = predictor.explain(*words, when, asked=asked, top=1)
+        reason = describe_reason(why.reasons[0], why.unit) if why.reasons else None
+    return (*words, when, min(of_object, of_subject), of_object, of_subject, reason)
 
 
 def missing_table(frame: "pl.DataFrame", title: str) -> Table:
@@ -139,33 +157,43 @@ def missing_table(frame: "pl.DataFrame", title: str) -> Table:
 
 
 class Best:
-    """The best facts so far; nothing else is kept of a batch."""
+    """The best facts so far, of equally good ones those asked first; nothing else is kept."""
 
     def __init__(self, count: int, num_relations: int, device: torch.device) -> None:
         self.count, self.num_relations = count, num_relations
-        # Queries that were asked from the other end.
+        # Queries that this process asked from the other end.
         self.num_asked_back = 0
-        # Subject, relation, object and time of what was asked.
-        self.facts = torch.empty(4, 0, dtype=torch.int64, device=device)
+        # A row per fact: the number of its query, then subject, relation, object and time of what
+        # was asked.
+        self.facts = torch.empty(0, 5, dtype=torch.int64, device=device)
         # What the answer has, and what the given entity has as the answer from the other end.
-        self.values = torch.empty(2, 0, dtype=torch.float64, device=device)
+        self.values = torch.empty(0, 2, dtype=torch.float64, device=device)
 
     @property
     def floor(self) -> float:
         """What a fact must have from both ends to be among the best."""
-        full = self.values.shape[1] == self.count
-        return float(self.values.amin(0).min()) if full else -math.inf
+        full = len(self.values) == self.count
+        return float(self.values.amin(1).min()) if full else -math.inf
 
     def add(self, facts: Tensor, values: Tensor) -> None:
-        facts, values = torch.cat([self.facts, facts], 1), torch.cat([self.values, values], 1)
-        kept = torch.topk(values.amin(0), min(self.count, values.shape[1])).indices
-        self.facts, self.values = facts[:, kept], values[:, kept]
+        """Add facts of later queries than those that are here."""
+        facts, values = torch.cat([self.facts, facts]), torch.cat([self.values, values])
+        order = values.amin(1).argsort(descending=True, stable=True)[: self.count]
+        self.facts, self.values = facts[order], values[order]
+
+    def add_of_all(self, found: "Best", processes: ProcessGroup) -> None:
+        """Add what all processes have found since the last time."""
+        self.num_asked_back += found.num_asked_back
+        facts = torch.cat(processes.gather(found.facts.cpu()))
+        values = torch.cat(processes.gather(found.values.cpu()))
+        order = facts[:, 0].argsort(stable=True)
+        self.add(facts[order].to(self.facts.device), values[order].to(self.facts.device))
 
     def columns(self, as_probabilities: bool) -> dict[str, object]:
         """The facts in the direction of their relations, and the value of each end, best first."""
-        subjects, relations, objects, times = self.facts
+        _, subjects, relations, objects, times = self.facts.T
         backward = relations >= self.num_relations
-        values = self.values.exp() if as_probabilities else self.values
+        values = (self.values.exp() if as_probabilities else self.values).T
         found = {
             "subject": torch.where(backward, objects, subjects),
             "relation": relations % self.num_relations,
@@ -178,34 +206,66 @@ class Best:
 
 
 def search(
-    predictor: "Predictor", asking: Asking, count: int, progress: Progress | None = None
+    predictor: "Predictor",
+    asking: Asking,
+    count: int,
+    progress: Progress | None = None,
+    processes: ProcessGroup = SINGLE_PROCESS,
 ) -> Best:
-    """Ask in batches, look at the best answers from their other end, and keep the best facts."""
-    graph = predictor.graph
-    size = rows_at_once(graph.num_entities, graph.device)
-    best = Best(count, graph.num_relations, graph.device)
-    least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
+    """Ask in batches, look at the best answers from their other end, and keep the best facts.
 
-    def search_some(rows: slice) -> Tensor:
-        queries = asking.queries(rows)
+    Processes share the batches, not the queries of one: the last digits of scores may depend on
+    what is asked together.
+    """
+    graph = predictor.graph
+    size = processes.smallest(rows_at_once(graph.num_entities, graph.device))
+    best = Best(count, graph.num_relations, graph.device)
+    start, num_batches = 0, 1
+    while start < asking.num_queries:
+        stop = min(start + num_batches * size, asking.num_queries)
+        numbers = torch.arange(start, stop, device=graph.device)
+        batches = torch.div(numbers, size, rounding_mode="floor")
+        mine = numbers[batches % processes.size == processes.index]
+
+        def told(done: int, total: int, start: int = start, stop: int = stop) -> None:
+            if progress is not None:
+                progress(min(start + done * processes.size, stop), asking.num_queries)
+
+        with processes.barrier():
+            found = _search_some(predictor, asking, mine, size, best, told)
+        best.add_of_all(found, processes)
+        start, num_batches = stop, min(2 * num_batches, MOST_BATCHES_APART)
+    return best
+
+
+def _search_some(
+    predictor: "Predictor", asking: Asking, numbers: Tensor, size: int, best: Best, told: Progress
+) -> Best:
+    """The best facts of some queries, of those that may be better than the best so far."""
+    least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
+    floor = max(best.floor, least)
+    of_these = Best(best.count, best.num_relations, numbers.device)
+
+    def search_batch(rows: slice) -> Tensor:
+        queries = asking.queries(numbers[rows])
         values = _score(predictor, queries)
         values[predictor.known["time-aware"].look_up(queries)] = -torch.inf
         found = torch.topk(values, min(ANSWERS, values.shape[1]), dim=1)
-        worth = (found.values > max(best.floor, least)) & (found.values > -torch.inf)
+        worth = (found.values > floor) & (found.values > -torch.inf)
         row = worth.nonzero()[:, 0]
         subjects, relations, times = (column[row] for column in queries.tensors())
         objects = found.indices[worth]
         back, num_asked = _from_the_other_end(predictor, subjects, relations, objects, times, size)
-        best.num_asked_back += num_asked
-        facts = torch.stack([subjects, relations, objects, times])
-        both = torch.stack([found.values[worth].double(), back])
-        kept = both[1] > least if least > -math.inf else torch.ones_like(row, dtype=torch.bool)
-        best.add(facts[:, kept], both[:, kept])
+        of_these.num_asked_back += num_asked
+        facts = torch.stack([numbers[rows][row], subjects, relations, objects, times], dim=1)
+        both = torch.stack([found.values[worth].double(), back], dim=1)
+        kept = both[:, 1] > least if least > -math.inf else torch.ones_like(row, dtype=torch.bool)
+        of_these.add(facts[kept], both[kept])
         return row[:0]
 
-    for _ in in_batches(search_some, asking.num_queries, size, progress):
+    for _ in in_batches(search_batch, len(numbers), size, told):
         pass
-    return best
+    return of_these
 
 
 def _from_the_other_end(

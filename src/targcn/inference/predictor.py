@@ -1,6 +1,6 @@
 """Names in, names out: the best answers to questions, and the facts behind an answer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from targcn.devices import choose_device
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
     Candidates,
@@ -38,6 +39,7 @@ from targcn.inference.answers import (
     given_answers,
     when_known,
 )
+from targcn.inference.batches import answer_in_batches
 from targcn.inference.explanation import (
     ASKED,
     FILTER,
@@ -134,24 +136,19 @@ class Predictor:
         hide_known: bool = False,
         on_error: OnError = "stop",
         progress: Progress | None = None,
+        processes: ProcessGroup = SINGLE_PROCESS,
     ) -> "pl.DataFrame":
         """The best answers to each question; see `targcn.predict_many`."""
-        import polars as pl
+        asked = self._encode(list_questions(questions), top, on_error)
+        # A fact that is asked about would be a reason for itself.
+        without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
 
-        questions = list_questions(questions)
-        asked = self._encode(questions, top, on_error)
-        frames, done = [_errors(asked)], len(asked.errors)
-        for place, facts in asked.facts.items():
-            # A fact that is asked about would be a reason for itself.
-            graph = self._without(facts) if place == "fact" else self.graph
-            for rows in _batches(len(facts), self.questions_at_once(place)):
-                part, numbers = facts[rows].to(self.device), asked.numbers[place][rows]
-                frames += self._answer(place, part, numbers, graph, top, hide_known)
-                done += len(part)
-                if progress is not None:
-                    progress(done, len(questions))
-        answers = pl.concat(frames, how="diagonal").sort("question", maintain_order=True)
-        return _errors_last(answers, on_error)
+        def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> "list[pl.DataFrame]":
+            graph = without if place == "fact" else self.graph
+            return self._answer(place, facts.to(self.device), numbers, graph, top, hide_known)
+
+        answers = answer_in_batches(asked, answer, self.questions_at_once, processes, progress)
+        return _errors_last(answers.sort("question", maintain_order=True), on_error)
 
     def what_if(
         self,
@@ -162,37 +159,34 @@ class Predictor:
         top: int = 10,
         on_error: OnError = "stop",
         progress: Progress | None = None,
+        processes: ProcessGroup = SINGLE_PROCESS,
     ) -> "pl.DataFrame":
         """The answers before and after facts are taken from the context and others put into it.
 
         A row is an answer that is among the best before, after, or both; `change` says which ones
         came in and which dropped out. What is known stays what the data say.
         """
-        import polars as pl
-
         require_reader(self.model, self.model_name, "facts left out or put in")
-        questions = list_questions(questions)
-        encoded = self._encode(questions, top, on_error)
+        encoded = self._encode(list_questions(questions), top, on_error)
         if others := [place for place in encoded.facts if place not in ASKED]:
             raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
         changed = change_context(self.graph, self.dataset, without, given)
         # A model of its own, since one that indexes its context keeps the index of one only.
         model = deepcopy(self.model)
-        frames, done = [_errors(encoded)], len(encoded.errors)
-        for place, facts in encoded.facts.items():
+
+        def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> "list[pl.DataFrame]":
+            with torch.inference_mode():
+                queries = self._queries(place, facts.to(self.device))
+                before, after = self.model(queries, self.graph), model(queries, changed)
+                return [self._compare(before, after, queries, numbers, top)]
+
+        def at_once(place: Ask) -> int:
             # A row of scores is laid out for each of the best answers, before and after.
-            for rows in _batches(len(facts), max(self.questions_at_once(place) // (2 * top), 1)):
-                with torch.inference_mode():
-                    queries = self._queries(place, facts[rows].to(self.device))
-                    before, after = self.model(queries, self.graph), model(queries, changed)
-                    numbers = encoded.numbers[place][rows]
-                    frames.append(self._compare(before, after, queries, numbers, top))
-                done += len(numbers)
-                if progress is not None:
-                    progress(done, len(questions))
+            return max(self.questions_at_once(place) // (2 * top), 1)
+
+        answers = answer_in_batches(encoded, answer, at_once, processes, progress)
         order = ["question", "rank_after", "rank_before"]
-        answers = pl.concat(frames, how="diagonal").sort(order, maintain_order=True)
-        return _errors_last(answers, on_error)
+        return _errors_last(answers.sort(order, maintain_order=True), on_error)
 
     def explain(
         self,
@@ -549,22 +543,10 @@ def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) ->
     return run
 
 
-def _errors(encoded: Encoded) -> "pl.DataFrame":
-    """A row for each question that was skipped."""
-    import polars as pl
-
-    columns = {"question": list(encoded.errors), "error": list(encoded.errors.values())}
-    return pl.DataFrame(columns, schema={"question": pl.Int64, "error": pl.String})
-
-
 def _errors_last(answers: "pl.DataFrame", on_error: OnError) -> "pl.DataFrame":
     """The answers, with a column of errors only if questions may be skipped."""
     columns = [name for name in answers.columns if name != "error"]
     return answers.select(*columns, *(["error"] if on_error == "skip" else []))
-
-
-def _batches(num_rows: int, size: int) -> Iterator[slice]:
-    return (slice(start, start + size) for start in range(0, num_rows, size))
 
 
 def _require_some(top: int, what: str) -> None:

@@ -1,8 +1,10 @@
 """Standard input, given as `-`."""
 
+import os
 import sys
 from pathlib import Path
 
+from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.copies import copy_blocks, read_blocks
 from targcn.facts.sources.spooled import Spooled
@@ -24,6 +26,10 @@ class StandardInput(Spooled):
     def copy_into(
         self, folder: Path, source: object, options: ReadOptions
     ) -> tuple[Path, ReadOptions]:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise InputError(
+                "several processes cannot share standard input; put the table into a file"
+            )
         if sys.stdin.isatty():
             say("reading a table from standard input")
         blocks = read_blocks(sys.stdin.buffer.read, self.label(source))
