@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from oracle import World
+from process_groups import Start, forking
 from small_training import DATA, FACTS, SMALL, TWO_AT_A_TIME, same_weights, saved_state, trace_of
 from targcn.distributed import ProcessGroup
 from targcn.runs.store import load_run
@@ -49,77 +50,11 @@ def test_shares_are_joined_exactly(num_rows: int, monkeypatch: pytest.MonkeyPatc
 
 # --- processes ------------------------------------------------------------------------------
 
-# Importing torch takes longer than anything below, so one process does it and forks the others.
-# Each request is a number of processes, their arguments, and code that each runs before.
-FORKING = """
-import faulthandler, json, os, signal, socket, sys, tempfile
-import safetensors.torch, torch._dynamo, torch.nn.parallel
-import targcn.models.floors, targcn.models.targcn
-from targcn import cli, distributed
-from targcn.evaluation import evaluator as evaluation
-from targcn.training import fit as fitting, tensorboard as tracking, loop as training
-cli.SECONDS_TO_TALK = 0.0
-
-def member(rank, size, port, arguments, before, streams):
-    faulthandler.dump_traceback_later(120, exit=True)
-    for number, stream in enumerate(streams, start=1):
-        os.dup2(stream.fileno(), number)
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    try:
-        exec(before, globals() | {"rank": rank})
-        sys.argv = ["targcn", *arguments]
-        cli.program()
-    except BaseException as error:
-        print(repr(error), file=sys.stderr, flush=True)
-        os._exit(1)
-
-for line in sys.stdin:
-    size, arguments, before = json.loads(line)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    streams = [[tempfile.TemporaryFile("w+") for _ in range(2)] for _ in range(size)]
-    members = []
-    for rank in range(size):
-        members.append(os.fork())
-        if members[-1] == 0:
-            member(rank, size, port, arguments, before, streams[rank])
-    codes = [os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in members]
-    said = []
-    for pair in streams:
-        for stream in pair:
-            stream.seek(0)
-            said.append(stream.read())
-    print(json.dumps([codes, said[::2], said[1::2]]), flush=True)
-"""
-
-Answer = tuple[list[int], list[str], list[str]]
-Start = Callable[..., Answer]
-
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Start]:
-    """Run the command line in several processes: exit codes, what each printed, its complaints."""
-    with subprocess.Popen(
-        [sys.executable, "-c", FORKING],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def ask(size: int, *arguments: object, before: str = "") -> Answer:
-            print(
-                json.dumps([size, [*map(str, arguments)], before]), file=process.stdin, flush=True
-            )
-            codes, printed, complaints = json.loads(process.stdout.readline())
-            return codes, printed, complaints
-
+    with forking() as ask:
         yield ask
-        process.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -355,7 +290,7 @@ def test_bad_input_is_one_sentence_of_the_first(
 
 FAILING = """
 if rank == {}:
-    def failing(*_):
+    def failing(*_, **__):
         raise evaluation.InputError("no space left")
     {} = failing
 """
