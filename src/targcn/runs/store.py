@@ -190,6 +190,11 @@ def _expected_weights(
 def open_run(run: Run | Path | str) -> Run:
     """The run itself, or the one in a folder."""
     if isinstance(run, Run):
+        if (size := run.model.sharded_over.size) > 1:
+            raise InputError(
+                f"{size} processes hold the tables of this run together, which only training and "
+                "evaluation can share; load the run from its folder in a single process"
+            )
         return run
     if isinstance(run, str | Path):
         return load_run(run)

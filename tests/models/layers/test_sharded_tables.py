@@ -1,5 +1,6 @@
 """Tables sharded over processes: what one process holds, and the same weights as one has."""
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,6 +117,7 @@ HOW: dict[str, Any] = {
     "shard_tables": True,
 }
 EVIDENCE = HOW | {"model": "evidence", "dim": 4, "prior_dim": 5, "prior_dropout": 0.1}
+TARGCN = HOW | {"model": "targcn", "dim": 8, "neighbors": 6}
 SAMPLED = EVIDENCE | {"candidates": 8}
 FACTORS = HOW | {"model": "tntcomplex", "dim": 6, "optimizer": "adagrad", "learning_rate": 0.1}
 
@@ -165,6 +167,8 @@ def assert_close(one: Path, other: Path) -> None:
         FACTORS,
         FACTORS | {"model": "telm", "warm_up": 1, "clip": 0.1, "learning_rate": 0.02},
         FACTORS | {"model": "distmult", "optimizer": "adam", "weight_decay": 0.01},
+        TARGCN,
+        TARGCN | {"steps": 2, "neighbors": 3, "decoder": "complex", "filtered_loss": True},
     ],
 )
 def test_any_number_of_processes_trains_like_one(
@@ -236,8 +240,14 @@ def test_another_number_of_processes_can_go_on(
 
 def test_the_folder_is_that_of_any_run(start: Start, two: Path) -> None:
     """The same files, whole tables in them, and the same figures, whoever evaluates."""
-    [printed] = start(1, "evaluate", two, "--json")[1]
-    assert start(2, "evaluate", two, "--json")[1] == [printed, ""]
+    [one] = start(1, "evaluate", two, "--json")[1]
+    of_several, nothing = start(2, "evaluate", two, "--json", before=IS_SHARED)[1]
+    expected, found = (json.loads(text)["metrics"]["static"] for text in (one, of_several))
+    for side in expected:
+        assert found[side] == pytest.approx(expected[side], abs=1e-3)
+    assert nothing == ""
+    asked = ("evaluate", two, "--json", "--ask=relation", "--queries=5")
+    assert start(2, *asked)[1] == [start(1, *asked)[1][0], ""]
     codes, shown, _ = start(2, "train", "--resume", two, "--device=cpu")
     assert codes == [0, 0]
     assert "86 queries, valid split" in shown[0]
@@ -247,6 +257,15 @@ def test_the_folder_is_that_of_any_run(start: Start, two: Path) -> None:
     assert sum(value.shape[:1] == (30,) for value in kept) == 3
 
 
+IS_SHARED = """
+ranks = evaluation.Evaluator.ranks
+
+def checked(self, model, progress):
+    assert model.sharded_over.size == 2
+    return ranks(self, model, progress)
+
+evaluation.Evaluator.ranks = checked
+"""
 HELD = """
 finish = training.Trainer._finish
 
@@ -299,9 +318,34 @@ def test_what_one_cannot_do_ends_all(
     assert complaints == ["targcn: no space left\n", ""]
 
 
+def test_tables_that_are_shared_are_not_asked_by_one_alone(
+    start: Start, data: Path, tmp_path: Path
+) -> None:
+    before = """
+from targcn.inference.predictor import Predictor
+finish = training.Trainer._finish
+training.Trainer._finish = lambda self: Predictor(finish(self))
+"""
+    command = ["train", data, *flags(SAMPLED | {"epochs": 1, "out": tmp_path / "run"})]
+    codes, _, complaints = start(2, *command, before=before)
+    assert codes == [2, 2]
+    assert complaints[0].startswith("targcn: 2 processes hold the tables of this run together")
+
+
+def test_not_every_setting_lets_a_table_be_sharded(
+    start: Start, data: Path, tmp_path: Path
+) -> None:
+    options = TARGCN | {"activation_inside": True, "out": tmp_path / "run"}
+    codes, _, complaints = start(2, "train", data, *flags(options))
+    assert codes == [2, 2]
+    assert complaints[0].startswith("targcn: activation_inside changes every row of the table")
+    assert complaints[0].count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_model_that_cannot_says_so() -> None:
     factors = ("tntcomplex", "tcomplex", "complex", "simple", "distmult", "telm", "teast")
-    able = {"evidence", *factors, "chronor", "tcompounde"}
+    able = {"evidence", "targcn", *factors, "chronor", "tcompounde"}
     for name in MODELS:
         if name in able:
             assert find_recipe(name, changes={"shard_tables": True}).training.shard_tables
