@@ -49,7 +49,8 @@ def fit(
     model and of the training are those of the recipe, a name or a TOML file, changed by the
     arguments.
     Several processes train together if each calls this with the same arguments; processes that
-    were restarted go on with what they had begun in `out`.
+    were restarted go on with what they had begun in `out`. If they shard tables, the run given back
+    is shared too: all of them can evaluate it, and one alone asks what it loads from `out`.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=10)

@@ -119,7 +119,8 @@ HOW: dict[str, Any] = {
 EVIDENCE = HOW | {"model": "evidence", "dim": 4, "prior_dim": 5, "prior_dropout": 0.1}
 TARGCN = HOW | {"model": "targcn", "dim": 8, "neighbors": 6}
 SAMPLED = EVIDENCE | {"candidates": 8}
-FACTORS = HOW | {"model": "tntcomplex", "dim": 6, "optimizer": "adagrad", "learning_rate": 0.1}
+# Of tiny vectors the first gradients are tiny too, and Adagrad's first step is their sign.
+FACTORS = HOW | {"model": "tntcomplex", "dim": 6, "optimizer": "adagrad", "init_scale": 0.3}
 
 
 def flags(options: dict[str, Any]) -> list[str]:
@@ -148,7 +149,7 @@ def assert_close(one: Path, other: Path) -> None:
     """Equal but for the order in which floating point numbers were added up."""
     ours, theirs = (load_run(folder).model.state_dict() for folder in (one, other))
     for name in ours:
-        torch.testing.assert_close(ours[name], theirs[name], rtol=0, atol=2e-5)
+        torch.testing.assert_close(ours[name], theirs[name], rtol=0, atol=1e-5)
     for here, there in zip(trace_of(one), trace_of(other), strict=True):
         if "valid" in here:
             ours, theirs = (line["valid"]["time-aware"]["both"] for line in (here, there))
@@ -158,24 +159,24 @@ def assert_close(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "sizes"),
     [
-        EVIDENCE,
-        SAMPLED | {"clip": 0.05},
-        SAMPLED | {"prior_dim": 0, "filtered_loss": True},
-        EVIDENCE | {"prior_dim": 0, "against": True},
-        FACTORS,
-        FACTORS | {"model": "telm", "warm_up": 1, "clip": 0.1, "learning_rate": 0.02},
-        FACTORS | {"model": "distmult", "optimizer": "adam", "weight_decay": 0.01},
-        TARGCN,
-        TARGCN | {"steps": 2, "neighbors": 3, "decoder": "complex", "filtered_loss": True},
+        (EVIDENCE, [4]),
+        (SAMPLED | {"clip": 0.05}, [2, 4]),
+        (SAMPLED | {"prior_dim": 0, "filtered_loss": True}, [2]),
+        (EVIDENCE | {"prior_dim": 0, "against": True}, [2]),
+        (FACTORS, [2, 4]),
+        (FACTORS | {"model": "telm", "warm_up": 1, "clip": 0.1}, [2]),
+        (FACTORS | {"model": "distmult", "optimizer": "adam", "weight_decay": 0.01}, [2]),
+        (TARGCN, [4]),
+        (TARGCN | {"steps": 2, "neighbors": 3, "decoder": "complex"}, [2]),
     ],
 )
 def test_any_number_of_processes_trains_like_one(
-    options: dict[str, Any], start: Start, data: Path, tmp_path: Path
+    options: dict[str, Any], sizes: list[int], start: Start, data: Path, tmp_path: Path
 ) -> None:
-    for size in (1, 2, 4):
-        train(start, size, data, tmp_path / str(size), options)
+    for size in (1, *sizes):
+        train(start, size, data, tmp_path / str(size), options | {"epochs": 2})
         assert_close(tmp_path / "1", tmp_path / str(size))
 
 
@@ -238,7 +239,7 @@ def test_another_number_of_processes_can_go_on(
     assert_close(run, whole)
 
 
-def test_the_folder_is_that_of_any_run(start: Start, two: Path) -> None:
+def test_the_folder_is_that_of_any_run(start: Start, data: Path, two: Path) -> None:
     """The same files, whole tables in them, and the same figures, whoever evaluates."""
     [one] = start(1, "evaluate", two, "--json")[1]
     of_several, nothing = start(2, "evaluate", two, "--json", before=IS_SHARED)[1]
@@ -248,9 +249,12 @@ def test_the_folder_is_that_of_any_run(start: Start, two: Path) -> None:
     assert nothing == ""
     asked = ("evaluate", two, "--json", "--ask=relation", "--queries=5")
     assert start(2, *asked)[1] == [start(1, *asked)[1][0], ""]
-    codes, shown, _ = start(2, "train", "--resume", two, "--device=cpu")
-    assert codes == [0, 0]
-    assert "86 queries, valid split" in shown[0]
+    restarted = "os.environ['TORCHELASTIC_RESTART_COUNT'] = '1'"
+    begun_again = ("train", data, *flags(SAMPLED | {"out": two}))
+    for command in (("train", "--resume", two, "--device=cpu"), begun_again):
+        codes, shown, _ = start(2, *command, before=restarted)
+        assert codes == [0, 0]
+        assert "86 queries, valid split" in shown[0]
     tensors, _ = saved_state(two)
     assert tensors["model/prior_objects"].shape == (30, 5)
     kept = [value for name, value in tensors.items() if name.endswith("exp_avg")]

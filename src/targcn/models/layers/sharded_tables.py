@@ -86,7 +86,7 @@ def needed_rows(ids: Tensor, *tables: Tensor) -> tuple[Tensor, ...]:
     """
     if not is_sharded(tables[0]):
         return ids, *tables
-    wanted, places = distinct(ids.flatten())
+    wanted, places = distinct(ids.flatten().long())
     requests = _Requests.of(wanted, tables[0])
     node: Any = _Rows
     return places.view_as(ids), *(node.apply(_local(table), requests) for table in tables)
