@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from oracle import World
 from process_groups import Start, forking
 from small_training import FACTS, NEXT, same_weights, saved_state, trace_of
+from targcn.bench.generated_data import Shape, generate
 from targcn.errors import InputError
 from targcn.models.registry import MODELS
 from targcn.recipes.recipe import find_recipe
@@ -178,6 +179,17 @@ def test_any_number_of_processes_trains_like_one(
     for size in (1, *sizes):
         train(start, size, data, tmp_path / str(size), options | {"epochs": 2})
         assert_close(tmp_path / "1", tmp_path / str(size))
+
+
+def test_processes_may_have_to_ask_at_different_numbers_of_times(
+    start: Start, tmp_path: Path
+) -> None:
+    """Facts that hold over intervals are asked about at each of their ticks, or at some of them."""
+    generate(Shape(300, 20, 2, 30, longest=9)).save(tmp_path / "data")
+    options = SAMPLED | {"epochs": 1, "batch_size": 63}
+    for size in (1, 3):
+        train(start, size, tmp_path / "data", tmp_path / str(size), options)
+    assert_close(tmp_path / "1", tmp_path / "3")
 
 
 # 810 queries are 13 steps an epoch. At one of them some process is signalled, or killed.
