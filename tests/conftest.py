@@ -2,9 +2,13 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from process_groups import Start, forking
 
 # torch caches what it compiles without regard to the vector instructions it was told to use.
 instructions = os.environ.get("ATEN_CPU_CAPABILITY", "native")
@@ -25,3 +29,10 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Start]:
+    """Run the command line, or other code, in several processes."""
+    with forking() as ask:
+        yield ask

@@ -1,12 +1,8 @@
 """Several processes train as one: the same figures, and nobody waits for one that is gone."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +10,13 @@ import pytest
 import torch
 
 from oracle import World
-from small_training import DATA, FACTS, SMALL, TWO_AT_A_TIME, same_weights, saved_state, trace_of
+from process_groups import Start, torchrun
+from small_training import DATA, FACTS, TWO_AT_A_TIME, flags, same_weights, saved_state, trace_of
 from targcn.distributed import ProcessGroup
 from targcn.runs.store import load_run
 
 pytestmark = pytest.mark.slow
 
-# 540 queries in 9 steps an epoch, the last of 28; 90 queries in the valid and in the test split.
-FLAGS = SMALL | {"model": "targcn", "validate_every": 1, "patience": 0}
 CPU = torch.device("cpu")
 
 
@@ -49,78 +44,6 @@ def test_shares_are_joined_exactly(num_rows: int, monkeypatch: pytest.MonkeyPatc
 
 # --- processes ------------------------------------------------------------------------------
 
-# Importing torch takes longer than anything below, so one process does it and forks the others.
-# Each request is a number of processes, their arguments, and code that each runs before.
-FORKING = """
-import faulthandler, json, os, signal, socket, sys, tempfile
-import safetensors.torch, torch._dynamo, torch.nn.parallel
-import targcn.models.floors, targcn.models.targcn
-from targcn import cli, distributed
-from targcn.evaluation import evaluator as evaluation
-from targcn.training import fit as fitting, tensorboard as tracking, loop as training
-cli.SECONDS_TO_TALK = 0.0
-
-def member(rank, size, port, arguments, before, streams):
-    faulthandler.dump_traceback_later(120, exit=True)
-    for number, stream in enumerate(streams, start=1):
-        os.dup2(stream.fileno(), number)
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    try:
-        exec(before, globals() | {"rank": rank})
-        sys.argv = ["targcn", *arguments]
-        cli.program()
-    except BaseException as error:
-        print(repr(error), file=sys.stderr, flush=True)
-        os._exit(1)
-
-for line in sys.stdin:
-    size, arguments, before = json.loads(line)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    streams = [[tempfile.TemporaryFile("w+") for _ in range(2)] for _ in range(size)]
-    members = []
-    for rank in range(size):
-        members.append(os.fork())
-        if members[-1] == 0:
-            member(rank, size, port, arguments, before, streams[rank])
-    codes = [os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in members]
-    said = []
-    for pair in streams:
-        for stream in pair:
-            stream.seek(0)
-            said.append(stream.read())
-    print(json.dumps([codes, said[::2], said[1::2]]), flush=True)
-"""
-
-Answer = tuple[list[int], list[str], list[str]]
-Start = Callable[..., Answer]
-
-
-@pytest.fixture(scope="module")
-def start() -> Iterator[Start]:
-    """Run the command line in several processes: exit codes, what each printed, its complaints."""
-    with subprocess.Popen(
-        [sys.executable, "-c", FORKING],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def ask(size: int, *arguments: object, before: str = "") -> Answer:
-            print(
-                json.dumps([size, [*map(str, arguments)], before]), file=process.stdin, flush=True
-            )
-            codes, printed, complaints = json.loads(process.stdout.readline())
-            return codes, printed, complaints
-
-        yield ask
-        process.stdin.close()
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -138,11 +61,6 @@ def two(start: Start, data: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     assert "90 queries, valid split" in printed[0]
     assert printed[1] == ""
     return folder
-
-
-def flags(**options: Any) -> list[str]:
-    given = {name: value for name, value in (FLAGS | options).items() if value is not None}
-    return [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
 
 
 def names_in(folder: Path) -> set[str]:
@@ -355,7 +273,7 @@ def test_bad_input_is_one_sentence_of_the_first(
 
 FAILING = """
 if rank == {}:
-    def failing(*_):
+    def failing(*_, **__):
         raise evaluation.InputError("no space left")
     {} = failing
 """
@@ -396,17 +314,6 @@ if os.environ["TORCHELASTIC_RESTART_COUNT"] == "1":
     training.learning_rate = rate_of
 cli.program()
 """
-
-
-def torchrun(*arguments: object) -> subprocess.Popen[str]:
-    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
-    return subprocess.Popen(
-        [sys.executable, *launcher, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
 
 
 def test_torchrun_restarts_a_killed_training(data: Path, two: Path, tmp_path: Path) -> None:

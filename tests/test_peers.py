@@ -15,13 +15,11 @@ from pathlib import Path
 import pytest
 from torch import distributed
 
-from small_training import DATA, same_weights, saved_state, trace_of
+from process_groups import Start, torchrun
+from small_training import DATA, flags, same_weights, saved_state, trace_of
 from targcn.errors import InputError
 from targcn.peers import TIMEOUT, agree_on_a_name, seconds_of_silence
 from targcn.runs.store import load_run
-from test_distributed import Start, flags, start, torchrun
-
-__all__ = ["start"]
 
 # --- starting -------------------------------------------------------------------------------
 

@@ -4,12 +4,15 @@ Each process takes a shard of every batch, of every evaluation and of many quest
 averaged by PyTorch's DistributedDataParallel. The main process, number 0, is the only one that
 writes files and prints. It opens the data before the others (cli/train.py) and makes the run folder
 before any trains (training/fit.py); all wait while it saves (training/loop.py).
+
+A table of entities may be sharded too: a DTensor, of which each process holds some rows. What is
+kept or sent of one is the rows of this process; models read it by models/layers/sharded_tables.py.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -43,6 +46,9 @@ class ProcessGroup:
 
     index: int = 0
     size: int = 1
+    # The same processes once more, for the rows of sharded tables: while these are sent, gradients
+    # of other weights may be under way.
+    for_tables: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_main(self) -> bool:
@@ -89,7 +95,7 @@ class ProcessGroup:
 
     def smallest(self, number: int) -> int:
         """The smallest of the numbers that the processes have."""
-        return int(self.gather_shards(torch.tensor([number]), self.size).min())
+        return -self.largest(-number)[0]
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of tensors of one shape over all processes."""
@@ -99,13 +105,17 @@ class ProcessGroup:
         distributed.all_reduce(joined)
         return joined
 
+    def largest(self, *numbers: int) -> list[int]:
+        """Each of some whole numbers as it is in the process where it is largest."""
+        if self.size == 1:
+            return list(numbers)
+        held = torch.tensor(numbers, dtype=torch.int64)
+        distributed.all_reduce(held, distributed.ReduceOp.MAX)
+        return [int(number) for number in held]
+
     def any_process(self, *flags: bool) -> list[bool]:
         """Which of these flags are set in any process."""
-        if self.size == 1:
-            return list(flags)
-        held = torch.tensor(flags, dtype=torch.int32)
-        distributed.all_reduce(held, distributed.ReduceOp.MAX)
-        return [bool(flag) for flag in held]
+        return [bool(flag) for flag in self.largest(*flags)]
 
     @contextmanager
     def barrier(self) -> Iterator[None]:
@@ -127,6 +137,40 @@ class ProcessGroup:
 SINGLE_PROCESS = ProcessGroup()
 
 
+def rows_of_process(num_rows: int, index: int, size: int) -> range:
+    """The rows of a sharded table that a process holds, by the rule of torch's Shard(0).
+
+    >>> [list(rows_of_process(5, index, 4)) for index in range(4)]
+    [[0, 1], [2, 3], [4], []]
+    """
+    most = -(-num_rows // size)
+    return range(min(index * most, num_rows), min((index + 1) * most, num_rows))
+
+
+def is_sharded(tensor: Tensor) -> bool:
+    """Whether this process holds only some rows of a tensor."""
+    # By its name: importing the type takes a second, and most trainings have none.
+    return type(tensor).__name__ == "DTensor"
+
+
+def rows_here(tensor: Any) -> range | None:
+    """Which rows of a sharded tensor this process holds; None if it holds all."""
+    if not is_sharded(tensor):
+        return None
+    mesh = tensor.device_mesh
+    return rows_of_process(len(tensor), mesh.get_local_rank(), mesh.size())
+
+
+def own_rows(tensor: Tensor) -> Tensor:
+    """The rows of a tensor that this process holds, which are those of the tensor itself."""
+    if not is_sharded(tensor):
+        return tensor
+    held: Any = tensor.detach()
+    with torch.no_grad():
+        rows: Tensor = held.to_local()
+    return rows
+
+
 def distributed_loss(model: Any, processes: ProcessGroup) -> Callable[..., Tensor]:
     """The model's loss; with several processes, its gradients are averaged over all of them."""
     if processes.size == 1:
@@ -138,12 +182,13 @@ def distributed_loss(model: Any, processes: ProcessGroup) -> Callable[..., Tenso
 class _Loss(nn.Module):
     """A model's loss as a forward pass, which is what DistributedDataParallel wraps.
 
-    It exposes the model's parameters alone: the buffers of a model never change.
+    It exposes the model's parameters alone, since the buffers of a model never change, and of these
+    no sharded table: every process has the whole gradient of its own rows.
     """
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.weights = nn.ParameterList(model.parameters())
+        self.weights = nn.ParameterList(one for one in model.parameters() if not is_sharded(one))
         self.loss: Callable[..., Tensor] = model.loss
 
     def forward(self, *arguments: Any) -> Tensor:
@@ -175,10 +220,11 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
         distributed.init_process_group(
             backend, store=store, rank=rank, world_size=size, timeout=LONGEST_WORK
         )
+        for_tables = distributed.new_group(timeout=LONGEST_WORK)
         beats = distributed.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
-    _LEFT.extend([distributed.group.WORLD, beats])
+    _LEFT.extend([distributed.group.WORLD, for_tables, beats])
     try:
-        processes = ProcessGroup(rank, size)
+        processes = ProcessGroup(rank, size, for_tables)
         with watched(beats, seconds):
             if on_gpu:
                 with processes.barrier():

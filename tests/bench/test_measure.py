@@ -13,10 +13,11 @@ from targcn.bench.epoch import measure_epoch
 from targcn.bench.evaluate import measure_evaluate
 from targcn.bench.generated_data import generate, generate_into
 from targcn.bench.ingest import measure_ingest
-from targcn.bench.measure import note_load, peak_bytes, run_apart
+from targcn.bench.measure import note_load, peak_bytes, run_apart, run_group
 from targcn.bench.predict import measure_predict
 from targcn.bench.sampler import measure_sampler
 from targcn.bench.scale import measure_scale
+from targcn.bench.shards import measure_shards
 from targcn.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -54,6 +55,8 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         (lambda: measure_ingest([5]), "facts is 5"),
         (lambda: measure_scale([]), "facts is empty"),
         (lambda: measure_scale([100], folder=tmp_path / "gone"), "there is no folder"),
+        (lambda: measure_shards([]), "processes is 0"),
+        (lambda: measure_shards([1], folder=tmp_path / "gone"), "there is no folder"),
     ):
         with pytest.raises(InputError, match=sentence):
             attempt()
@@ -89,3 +92,17 @@ def test_a_busy_machine_is_noted(
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert note_load() == notes
+
+
+def place_of_process(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names}
+
+
+def test_each_process_of_a_group_knows_its_place() -> None:
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR")
+    of_each = run_group(place_of_process, 2, names=names)
+    assert [[row[name] for name in names] for row in of_each] == [
+        ["0", "0", "2", "127.0.0.1"],
+        ["1", "1", "2", "127.0.0.1"],
+    ]
+    assert "RANK" not in os.environ

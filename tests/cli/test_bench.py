@@ -70,6 +70,8 @@ def test_every_figure_has_a_column(
     monkeypatch.setattr("targcn.bench.measure.run_apart", run_here)
     monkeypatch.setattr("targcn.bench.predict.COMMANDS", 1)
     monkeypatch.setattr("targcn.bench.predict._time_command", lambda arguments: 1.0)
+    one = lambda function, size, **how: [run_here(function, **how)]  # noqa: E731
+    monkeypatch.setattr("targcn.bench.measure.run_group", one)
     small, plain = ("--facts", 100, "--entities", 20), ("--device", "cpu")
     for arguments in (
         ("sampler", *small, *plain, "--queries", 4),
@@ -79,6 +81,7 @@ def test_every_figure_has_a_column(
         ("predict", *small, "--model", "seen", "--questions", 3),
         ("ingest", "--rows", 50, 60, "--entities", 20),
         ("scale", *small, "--queries", 4, "--device", "cpu"),
+        ("shards", *small, "--processes", 1),
     ):
         command(*arguments, "--json")
         content = json.loads(capsys.readouterr().out)

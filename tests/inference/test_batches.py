@@ -6,10 +6,8 @@ import polars as pl
 import pytest
 
 from oracle import World
+from process_groups import Start
 from targcn.training.fit import fit
-from test_distributed import Start, start
-
-__all__ = ["start"]
 
 pytestmark = pytest.mark.slow
 

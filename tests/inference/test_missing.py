@@ -11,6 +11,7 @@ import torch
 
 import oracle
 from oracle import World
+from process_groups import Start
 from targcn.errors import InputError
 from targcn.inference import missing as module
 from targcn.inference.missing import missing_table
@@ -18,9 +19,6 @@ from targcn.inference.predictor import Predictor
 from targcn.runs.run import Run
 from targcn.runs.store import save_run
 from targcn.training.fit import fit
-from test_distributed import Start, start
-
-__all__ = ["start"]
 
 FACTS = [(n % 6, n % 2, n * n % 7, n * 5 % 8) for n in range(60)]
 WORLD = World(7, 2, FACTS, cuts=(40, 50))

@@ -80,7 +80,9 @@ def evaluate_run(
         count_progress(f"evaluating {split}", "queries") as progress,
     ):
         with processes.barrier():
-            loaded = load_folder(run)
+            # Whatever else is asked needs all tables in each process.
+            shared = (processes, place) if ask == "entity" and facts is None else ()
+            loaded = load_folder(run, *shared)
             warn_if_in_context(split, context, loaded.model.reads_context)
         report = evaluate(
             loaded,

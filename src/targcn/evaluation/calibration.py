@@ -14,7 +14,13 @@ import torch
 from torch import Tensor
 
 from targcn.evaluation.evaluator import Evaluator
-from targcn.evaluation.ranking import Progress, in_batches, require_numbers, rows_at_once
+from targcn.evaluation.ranking import (
+    Progress,
+    in_batches,
+    require_numbers,
+    rows_at_once,
+    score,
+)
 from targcn.models.base import Model
 from targcn.output.plots import Curve, plot_lines
 
@@ -137,7 +143,7 @@ def _add_up(
 
     def of_batch(rows: slice) -> Tensor:
         asked, answers = queries[rows], targets[rows]
-        scores: Tensor = model(asked, evaluator.graph)
+        scores = score(model, asked, evaluator.graph)
         require_numbers(scores)
         of_rows, known = evaluator.known["time-aware"].look_up(asked)
         others = known != answers[of_rows]
@@ -147,7 +153,8 @@ def _add_up(
     with evaluator.processes.barrier():
         size = rows_at_once(evaluator.graph.num_entities, evaluator.device)
         nothing = torch.zeros(shape, dtype=torch.float64)
-        total = sum(in_batches(of_batch, len(queries), size, progress), nothing)
+        batches = in_batches(of_batch, len(queries), size, progress, model.sharded_over)
+        total = sum(batches, nothing)
     return evaluator.processes.sum(total)
 
 

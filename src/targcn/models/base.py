@@ -5,13 +5,14 @@ some models can do has a default here, so that no caller needs to ask which mode
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup, is_sharded, own_rows
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -146,6 +147,9 @@ class Model(nn.Module, ABC):
     reads_intervals: ClassVar[bool] = True
     # Whether its loss compares the answer with all entities, and can leave out some of them.
     can_filter_loss: ClassVar[bool] = False
+    # Whether its tables with one row per entity can be sharded over processes; it makes and reads
+    # them by layers/sharded_tables.py alone.
+    can_shard_tables: ClassVar[bool] = False
     # What messages say about entities that came with added facts.
     about_new_entities: ClassVar[str] = "are scored by their facts alone"
 
@@ -167,6 +171,24 @@ class Model(nn.Module, ABC):
     @property
     def num_parameters(self) -> int:
         return sum(weight.numel() for weight in self.parameters())
+
+    @property
+    def sharded_over(self) -> ProcessGroup:
+        """The processes that hold its tables together, and score together; often a single one."""
+        tables: list[Any] = [weight for weight in self.parameters() if is_sharded(weight)]
+        if not tables:
+            return SINGLE_PROCESS
+        mesh = tables[0].device_mesh
+        return ProcessGroup(mesh.get_local_rank(), mesh.size())
+
+    def weights_here(self) -> dict[str, Tensor]:
+        """All weights by name; of a sharded table the rows of this process."""
+        return {name: own_rows(value) for name, value in self.state_dict().items()}
+
+    def load_weights_here(self, weights: Mapping[str, Tensor]) -> None:
+        """Take back what `weights_here` gave."""
+        for name, value in self.weights_here().items():
+            value.copy_(weights[name])
 
     def add_entities(self, count: int) -> None:
         """Make room for entities that training never saw; their ids follow the others."""

@@ -4,7 +4,7 @@
 Equations 1 and 2 stand in layers/aggregators.py; equation 3 is `loss`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from targcn.config import require_least, require_positive
+from targcn.distributed import is_sharded
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -24,6 +25,7 @@ from targcn.models.base import Learner, ModelSettings, Reasons
 from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, RELATION_LENGTHS, Decoder
 from targcn.models.layers.losses import cross_entropy
+from targcn.models.layers.sharded_tables import entity_table, needed_rows, products_with_all
 from targcn.models.layers.time_encoding import TimeEncoding
 
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
@@ -111,6 +113,7 @@ class TARGCN(Learner):
     Settings = TARGCNSettings
     reads_context = True
     can_filter_loss = True
+    can_shard_tables = True
     about_new_entities = (
         "have no vector of their own (the mean of all vectors stands in for it, so that as answers "
         "they all have the same score)"
@@ -124,7 +127,14 @@ class TARGCN(Learner):
         self.activation = torch.tanh if settings.activation == "tanh" else torch.relu
         self.relation_dim = RELATION_LENGTHS[settings.decoder] * dim
         scale = settings.initial_scale
-        self.entities = nn.Parameter(scale * torch.randn(len(dataset.entities), dim))
+        self.entities = entity_table(
+            len(dataset.entities), lambda count: scale * torch.randn(count, dim)
+        )
+        if is_sharded(self.entities) and settings.activation_inside:
+            raise InputError(
+                "activation_inside changes every row of the table before it is multiplied, which "
+                "needs it whole; leave out activation_inside or shard_tables"
+            )
         self.relations = nn.Parameter(
             scale * torch.randn(2 * self.num_relations, self.relation_dim)
         )
@@ -231,7 +241,7 @@ class TARGCN(Learner):
         if not self.settings.activation_inside:
             # wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o + a number that all candidates
             # share and that changes no rank and no probability: one product with the entity table.
-            return (wanted @ self.first.entity_weight) @ table.T
+            return products_with_all(wanted @ self.first.entity_weight, table)
         entities = functional.linear(table, self.first.entity_weight)
         if self.settings.time_encoding == "difference":
             now = self.first.encode_time(self.time_encoding(times.new_zeros(1)))
@@ -269,10 +279,17 @@ class TARGCN(Learner):
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
         code_table, codes = self.time_encoding.look_up(moments)
-        tables = self.entities, self.relations, code_table
+        entities: Tensor = self.entities
+        if is_sharded(entities):
+            ids = [subjects] if vectors is not None else [subjects, near.entities.flatten()]
+            places, entities = needed_rows(torch.cat(ids), entities)
+            subjects, others = places.tensor_split([len(subjects)])
+            if vectors is None:
+                near = replace(near, entities=others.view_as(near.entities))
+        tables = entities, self.relations, code_table
         encoded = vectors is not None and self.settings.shared_layers
         aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors, encoded))
-        return self.activation(aggregated), table
+        return self.activation(aggregated), self.entities if is_sharded(self.entities) else table
 
     @torch.no_grad()
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:

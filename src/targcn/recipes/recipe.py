@@ -103,6 +103,8 @@ def make_recipe(
     )
     if recipe.training.filtered_loss and not of_model.can_filter_loss:
         raise InputError(f"{model} is not trained against all entities; leave filtered_loss out")
+    if recipe.training.shard_tables and not of_model.can_shard_tables:
+        raise InputError(f"{model} needs its tables whole in every process; leave shard_tables out")
     return recipe
 
 

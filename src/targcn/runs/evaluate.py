@@ -63,7 +63,9 @@ def evaluate(
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    run = open_run(run)
+    is_shared = processes.size > 1 and ask == "entity" and facts is None
+    if not (is_shared and isinstance(run, Run)):
+        run = open_run(run)
     setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)

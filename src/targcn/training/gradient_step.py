@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from targcn.devices import compiled, is_out_of_memory
-from targcn.distributed import ProcessGroup, distributed_loss
+from targcn.distributed import ProcessGroup, distributed_loss, is_sharded, own_rows
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
 from targcn.training.batches import Batch
@@ -31,13 +31,19 @@ class GradientStep:
         report_retry: Callable[[int], None],
     ) -> None:
         self.optimizer, self.device, self.processes = optimizer, device, processes
-        self.weights, self.clip = list(model.parameters()), settings.clip
+        self.weights, self.clip = optimizer.param_groups[0]["params"], settings.clip
+        # Each with the rows of this process, which are what the optimiser updates.
+        self.tables = [
+            (table, own)
+            for table, own in zip(model.parameters(), self.weights, strict=True)
+            if is_sharded(table)
+        ]
         self.batch_size, self.report_retry = settings.batch_size, report_retry
         self.matmul_precision = settings.matmul_precision
         # A batch is computed in this many parts: the same gradients in less memory.
         self.num_parts = 1
         self.loss = self.loss_of_last = distributed_loss(model, processes)
-        if settings.compile:
+        if settings.compile and not self.tables:
             # Models share a loss function, of which torch compiles a few variants and no more.
             torch.compiler.reset()
             self.loss = compiled(self.loss, instead=self.loss, dynamic=False)
@@ -69,7 +75,7 @@ class GradientStep:
     def _take(self, batch: Batch) -> Tensor:
         loss = self.compute_gradients(batch)
         if self.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.weights, self.clip)
+            self._clip_gradients(self.clip)
         on_gpu = self.device.type == "cuda"
         self.is_updating = not (on_gpu and torch.cuda.is_current_stream_capturing())
         self.optimizer.step()
@@ -88,7 +94,25 @@ class GradientStep:
             loss = loss * (len(part) / len(batch) * batch.weight)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()
+        for table, own in self.tables:
+            if table.grad is not None:
+                # The mean over processes, as of all other weights.
+                own.grad, table.grad = own_rows(table.grad).div_(self.processes.size), None
         return total
+
+    def _clip_gradients(self, most: float) -> None:
+        if not self.tables:
+            nn.utils.clip_grad_norm_(self.weights, most)
+            return
+        in_tables = {id(own) for _, own in self.tables}
+        own = [one.grad for _, one in self.tables if one.grad is not None]
+        other = [
+            one.grad for one in self.weights if one.grad is not None and id(one) not in in_tables
+        ]
+        of_tables = self.processes.sum(nn.utils.get_total_norm(own).cpu().square()).sqrt()
+        norms = [nn.utils.get_total_norm(other), of_tables.to(self.device)]
+        norm = torch.stack(norms).norm()
+        nn.utils.clip_grads_with_norm_(self.weights, most, norm)
 
     def _is_whole(self, batch: Batch) -> bool:
         return len(batch) * self.processes.size == self.batch_size

@@ -7,7 +7,8 @@ had not been: on the same device, with the same torch and number of threads, to 
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -28,12 +29,13 @@ from targcn.runs.store import (
     STATE,
     TRACE,
     WEIGHTS,
+    Weights,
     read_state,
     write_result,
     write_state,
     write_temperature,
 )
-from targcn.runs.tensors import Expected, expect_like
+from targcn.runs.tensors import Expected, expect_like, gathered
 from targcn.training.batches import Batches
 from targcn.training.gradient_step import GradientStep
 from targcn.training.optimizers import (
@@ -90,6 +92,7 @@ class Trainer:
         dataset, settings = run.dataset, run.recipe.training
         self.run, self.settings, self.device, self.processes = run, settings, device, processes
         self.folder = folder if processes.is_main else None
+        self.is_kept = folder is not None
         self.model = run.model.to(device)
         self.optimizer = create_optimizer(self.model, settings)
         self.batches = Batches(self.model, dataset, settings, run.seed, device, processes)
@@ -109,7 +112,7 @@ class Trainer:
             len(self.batches),
         )
         self.position = Position()
-        self.best_weights = _copy(self.model.state_dict())
+        self.best_weights = _copy(self.model.weights_here())
         self.validation: Report | None = None
         self.best_validation: Report | None = None
         self.started = self.saved = time.monotonic()
@@ -181,7 +184,7 @@ class Trainer:
             raise DamagedError(
                 f"{folder / STATE} does not say where it stands ({error}); train it again"
             ) from None
-        self.model.load_state_dict(_below("model/", tensors))
+        self.model.load_weights_here(_below("model/", tensors))
         restore_state(self.optimizer, _below("optimizer/", tensors))
         return True
 
@@ -207,7 +210,7 @@ class Trainer:
             problem = f"its loss is {loss:.3g}, after {self.position.first_loss:.3g} at first"
         elif not math.isfinite(loss):
             problem = "its loss is not a number any more"
-        elif not all(bool(torch.isfinite(one).all()) for one in self.model.state_dict().values()):
+        elif not self._has_sound_weights():
             problem = "its weights are not numbers any more"
         else:
             return
@@ -215,6 +218,11 @@ class Trainer:
             f"training diverged by epoch {max(self.position.epoch, 1)}: {problem}; {self._kept()}; "
             "train again with a lower learning rate (--learning-rate)"
         )
+
+    def _has_sound_weights(self) -> bool:
+        own = self.model.weights_here().values()
+        [unsound] = self.processes.any_process(not all(bool(one.isfinite().all()) for one in own))
+        return not unsound
 
     def _kept(self) -> str:
         if self.folder is None:
@@ -247,7 +255,7 @@ class Trainer:
             self.trace.write(position.epoch, valid=self.validation.metrics, context=context)
         if mrr > position.best_mrr:
             position.best_mrr, position.best_epoch = mrr, position.epoch
-            self.best_weights = _copy(self.model.state_dict())
+            self.best_weights = _copy(self.model.weights_here())
             self.best_validation = self.validation
             self._write_result(self._record(finished=False))
         self._save_state()
@@ -269,7 +277,7 @@ class Trainer:
 
     def _finish(self) -> Run:
         record = self._record(finished=True)
-        self.model.load_state_dict(self.best_weights)
+        self.model.load_weights_here(self.best_weights)
         if self.evaluator is not None and self.best_validation is None:
             model = self.run.model_to_evaluate()
             self.best_validation = self.evaluator.evaluate(model, self.run.recipe.model)
@@ -288,9 +296,10 @@ class Trainer:
 
     def _write_result(self, record: TrainingRecord) -> None:
         reports = [self.best_validation] if self.best_validation else []
-        with self.processes.barrier():
+        expected = expect_like(self.model.state_dict())
+        with self._gathered(self.model.weights_here(), expected) as weights:
             if self.folder is not None:
-                write_result(replace(self.run, trained=record), self.folder, reports)
+                write_result(replace(self.run, trained=record), self.folder, reports, weights)
 
     def _record(self, finished: bool) -> TrainingRecord:
         several = f"{self.processes.size} × " if self.processes.size > 1 else ""
@@ -305,12 +314,23 @@ class Trainer:
     def _save_state(self) -> None:
         self.saved = time.monotonic()
         self.position.seconds = self._seconds()
-        tensors = {f"model/{name}": value for name, value in self.model.state_dict().items()}
+        own = {f"model/{name}": value for name, value in self.model.weights_here().items()}
         kept = state_of(self.optimizer, expected_state(self.model, self.settings))
-        tensors |= {f"optimizer/{name}": value for name, value in kept.items()}
-        with self.processes.barrier():
+        own |= {f"optimizer/{name}": value for name, value in kept.items()}
+        with self._gathered(own, self._expected_state()) as tensors:
             if self.folder is not None:
                 write_state(self.folder, tensors, asdict(self.position))
+
+    @contextmanager
+    def _gathered(
+        self, own: Mapping[str, Tensor], expected: Mapping[str, Expected]
+    ) -> Iterator[Weights]:
+        """What all processes hold, for the one that writes it; nothing if nothing is kept."""
+        if not self.is_kept:
+            yield {}
+            return
+        with self.processes.barrier(), gathered(own, expected, self.processes) as tensors:
+            yield tensors
 
     def _report_progress(self, loss: float | None) -> None:
         self.progress.report(self.position.epoch, self.position.step, loss, self.validation)

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from targcn.devices import compiled
+from targcn.distributed import is_sharded, own_rows, rows_here
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
 from targcn.runs.tensors import Expected
@@ -40,8 +41,11 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser that the settings name, for all parameters of a model."""
-    parameters = list(model.parameters())
+    """The optimiser that the settings name, for all parameters of a model.
+
+    Of a sharded table it sees the rows of this process, as a tensor of its own.
+    """
+    parameters = [own_weight(weight) for weight in model.parameters()]
     device = parameters[0].device
     # On a GPU the rate is a tensor, so that a replayed step reads its present value.
     on_gpu = device.type == "cuda"
@@ -56,13 +60,21 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
     return torch.optim.Adagrad(parameters, lr=rate, weight_decay=decay, fused=True)
 
 
+def own_weight(weight: nn.Parameter) -> Tensor:
+    """A parameter as one process updates it: itself, or the rows that it holds of a table."""
+    if not is_sharded(weight):
+        return weight
+    return own_rows(weight).requires_grad_(weight.requires_grad)
+
+
 def expected_state(model: Learner, settings: TrainingSettings) -> dict[str, Expected]:
     """What `state_of` gives, by number of the weight and name."""
     expected = {}
     for number, weight in enumerate(model.parameters()):
         expected[f"{number}/step"] = Expected((), torch.float32, 0.0)
         for name, least in KEPT[settings.optimizer].items():
-            expected[f"{number}/{name}"] = Expected(tuple(weight.shape), weight.dtype, least)
+            shape = tuple(weight.shape)
+            expected[f"{number}/{name}"] = Expected(shape, weight.dtype, least, rows_here(weight))
     return expected
 
 
@@ -75,11 +87,7 @@ def state_of(
         for number, state in optimizer.state_dict()["state"].items()
         for name, value in state.items()
     }
-    blank = {
-        name: torch.zeros(one.shape, dtype=one.dtype)
-        for name, one in expected.items()
-        if name not in kept
-    }
+    blank = {name: one.blank() for name, one in expected.items() if name not in kept}
     return kept | blank
 
 
