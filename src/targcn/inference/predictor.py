@@ -18,7 +18,7 @@ from targcn.evaluation.candidates import (
     known_candidates,
     score_candidates,
 )
-from targcn.evaluation.filters import Filter, known_answers
+from targcn.evaluation.filters import Filter, KnownAnswers, known_answers
 from targcn.evaluation.ranking import (
     Progress,
     count_rivals,
@@ -26,7 +26,7 @@ from targcn.evaluation.ranking import (
     require_numbers,
     rows_at_once,
 )
-from targcn.facts.dataset import NO_FACTS, Context, Facts
+from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import (
@@ -90,18 +90,19 @@ class Predictor:
         context: Context | None = None,
         device: str | torch.device = "auto",
     ) -> None:
-        self.device = choose_device(device)
+        self.device: torch.device = choose_device(device)
         loaded = open_run(run)
         self.context: Context = context or loaded.default_context(None)
         self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
 
     def _take(self, run: Run) -> None:
         self.run = run
-        self.model = run.model.to(self.device).eval()
-        self.model_name = run.recipe.model
-        self.dataset = run.dataset
-        self.graph = TemporalGraph.of_context(self.dataset, self.context).to(self.device)
-        self.known = known_answers(self.dataset, self.device)
+        self.model: Model = run.model.to(self.device).eval()
+        self.model_name: str = run.recipe.model
+        self.dataset: Dataset = run.dataset
+        graph = TemporalGraph.of_context(self.dataset, self.context)
+        self.graph: TemporalGraph = graph.to(self.device)
+        self.known: dict[Filter, KnownAnswers] = known_answers(self.dataset, self.device)
         self._candidates: dict[Kind, tuple[Candidates, dict[Filter, KnownCandidates]]] = {}
 
     def add(self, facts: object) -> None:

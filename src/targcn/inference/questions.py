@@ -83,7 +83,7 @@ def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = 
         except InputError as error:
             if on_error == "stop":
                 where = f"question {number}: " if len(questions) > 1 else ""
-                raise InputError(f"{where}{error}") from None
+                raise InputError(f"{where}{error}", error.suggestions) from None
             errors[number] = str(error)
         else:
             rows.setdefault(question.asked, []).append(row)
