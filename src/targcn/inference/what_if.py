@@ -1,15 +1,25 @@
-"""What if a fact were not there, or were: facts in words, and the context that they change."""
+"""What if a fact were not there, or were: the changed context, and the answers before and after."""
 
 from collections.abc import Sequence
-from typing import Final
+from copy import deepcopy
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
 
 from targcn.errors import InputError
+from targcn.evaluation.ranking import Progress, count_rivals, require_numbers
 from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.questions import Time
+from targcn.inference.answers import Scores, error_frame, errors_last, when_known
+from targcn.inference.explanation import ASKED
+from targcn.inference.questions import OnError, Time, encode, list_questions
+from targcn.runs.run import require_reader
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from targcn.inference.predictor import Predictor
 
 # Subject, relation, object and time in words; of an interval the start and the end instead of the
 # time, either of which may be None: open.
@@ -64,6 +74,86 @@ def change_context(
             raise InputError(f"the context holds {_in_words(fact)} already; nothing would change")
         new.append((*ids, ids[3]) if graph.ends is not None and len(ids) == 4 else ids)
     return graph.changed(_columns(gone), _columns(new))
+
+
+def ask_what_if(
+    predictor: "Predictor",
+    questions: object,
+    without: Sequence[Fact],
+    given: Sequence[Fact],
+    top: int,
+    on_error: OnError = "stop",
+    progress: Progress | None = None,
+) -> "pl.DataFrame":
+    """The answers in the context of a predictor, and in one without some facts and with others."""
+    import polars as pl
+
+    require_reader(predictor.model, predictor.model_name, "facts left out or put in")
+    questions = list_questions(questions)
+    encoded = encode(questions, predictor.dataset, on_error)
+    if others := [place for place in encoded.facts if place not in ASKED]:
+        raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
+    changed = change_context(predictor.graph, predictor.dataset, without, given)
+    # A model of its own, since one that indexes its context keeps the index of one only.
+    model = deepcopy(predictor.model)
+    frames, done = [error_frame(encoded)], len(encoded.errors)
+    for place, facts in encoded.facts.items():
+        # A row of scores is laid out for each of the best answers, before and after.
+        size = max(predictor.questions_at_once(place) // (2 * top), 1)
+        names = predictor.names_of(place)
+        for start in range(0, len(facts), size):
+            rows = slice(start, start + size)
+            numbers = encoded.numbers[place][rows]
+            with torch.inference_mode():
+                queries = predictor.queries_for(place, facts[rows].to(predictor.device))
+                before = predictor.score_entities(predictor.model, queries, predictor.graph)
+                after = predictor.score_entities(model, queries, changed)
+                frames.append(_compare(before, after, numbers, names, top))
+            done += len(numbers)
+            if progress is not None:
+                progress(done, len(questions))
+    order = ["question", "rank_after", "rank_before"]
+    answers = pl.concat(frames, how="diagonal").sort(order, maintain_order=True)
+    return errors_last(answers, on_error)
+
+
+def _compare(
+    before: Scores, after: Scores, numbers: Tensor, names: Sequence[str], top: int
+) -> "pl.DataFrame":
+    """The best answers of two rows of scores per question, beside each other."""
+    import polars as pl
+
+    is_best = torch.zeros_like(before.values, dtype=torch.bool)
+    for scores in (before, after):
+        require_numbers(scores.values)
+        best = torch.topk(scores.values, min(top, scores.values.shape[1]), dim=1)
+        is_best.scatter_(1, best.indices, True)
+    rows, answers = is_best.nonzero(as_tuple=True)
+    columns: dict[str, Tensor | None] = {}
+    for side, scores in (("before", before), ("after", after)):
+        own, logs = scores.values[rows, answers], scores.log_probabilities
+        above, level = count_rivals(scores.values[rows], own[:, None])
+        columns |= {
+            f"rank_{side}": above + 1,
+            f"tied_{side}": level + 1,
+            f"score_{side}": own.double(),
+            f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
+        }
+    figures = {
+        name: None if column is None else column.cpu().numpy() for name, column in columns.items()
+    }
+    was, remains = pl.col("rank_before") <= top, pl.col("rank_after") <= top
+    came_in = pl.when(~was & remains).then(pl.lit("came in"))
+    change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
+    return pl.DataFrame(
+        {
+            "question": numbers[rows.cpu()].numpy(),
+            "answer": [names[answer] for answer in answers.tolist()],
+            **figures,
+            "known": when_known(before, rows, answers),
+        },
+        schema_overrides={"probability_before": pl.Float64, "probability_after": pl.Float64},
+    ).with_columns(change=change)
 
 
 def _encode(fact: Fact, dataset: Dataset) -> tuple[int, ...]:
