@@ -99,7 +99,8 @@ def explain(
     A run of evidence: the effect of a piece of evidence is its part of the answer's score; with
     what is not shown and the prior, in `others`, the effects add up to it. A run of targcn: the
     effect of a fact is the answer's probability with all facts, minus its probability without this
-    one. If the context holds the explained fact itself, it is hidden.
+    one. A run of t-gap: the effect of a path is its part of the answer's probability. If the
+    context holds the explained fact itself, it is hidden.
     """
     predictor = _predictor_of(run, context)
     return predictor.explain(subject, relation, object, time, asked=asked, top=top)
