@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package as users get it: built in an empty environment, installed in another one, used without this repository;
-# every extra resolved alone; and the oldest versions that pyproject.toml allows.
+# The package as users get it: built in an empty environment, installed in another one, used without this repository,
+# and its types checked there; every extra resolved alone; and the oldest versions that pyproject.toml allows.
 set -euo pipefail
 python=${1:-python3}
 here=$PWD
