@@ -16,8 +16,7 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import KINDS, NO_FACT, Reasons
 
 if TYPE_CHECKING:
-    from targcn.models.tgap import TGAP
-    from targcn.models.tgap_graph import Step
+    from targcn.models.tgap import TGAP, Step
 
 # Paths followed at once, the strongest; the mass of the others is told as that of other paths.
 MOST_PATHS = 1 << 18
