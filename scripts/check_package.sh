@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package as users get it: built in an empty environment, installed in another one, used without this repository;
-# every extra resolved alone; and the oldest versions that pyproject.toml allows.
+# The package as users get it: built in an empty environment, installed in another one, used without this repository,
+# and its types checked there; every extra resolved alone; and the oldest versions that pyproject.toml allows.
 set -euo pipefail
 python=${1:-python3}
 here=$PWD
@@ -18,6 +18,7 @@ try() { # the program of an environment, in an empty folder
   "$work/$1/bin/targcn" --version
   "$work/$1/bin/targcn" train congress --model targcn --epochs 1 --dim 8 --out run > /dev/null 2>&1
   "$work/$1/bin/targcn" predict run "Ted Kennedy" "serves beside" "?" 2009 --top 2
+  "$work/$1/bin/python" "$here/tests/user_program.py" 2> /dev/null | tail -1
   cd "$here"
 }
 
@@ -34,6 +35,11 @@ $pip install --constraint "$here/constraints.txt" "$wheel"
 try user
 packages=$("$work/user/bin/python" -m pip --disable-pip-version-check list --format=freeze | grep -cv '^\(pip\|setuptools\)=')
 echo "the core is $packages packages in $(du -sm "$work/user/lib" | cut -f1) MB, $(du -sm "$work"/user/lib/*/site-packages/torch | cut -f1) MB of it torch"
+
+echo "== its types, as a user's checkers see them"
+environment checkers
+$pip install mypy pyright
+PATH="$work/checkers/bin:$PATH" "$python" scripts/check_types.py "$work/user/bin/python" mypy pyright
 
 echo "== every extra alone"
 extras=$("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"])')

@@ -2,38 +2,21 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+import targcn
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PROGRAM = """
-from pathlib import Path
-
-import targcn
-
-
-def best(path: Path) -> str:
-    dataset: targcn.Dataset = targcn.open_dataset(path)
-    run: targcn.Run = targcn.fit(dataset, "seen")
-    report: targcn.Report = targcn.evaluate(run, split="valid", context="train")
-    mrr: float = report.metrics["time-aware"]["both"]["mrr"]
-    answers = targcn.predict(run, "Ann", "meets", None, "2020-01-01", top=1)
-    answer: str = answers["answer"].item()
-    return f"{answer} {mrr:.3f}"
-
-
-reveal_type(targcn.fit)
-targcn.evaluate(1)
-"""
 
 
 def python(*words: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -99,15 +82,19 @@ def test_every_extra_is_taken_by_the_tests() -> None:
     assert set(brought[1].split(",")) == {*extras} - {"dev", "site"}
 
 
+def test_the_program_of_a_user_has_every_public_name() -> None:
+    text = (ROOT / "tests" / "user_program.py").read_text(encoding="utf-8")
+    assert {name for name in targcn.__all__ if f"targcn.{name}" not in text} == set()
+
+
 @pytest.mark.slow
-def test_a_program_of_a_user_is_checked_with_our_types(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
-    checker: Sequence[str] = ("-m", "mypy", "--strict", "--follow-imports=silent")
-    cache = f"--cache-dir={ROOT / '.mypy_cache'}"
-    said = python(*checker, cache, program, folder=tmp_path).stdout.splitlines()
-    problems = [line for line in said if " error: " in line]
-    # The last line of the program is wrong, and nothing else.
-    assert len(problems) == 1, said
-    assert f"{len(PROGRAM.splitlines())}: error: Argument 1" in problems[0]
-    assert any("Revealed type" in line and "Run" in line for line in said)
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_program_of_a_user_is_checked_with_our_types(checker: str, tmp_path: Path) -> None:
+    """Where pyright is not installed, `make package` checks it alone."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    if shutil.which(checker, path=path) is None:
+        pytest.skip(f"{checker} is not installed")
+    script = ROOT / "scripts" / "check_types.py"
+    cache = str(ROOT / ".mypy_cache")
+    done = python(script, sys.executable, checker, folder=tmp_path, PATH=path, MYPY_CACHE_DIR=cache)
+    assert done.returncode == 0, done.stderr

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from targcn.facts.open import open_dataset as open_dataset
     from targcn.facts.read_options import ReadOptions as ReadOptions
     from targcn.graph.temporal_graph import TemporalGraph as TemporalGraph
+    from targcn.inference.ask import explain as explain
+    from targcn.inference.ask import predict as predict
+    from targcn.inference.ask import predict_many as predict_many
     from targcn.inference.explanation import Explanation as Explanation
     from targcn.inference.predictor import Predictor as Predictor
-    from targcn.inference.predictor import explain as explain
-    from targcn.inference.predictor import predict as predict
-    from targcn.inference.predictor import predict_many as predict_many
     from targcn.inference.questions import Question as Question
     from targcn.inference.rules import Rule as Rule
     from targcn.inference.rules import rules as rules
@@ -49,13 +49,13 @@ _HOMES = {
     "TemporalGraph": "graph.temporal_graph",
     "compare": "runs.compare",
     "evaluate": "runs.evaluate",
-    "explain": "inference.predictor",
+    "explain": "inference.ask",
     "fit": "training.fit",
     "fuse": "runs.fuse",
     "load_run": "runs.store",
     "open_dataset": "facts.open",
-    "predict": "inference.predictor",
-    "predict_many": "inference.predictor",
+    "predict": "inference.ask",
+    "predict_many": "inference.ask",
     "resume": "training.fit",
     "rules": "inference.rules",
     "save_run": "runs.store",

@@ -13,7 +13,7 @@ class InputError(ValueError):
     def __init__(self, sentence: str, suggestions: Sequence[str] = ()) -> None:
         super().__init__(sentence)
         # Names that may have been meant; the sentence has them too.
-        self.suggestions = tuple(suggestions)
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class DamagedError(InputError):

@@ -11,14 +11,33 @@ from command_line import call, complaint_of, start
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "command",
-    [[], ["data"], ["train"], ["evaluate"], ["models"], ["data", "prepare"], ["bench", "epoch"]],
-)
-def test_help_names_the_command(command: list[str]) -> None:
-    answer = start(*command, "--help")
-    assert answer.returncode == 0
-    assert answer.stdout.startswith("Usage: targcn")
+EVERY_HELP = """
+import sys
+from targcn.cli import app
+
+def show(part, words):
+    try:
+        app([*words, "--help"])
+    except SystemExit as left:
+        assert not left.code, words
+    for name in part:
+        if not name.startswith("-"):
+            show(part[name], [*words, name])
+
+show(app, [])
+print(sorted({"torch", "numpy", "polars", "optuna", "fastapi", "uvicorn"} & set(sys.modules)))
+"""
+
+
+def test_no_help_loads_a_heavy_library() -> None:
+    done = subprocess.run([sys.executable, "-c", EVERY_HELP], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *shown, heavy = done.stdout.splitlines()
+    assert heavy == "[]"
+    # Commands of commands are among them.
+    usages = [line for line in shown if line.startswith("Usage: targcn")]
+    for command in ("", "train", "evaluate", "models", "data prepare", "bench epoch"):
+        assert any(f"{line} ".startswith(f"Usage: targcn {command}") for line in usages), command
 
 
 def test_version() -> None:

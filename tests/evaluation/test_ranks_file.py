@@ -1,31 +1,40 @@
 """Files of ranks and scores: judged as a literal ranking does it, written and read back."""
 
+import tempfile
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
 
 import oracle
 import targcn
 from fake_model import FakeModel, few_values
-from oracle import World
+from oracle import World, checked, interval_worlds, worlds
 from targcn.errors import InputError
 from targcn.evaluation import ranks_file
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.query_rows import query_columns
 from targcn.evaluation.ranking import TIES
 from targcn.evaluation.ranks_file import read_ranks, write_ranks, write_scores
-from targcn.evaluation.report import Setting
+from targcn.evaluation.report import PROTOCOLS, Setting
+from targcn.facts.dataset import OPEN
 from targcn.facts.export import export_dataset
+from targcn.graph.queries import Queries
 
 WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)], cuts=(20, 24))
 CPU = torch.device("cpu")
 
 
-def evaluator_of(world: World = WORLD, ties: Any = "mean") -> Evaluator:
-    return Evaluator(world.dataset, Setting("test", "train", ties), CPU)
+def evaluator_of(world: World = WORLD, ties: Any = "mean", intervals: Any = None) -> Evaluator:
+    return Evaluator(world.dataset, Setting("test", "train", ties, intervals), CPU)
 
 
 def queries(world: World = WORLD) -> list[dict[str, Any]]:
@@ -77,21 +86,41 @@ def test_candidates_that_are_not_listed_are_level_below_the_others(
     assert steps[-1] == (12, 12)
 
 
+def read_back(evaluator: Evaluator) -> None:
+    """What a model scored and what it ranked, written and read, are the ranks of the evaluator."""
+    model: Any = FakeModel(few_values)
+    expected = evaluator.ranks(model)
+    with tempfile.TemporaryDirectory() as folder:
+        scores, ranks = Path(folder) / "scores.parquet", Path(folder) / "ranks.parquet"
+        write_scores(model, evaluator, scores)
+        write_ranks(expected, evaluator, ranks)
+        for path in (scores, ranks):
+            found, is_ranked_here = read_ranks(path, evaluator)
+            assert is_ranked_here == (path == scores)
+            assert all(torch.equal(found[which], expected[which]) for which in FILTERS)
+
+
 @pytest.mark.parametrize("ties", TIES)
 def test_scores_and_ranks_that_are_written_have_the_figures_of_the_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ties: Any
+    monkeypatch: pytest.MonkeyPatch, ties: Any
 ) -> None:
     monkeypatch.setattr(ranks_file, "rows_at_once", lambda *_: 10)
-    evaluator, model = evaluator_of(ties=ties), FakeModel(few_values)
-    expected: Any = evaluator.ranks(model)  # type: ignore[arg-type]
-    write_scores(model, evaluator, tmp_path / "scores.parquet")  # type: ignore[arg-type]
-    write_ranks(expected, evaluator, tmp_path / "ranks.parquet")
-    for name in ("scores", "ranks"):
-        found, is_ranked_here = read_ranks(tmp_path / f"{name}.parquet", evaluator)
-        assert is_ranked_here == (name == "scores")
-        assert {which: ranks.tolist() for which, ranks in found.items()} == {
-            which: ranks.tolist() for which, ranks in expected.items()
-        }
+    read_back(evaluator_of(ties=ties))
+
+
+@checked
+@given(worlds(min_facts=1))
+def test_any_points_that_are_written_are_read_back(world: World) -> None:
+    read_back(evaluator_of(world))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@checked
+@given(interval_worlds(), st.sampled_from(TIES))
+def test_any_intervals_that_are_written_are_read_back(
+    protocol: Any, world: World, ties: Any
+) -> None:
+    read_back(evaluator_of(world, ties, protocol))
 
 
 def test_candidates_of_the_first_row_are_those_of_rows_without_any(tmp_path: Path) -> None:
@@ -196,17 +225,125 @@ def test_ranks_that_cannot_be(tmp_path: Path, changed: Any, sentence: str) -> No
         read_ranks(write(tmp_path, changed(rows)), evaluator_of())
 
 
+def timeless(queries: Queries, num_entities: int) -> Tensor:
+    return few_values(replace(queries, times=torch.zeros_like(queries.times)), num_entities)
+
+
+@checked
+@given(interval_worlds(), st.sampled_from([1, 6, 1000]))
+def test_scores_without_a_time_are_those_at_every_tick(world: World, at_once: int) -> None:
+    evaluator, model = evaluator_of(world), cast(Any, FakeModel(timeless))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks_file, "rows_at_once", lambda *_: at_once)
+        path = Path(folder) / "scores.parquet"
+        write_scores(model, evaluator, path)
+        each = pl.read_parquet(path).drop("time")
+        query = query_columns(world.dataset)
+        each.unique(query, keep="first", maintain_order=True).write_parquet(path)
+        found, _ = read_ranks(path, evaluator)
+    expected = evaluator.ranks(model)
+    assert all(torch.equal(found[which], expected[which]) for which in FILTERS)
+
+
+def test_ends_that_are_all_open_and_starts_that_are_dates(tmp_path: Path) -> None:
+    world = World(3, 1, [(0, 0, 1, 4, OPEN), (1, 0, 2, 6, OPEN)])
+    fact = {"subject": "e0", "relation": "r0", "object": "e1", "start": date(1970, 1, 5)}
+    other = {"subject": "e1", "relation": "r0", "object": "e2", "start": date(1970, 1, 7)}
+    rows = [
+        one | {"end": None, "asked": asked, "intervals": "enumerate-time", "raw": rank}
+        for one, asked, rank in (
+            (other, "object", 2),
+            (fact, "subject", 3),
+            (fact, "object", 1),
+            (other, "subject", 1),
+        )
+    ]
+    found, _ = read_ranks(write(tmp_path, rows), evaluator_of(world))
+    assert found["raw"].tolist() == [1, 2, 3, 1]
+
+
+# In test are two facts: e1, r0, e3 until day 9, and e0, r0, e3 on the days 1 to 4.
+LASTING = World(
+    4, 1, [(0, 0, 1, 0, 5), (0, 0, 2, 3, OPEN), (1, 0, 3, OPEN, 9), (0, 0, 3, 1, 4)], cuts=(1, 2)
+)
+
+
+def lasting_rows(evaluator: Evaluator, kind: str, path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of our own."""
+    model: Any = FakeModel(few_values)
+    if kind == "scores":
+        write_scores(model, evaluator, path)
+    else:
+        write_ranks(evaluator.ranks(model), evaluator, path)
+    return pl.read_parquet(path).to_dicts()
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol", "changed", "sentence"),
+    [
+        ("scores", "enumerate-time", change(end=...), "has no column 'end'; every row needs"),
+        ("scores", "enumerate-time", change(time=None), "row 2 has no time; every row needs one"),
+        (
+            "scores",
+            "enumerate-time",
+            change(start="1970-01-04"),
+            r"\| 1970-01-04 \| .* is no query",
+        ),
+        # The day before the data begin is not an open start.
+        (
+            "scores",
+            "identical",
+            change(start="1969-12-31"),
+            "1969-12-31 .* is no query of the test",
+        ),
+        ("scores", "enumerate-time", change(time="1970-01-08"), "at 1970-01-08. is no query"),
+        (
+            "scores",
+            "enumerate-time",
+            lambda rows: rows[:-1],
+            r"lacks 1 of 18 queries .* first is e1 \| r0 \| e3 \| open \| 1970-01-10 \(asked: "
+            r"subject at 1970-01-10\)",
+        ),
+        ("scores", "enumerate-time", lambda rows: [*rows, rows[3]], "row 19: .* is there twice"),
+        (
+            "scores",
+            "identical",
+            change(time="1970-01-02"),
+            "identical a query is asked once; leave",
+        ),
+        ("ranks", "enumerate-time", change(time="1970-01-02"), "a rank is the mean over all ticks"),
+        ("ranks", "identical", change(intervals=...), "has no column 'intervals'; ranks of facts"),
+        (
+            "ranks",
+            "identical",
+            change(intervals="enumerate-time"),
+            "was ranked with intervals enumerate-time, the others are with identical",
+        ),
+    ],
+)
+def test_files_about_intervals_that_cannot_be_judged(
+    tmp_path: Path, kind: str, protocol: Any, changed: Any, sentence: str
+) -> None:
+    evaluator = evaluator_of(LASTING, intervals=protocol)
+    rows = lasting_rows(evaluator, kind, tmp_path / "own.parquet")
+    with pytest.raises(InputError, match=sentence):
+        read_ranks(write(tmp_path, changed(rows)), evaluator)
+
+
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text("no Parquet")
     whole = write(tmp_path, with_scores()).read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-    intervals = World(2, 1, [(0, 0, 1, 0, 2)])
     for name, world, sentence in (
         ("gone.parquet", WORLD, "cannot read .*gone.parquet: No such file"),
         ("text.parquet", WORLD, "text.parquet is no Parquet file, or damaged"),
         ("cut.parquet", WORLD, "cut.parquet is no Parquet file, or damaged"),
         ("a.csv", WORLD, "a.csv should end in .parquet"),
-        ("a.parquet", intervals, "world has facts with a beginning and an end"),
+        (
+            "a.parquet",
+            LASTING,
+            "has no column 'start'; every row needs .* object, start, end, asked",
+        ),
     ):
         with pytest.raises(InputError, match=sentence):
             read_ranks(tmp_path / name, evaluator_of(world))

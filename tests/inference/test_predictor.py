@@ -4,7 +4,6 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,12 +18,12 @@ from targcn.errors import InputError
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference import predictor as predictor_module
+from targcn.inference.ask import explain, predict, predict_many
 from targcn.inference.explanation import DatedFact, Reason
-from targcn.inference.predictor import Predictor, explain, predict, predict_many
+from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
 from targcn.models.base import Model, ModelSettings, Reasons
 from targcn.runs.run import Run
-from targcn.runs.store import save_run
 from targcn.training.fit import fit
 
 TRAIN = [(0, 0, 1, 0), (0, 0, 2, 4), (3, 0, 1, 4)]
@@ -204,19 +203,6 @@ def test_how_many_are_asked_at_once_does_not_matter(
     assert done == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_a_run_its_folder_and_its_predictor_answer_alike(learned: Run, tmp_path: Path) -> None:
-    save_run(learned, tmp_path / "run")
-    folder = tmp_path / "run"
-    expected = predict(learned, *QUESTION, context="train")
-    for one in (folder, str(folder), Predictor(learned, "train"), Predictor(folder, "train")):
-        assert predict(one, *QUESTION, context="train").equals(expected)
-        found = predict_many(one, [Question(*QUESTION)], context="train")
-        assert found.drop("question").equals(expected)
-    assert predict(Predictor(learned, "train"), *QUESTION).equals(expected)
-    with pytest.raises(InputError, match="has the context train, not train\\+valid"):
-        predict(Predictor(learned, "train"), *QUESTION, context="train+valid")
-
-
 def test_a_predictor_builds_its_context_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     predictor = Predictor(run)
     monkeypatch.delattr(TemporalGraph, "of")
@@ -343,70 +329,6 @@ def test_facts_are_added_to_a_predictor_again_and_again(learned: Run) -> None:
         Predictor(learned).add(MORE)
 
 
-@pytest.mark.parametrize("model", ["decayed-copy", "targcn"])
-@pytest.mark.parametrize("top", [1, 2, 5])
-def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> None:
-    small = {"dim": 4, "neighbors": 9, "epochs": 1, "device": "cpu"} if model == "targcn" else {}
-    run = fit(WORLD.dataset, model, **small)
-    questions = [Question(*QUESTION), Question(None, "r0", "e1", "1970-01-05")]
-    left = World(5, 2, [(0, 0, 1, 0), (3, 0, 1, 4), (0, 0, 3, 4), (4, 1, 1, 3)], cuts=(4, 4))
-    other = replace(run, dataset=left.dataset)
-    frame = Predictor(run, "train+valid").what_if(
-        questions,
-        without=[("e0", "r0", "e2", "1970-01-05")],
-        given=[("e4", "r1", "e1", date(1970, 1, 4))],
-        top=top,
-    )
-    sides = {
-        side: predict_many(one, questions, context="train+valid")
-        for side, one in (("before", run), ("after", other))
-    }
-    rows = {
-        side: {(row["question"], row["answer"]): row for row in every.to_dicts()}
-        for side, every in sides.items()
-    }
-    best = [
-        {key for key, row in of_side.items() if row["rank"] <= top} for of_side in rows.values()
-    ]
-    for row in frame.to_dicts():
-        key = row["question"], row["answer"]
-        for side, of_side in rows.items():
-            for what in ("rank", "tied", "score", "probability"):
-                assert row[f"{what}_{side}"] == pytest.approx(of_side[key][what]), what
-        assert row["known"] == rows["before"][key]["known"]
-        was, remains = key in best[0], key in best[1]
-        assert row["change"] == {(0, 1): "came in", (1, 0): "dropped out"}.get((was, remains), "")
-    for number in (1, 2):
-        shown = frame.filter(pl.col("question") == number)
-        assert top <= shown.height <= min(2 * top, 5)
-        assert shown["rank_after"].is_sorted()
-
-
-def test_what_if_in_batches_of_one_is_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
-    change: Any = {"without": [("e0", "r0", "e2", "1970-01-05")]}
-    together = Predictor(run).what_if(questions, **change)
-    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
-    done = []
-    count = {"progress": lambda *counts: done.append(counts)}
-    assert Predictor(run).what_if(questions, **change, **count).equals(together)
-    assert done == [(1, 3), (2, 3), (3, 3)]
-
-
-def test_what_if_leaves_the_predictor_as_it_is(run: Run) -> None:
-    predictor = Predictor(run)
-    before = predictor.predict(*QUESTION)
-    predictor.what_if([Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")])
-    assert predictor.predict(*QUESTION).equals(before)
-
-
-def test_what_if_needs_a_model_that_reads_its_context(learned: Run) -> None:
-    with pytest.raises(InputError, match="distmult ignores its context and answers from"):
-        Predictor(learned).what_if(
-            [Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")]
-        )
-
-
 def test_a_complete_fact_is_judged_from_both_ends_without_itself(run: Run) -> None:
     """Each end has the rank and the score it would have if the context did not hold the fact."""
     frame = predict(run, "e0", "r0", "e2", "1970-01-05")
@@ -503,19 +425,6 @@ def test_questions_of_all_kinds_keep_their_numbers(
     )
     assert alone.equals(together)
     assert done == [(number, 6) for number in range(2, 7)]
-
-
-def test_tuples_and_frames_are_answered_like_questions(run: Run, tmp_path: Path) -> None:
-    expected = predict_many(run, [Question(*QUESTION)])
-    save_run(run, tmp_path / "run")
-    frame = pl.DataFrame([QUESTION], ["subject", "relation", "object", "time"], orient="row")
-    for asked in (run, tmp_path / "run", str(tmp_path / "run"), Predictor(run)):
-        for questions in ([QUESTION], frame):
-            assert predict_many(asked, questions).equals(expected)
-    predictor = Predictor(run)
-    changed = {"without": [("e0", "r0", "e1", "1970-01-01")]}
-    expected = predictor.what_if([Question(*QUESTION)], **changed)
-    assert predictor.what_if([QUESTION], **changed).equals(expected)
 
 
 # --- facts that hold over intervals -----------------------------------------------------------

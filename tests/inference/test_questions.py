@@ -55,6 +55,12 @@ def test_a_question_that_makes_no_sense_is_refused(words: tuple[Any, ...], messa
         encode([fine, Question(*words)], DATASET)
 
 
+def test_names_that_may_have_been_meant_come_with_the_error() -> None:
+    with pytest.raises(InputError, match="did you mean") as caught:
+        encode([Question("ee0", "r0", None, "1970-01-05")], DATASET)
+    assert "e0" in caught.value.suggestions
+
+
 def test_questions_that_make_no_sense_are_skipped_with_the_reason() -> None:
     questions = [Question(*words) for words, _ in WRONG] + [Question(*FACT)]
     found = encode(questions, DATASET, "skip")

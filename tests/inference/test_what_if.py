@@ -1,11 +1,22 @@
-"""Facts in words, and what may be left out of a context or put into it."""
+"""Facts in words, what may be left out of a context or put into it, and the answers that follow."""
 
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import polars as pl
 import pytest
 
 from oracle import World
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN
+from targcn.inference import predictor as predictor_module
+from targcn.inference.ask import predict_many
+from targcn.inference.predictor import Predictor
+from targcn.inference.questions import Question
 from targcn.inference.what_if import change_context, parse_fact
+from targcn.runs.run import Run
+from targcn.training.fit import fit
 
 WORLD = World(3, 2, [(0, 0, 1, 0), (0, 0, 1, 4), (0, 0, 1, 6), (0, 0, 1, 9), (2, 1, 0, 4)])
 HELD = ("e0", "r0", "e1", "1970-01-05")
@@ -97,3 +108,86 @@ def test_intervals_that_change_nothing_or_are_none_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         change_context(world.graph, world.dataset, without, given)
+
+
+# --- the answers before and after -------------------------------------------------------------
+
+ASKED = World(5, 2, [(0, 0, 1, 0), (0, 0, 2, 4), (3, 0, 1, 4), (0, 0, 3, 4), (0, 0, 4, 9)], (3, 4))
+QUESTION = ("e0", "r0", None, "1970-01-05")
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return fit(ASKED.dataset, "decayed-copy", scale=2)
+
+
+@pytest.mark.parametrize("model", ["decayed-copy", "targcn"])
+@pytest.mark.parametrize("top", [1, 2, 5])
+def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> None:
+    small = {"dim": 4, "neighbors": 9, "epochs": 1, "device": "cpu"} if model == "targcn" else {}
+    run = fit(ASKED.dataset, model, **small)
+    questions = [Question(*QUESTION), Question(None, "r0", "e1", "1970-01-05")]
+    left = World(5, 2, [(0, 0, 1, 0), (3, 0, 1, 4), (0, 0, 3, 4), (4, 1, 1, 3)], cuts=(4, 4))
+    other = replace(run, dataset=left.dataset)
+    frame = Predictor(run, "train+valid").what_if(
+        questions,
+        without=[("e0", "r0", "e2", "1970-01-05")],
+        given=[("e4", "r1", "e1", date(1970, 1, 4))],
+        top=top,
+    )
+    sides = {
+        side: predict_many(one, questions, context="train+valid")
+        for side, one in (("before", run), ("after", other))
+    }
+    rows = {
+        side: {(row["question"], row["answer"]): row for row in every.to_dicts()}
+        for side, every in sides.items()
+    }
+    best = [
+        {key for key, row in of_side.items() if row["rank"] <= top} for of_side in rows.values()
+    ]
+    for row in frame.to_dicts():
+        key = row["question"], row["answer"]
+        for side, of_side in rows.items():
+            for what in ("rank", "tied", "score", "probability"):
+                assert row[f"{what}_{side}"] == pytest.approx(of_side[key][what]), what
+        assert row["known"] == rows["before"][key]["known"]
+        was, remains = key in best[0], key in best[1]
+        assert row["change"] == {(0, 1): "came in", (1, 0): "dropped out"}.get((was, remains), "")
+    for number in (1, 2):
+        shown = frame.filter(pl.col("question") == number)
+        assert top <= shown.height <= min(2 * top, 5)
+        assert shown["rank_after"].is_sorted()
+
+
+def test_what_if_in_batches_of_one_is_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
+    change: Any = {"without": [("e0", "r0", "e2", "1970-01-05")]}
+    together = Predictor(run).what_if(questions, **change)
+    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
+    done = []
+    count = {"progress": lambda *counts: done.append(counts)}
+    assert Predictor(run).what_if(questions, **change, **count).equals(together)
+    assert done == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_what_if_leaves_the_predictor_as_it_is(run: Run) -> None:
+    predictor = Predictor(run)
+    before = predictor.predict(*QUESTION)
+    predictor.what_if([Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")])
+    assert predictor.predict(*QUESTION).equals(before)
+
+
+def test_what_if_needs_a_model_that_reads_its_context() -> None:
+    learned = fit(ASKED.dataset, "distmult", dim=4, epochs=1, device="cpu")
+    with pytest.raises(InputError, match="distmult ignores its context and answers from"):
+        Predictor(learned).what_if(
+            [Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")]
+        )
+
+
+def test_what_if_takes_tuples_as_questions(run: Run) -> None:
+    predictor = Predictor(run)
+    changed = {"without": [("e0", "r0", "e1", "1970-01-01")]}
+    expected = predictor.what_if([Question(*QUESTION)], **changed)
+    assert predictor.what_if([QUESTION], **changed).equals(expected)

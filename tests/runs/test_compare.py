@@ -258,6 +258,22 @@ def test_a_system_from_outside_has_its_own_figures(files: Path, name: str) -> No
     assert (difference.mrr, difference.low, difference.high) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("protocol", ["enumerate-time", "identical"])
+def test_a_system_from_outside_is_judged_over_intervals(tmp_path: Path, protocol: Any) -> None:
+    facts = [(*fact, fact[3] + number % 4) for number, fact in enumerate(FACTS)]
+    lasting = replace(WORLD, facts=facts)
+    run = fit(lasting.dataset, "decayed-copy", scale=2)
+    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "ranks")}
+    out = {f"{name}_out": path for name, path in files.items()}
+    options: dict[str, Any] = {"intervals": protocol, "context": "train", "device": "cpu"}
+    report = evaluate(run, **out, **options)
+    found = compare({"ours": run}, ranks=files, **options)
+    assert [one.report.metrics for one in found.runs] == [report.metrics] * 3
+    other = {"enumerate-time": "identical", "identical": "enumerate-time"}[protocol]
+    with pytest.raises(InputError, match=f"was ranked with intervals {protocol}, the others are"):
+        compare({"ours": run}, ranks=[files["ranks"]], **options | {"intervals": other})
+
+
 def test_ties_of_scores_from_outside_are_chosen_here(files: Path) -> None:
     options: dict[str, Any] = {"ties": "pessimistic", "device": "cpu"}
     found = compare({"seen": world_runs()["seen"]}, ranks=[files / "scores.parquet"], **options)

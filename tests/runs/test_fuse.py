@@ -20,7 +20,7 @@ from targcn.errors import InputError
 from targcn.evaluation import ranking
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
-from targcn.inference.predictor import explain, predict
+from targcn.inference.ask import explain, predict
 from targcn.models.fused import Fused, FusedSettings
 from targcn.runs import fuse as fuse_module
 from targcn.runs.compare import compare

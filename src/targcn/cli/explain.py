@@ -31,9 +31,11 @@ def explain_answer(
     the rest is the prior, what was learned about the names themselves.
 
     A run of targcn: the effect is the answer's probability with all facts, minus
-    its probability without this one. A fused run: an effect is that of leaving
-    out a fact or piece of evidence on a member's probability, times its weight.
-    Effects on or parts of a probability are those before the run's temperature.
+    its probability without this one. A run of t-gap: the effect of a path of
+    facts is its part of the answer's probability, and all paths add up to it. A
+    fused run: an effect is that of leaving out a fact or piece of evidence on a
+    member's probability, times its weight. All of these are before the run's
+    temperature. Other models do not explain their answers.
 
     If the context holds the explained fact itself, it is hidden.
 

@@ -4,11 +4,12 @@ docs/judging.md describes it. What a query asks is read first, for all rows; sco
 batch at a time.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -19,17 +20,25 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.query_rows import (
+    TIME,
+    AskedRows,
+    distinct_queries,
+    find_rows,
+    name_queries,
+    name_rows,
+    number_names,
+    query_columns,
+)
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
-from targcn.facts.columns import ROLES
 from targcn.facts.dataset import Dataset
-from targcn.facts.export import as_frame
 from targcn.facts.sources.table_source import first_line
-from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_file
+from targcn.graph.queries import Queries
 from targcn.models.base import Model
 
-QUERY: Final = (*ROLES, "asked")
-SIDES: Final = ("object", "subject")
+# Of facts that hold over intervals: how they were asked about when they were ranked.
+PROTOCOL: Final = "intervals"
 # Where a filter removes more rivals, a rank is no worse.
 BEST_FIRST: Final[tuple[Filter, ...]] = ("static", "time-aware", "raw")
 
@@ -42,22 +51,35 @@ def read_ranks(
     Scores are ranked here, under every filter; ranks are taken as they are, under the filters that
     their columns name.
     """
-    require_ranks_file(path, evaluator.dataset)
+    require_ranks_file(path)
+    query = query_columns(evaluator.dataset)
     with _explained(path):
         table = pl.scan_parquet(path, glob=False)
         columns = table.collect_schema().names()
         given = [which for which in FILTERS if which in columns]
-        _require_columns(path, columns, given)
-        places = _find_queries(path, table.select(QUERY).collect(), evaluator)
+        _require_columns(path, columns, given, evaluator)
         if given:
+            if evaluator.setting.intervals is not None:
+                _require_protocol(path, table.select(PROTOCOL).unique().collect(), evaluator)
+            places = find_rows(path, table.select(query).collect(), evaluator)
             return _check_ranks(path, table.select(given).collect(), places, evaluator), False
-        return _rank_scores(path, table, places, evaluator, progress), True
+        asked = AskedRows.of(evaluator)
+        if evaluator.ticks is not None and TIME in columns:
+            places = find_rows(path, table.select(*query, TIME).collect(), evaluator, asked)
+        else:
+            # The scores of a query are those at each of its ticks.
+            places = find_rows(path, table.select(query).collect(), evaluator)
+            places = places[asked.queries.cpu().numpy()]
+        return _rank_scores(path, table, places, asked, evaluator, progress), True
 
 
 def write_ranks(ranks: Mapping[Filter, Tensor], evaluator: Evaluator, path: Path) -> None:
     """Write the ranks of every query, as `Evaluator.ranks` gives them."""
-    asked = name_queries(evaluator, np.arange(evaluator.num_queries))
-    columns = [pl.Series(which, found.numpy()) for which, found in ranks.items()]
+    queries = distinct_queries(evaluator)
+    asked = name_queries(evaluator, queries.numpy())
+    columns = [pl.Series(which, found[queries].numpy()) for which, found in ranks.items()]
+    if evaluator.setting.intervals is not None:
+        asked = asked.with_columns(pl.lit(evaluator.setting.intervals).alias(PROTOCOL))
     with atomic_file(path) as draft:
         asked.with_columns(columns).write_parquet(draft)
 
@@ -67,37 +89,40 @@ def write_scores(
 ) -> None:
     """Write the score of every entity for every query, a batch at a time.
 
-    The candidates stand in the first row alone: they are those of all rows.
+    A query that is asked at several ticks has a row for each. The candidates stand in the first row
+    alone: they are those of all rows.
     """
     from polars.io.plugins import register_io_source
 
     names = list(evaluator.dataset.entities)
     model = model.to(evaluator.device).eval()
     # Queries of one time are asked together, since some models share work among them.
-    order = torch.argsort(evaluator.queries.times, stable=True)
+    asked = AskedRows.of(evaluator)
+    asked = asked[torch.isin(asked.queries, distinct_queries(evaluator).to(evaluator.device))]
+    asked = asked[torch.argsort(asked.times, stable=True)]
 
     def score(rows: slice) -> Tensor:
-        scores: Tensor = model(evaluator.queries[order[rows]], evaluator.graph)
+        scores: Tensor = model(_queries(evaluator, asked[rows]), evaluator.graph)
         return scores.cpu()
 
     # What is written beside the scores takes as much memory again.
     size = max(rows_at_once(len(names), evaluator.device) // 2, 1)
-    batches = in_batches(score, len(order), size, progress)
+    batches = in_batches(score, len(asked), size, progress)
     first = next(batches)
     scores = pl.Series("scores", first.numpy()).arr.to_list().dtype
 
     def frames(*_: object) -> Iterator[pl.DataFrame]:
         start = 0
         for batch in chain([first], batches):
-            rows = order[start : start + len(batch)].cpu().numpy()
+            rows = asked[start : start + len(batch)]
             candidates = [names if start + row == 0 else None for row in range(len(batch))]
-            yield name_queries(evaluator, rows).with_columns(
+            yield name_rows(evaluator, rows).with_columns(
                 pl.Series("candidates", candidates, dtype=pl.List(pl.String)),
                 pl.Series("scores", batch.numpy()).arr.to_list(),
             )
             start += len(batch)
 
-    schema = dict.fromkeys(QUERY, pl.String()) | {
+    schema = dict.fromkeys(name_rows(evaluator, asked[:0]).columns, pl.String()) | {
         "candidates": pl.List(pl.String()),
         "scores": scores,
     }
@@ -105,20 +130,10 @@ def write_scores(
         register_io_source(frames, schema=schema).sink_parquet(draft, row_group_size=size)
 
 
-def require_ranks_file(path: Path, dataset: Dataset) -> None:
+def require_ranks_file(path: Path) -> None:
     """Refuse, before any work is done, what could not be written or read."""
     if path.suffix.lower() != ".parquet":
         raise InputError(f"{path} should end in .parquet")
-    require_points(dataset)
-
-
-def require_points(dataset: Dataset) -> None:
-    """Refuse facts whose queries are not about one time each."""
-    if dataset.has_intervals:
-        raise InputError(
-            f"{dataset.name} has facts with a beginning and an end; files with a row per query are "
-            "for facts with one time"
-        )
 
 
 @contextmanager
@@ -135,11 +150,14 @@ def _explained(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _require_columns(path: Path, columns: Sequence[str], given: Sequence[Filter]) -> None:
+def _require_columns(
+    path: Path, columns: Sequence[str], given: Sequence[Filter], evaluator: Evaluator
+) -> None:
+    query, protocol = query_columns(evaluator.dataset), evaluator.setting.intervals
     scored = [name for name in ("candidates", "scores") if name in columns]
-    if missing := [name for name in QUERY if name not in columns]:
+    if missing := [name for name in query if name not in columns]:
         raise InputError(
-            f"{path} has no column {missing[0]!r}; every row needs {', '.join(QUERY)} "
+            f"{path} has no column {missing[0]!r}; every row needs {', '.join(query)} "
             "(docs/judging.md)"
         )
     if given and scored:
@@ -152,81 +170,32 @@ def _require_columns(path: Path, columns: Sequence[str], given: Sequence[Filter]
             f"{path} has neither ranks nor scores; it needs the columns candidates and scores, or "
             f"one or more of {', '.join(FILTERS)} (docs/judging.md)"
         )
-
-
-def name_queries(evaluator: Evaluator, numbers: NDArray[np.int64]) -> pl.DataFrame:
-    """Queries by their names and dates, given their numbers in the order of the evaluator."""
-    side, facts = np.divmod(numbers, len(evaluator.facts))
-    frame = as_frame(evaluator.dataset, evaluator.facts.where(facts))
-    return frame.with_columns(asked=pl.Series(SIDES)[side])
-
-
-def _find_queries(path: Path, asked: pl.DataFrame, evaluator: Evaluator) -> NDArray[np.int64]:
-    """For every query of the evaluator the row of the file that answers it."""
-    dataset, facts = evaluator.dataset, evaluator.facts
-    for column in QUERY:
-        if asked[column].null_count():
-            row = asked[column].is_null().arg_true()[0]
-            raise InputError(f"{path}, row {row + 1} has no {column}; every row needs one")
-    if others := set(asked["asked"].unique()) - set(SIDES):
+    if protocol is None:
+        return
+    if given and PROTOCOL not in columns:
         raise InputError(
-            f"{path}: the column asked says 'subject' or 'object', not {min(map(str, others))!r}"
+            f"{path} has no column {PROTOCOL!r}; ranks of facts that hold over intervals say how "
+            f"these were asked about, here {protocol} (docs/judging.md)"
         )
-    ids = {
-        "subject": _ids(path, asked["subject"], dataset.entities),
-        "relation": _ids(path, asked["relation"], dataset.relations),
-        "object": _ids(path, asked["object"], dataset.entities),
-        "time": _number(path, asked["time"], dataset.timeline.tick),
-        "asked": (asked["asked"] == "subject").cast(pl.Int64),
-    }
-    rows = pl.DataFrame(ids).with_row_index("row")
-    columns = dict(zip(ROLES, facts.columns.astype(np.int64), strict=True))
-    wanted = pl.concat(
-        [pl.DataFrame(columns).with_columns(asked=pl.lit(side, pl.Int64)) for side in (0, 1)]
-    ).with_row_index("query")
-    split = f"the {evaluator.setting.split} split of {dataset.name}"
-    strangers = rows.join(wanted, on=QUERY, how="anti", maintain_order="left")["row"]
-    if len(strangers):
-        row = strangers[0]
-        raise InputError(
-            f"{path}, row {row + 1}: {_in_words(asked, row)} is no query of {split}; "
-            f"{len(strangers):,} of {asked.height:,} rows are not"
-        )
-    once = rows.unique(QUERY, keep="first")
-    if once.height < rows.height:
-        row = rows.join(once, on="row", how="anti", maintain_order="left")["row"][0]
-        raise InputError(
-            f"{path}, row {row + 1}: {_in_words(asked, row)} is there twice; every query of "
-            f"{split} must be there once"
-        )
-    found = wanted.join(rows, on=QUERY, how="left", maintain_order="left")["row"]
-    if found.null_count():
-        first = int(found.is_null().arg_true()[0])
-        absent = name_queries(evaluator, np.array([first]))
-        raise InputError(
-            f"{path} lacks {found.null_count():,} of {evaluator.num_queries:,} queries of {split}, "
-            f"the first is {_in_words(absent, 0)}; give every query, in both directions"
-        )
-    return found.to_numpy().astype(np.int64)
+    if TIME in columns and (given or evaluator.ticks is None):
+        once = f"with intervals {protocol} a query is asked once"
+        reason = "a rank is the mean over all ticks of its query" if given else once
+        raise InputError(f"{path} has a column {TIME!r}, but {reason}; leave the column out")
 
 
-def _in_words(asked: pl.DataFrame, row: int) -> str:
-    *fact, side = asked.row(row)
-    return f"{' | '.join(map(str, fact))} (asked: {side})"
+def _require_protocol(path: Path, named: pl.DataFrame, evaluator: Evaluator) -> None:
+    """Refuse ranks of another task."""
+    protocol = evaluator.setting.intervals
+    for one in named[PROTOCOL]:
+        if one != protocol:
+            raise InputError(
+                f"{path} was ranked with intervals {one}, the others are with {protocol}; these "
+                f"are different tasks: choose --intervals {one}, or give scores"
+            )
 
 
-def _ids(path: Path, names: pl.Series, vocabulary: Vocabulary) -> pl.Series:
-    return _number(path, names.cast(pl.String), vocabulary.id_of)
-
-
-def _number(path: Path, values: pl.Series, number: Callable[[Any], int]) -> pl.Series:
-    """The number of each value; asked once for every distinct one."""
-    distinct = values.unique()
-    try:
-        numbers = [number(value) for value in distinct]
-    except InputError as error:
-        raise InputError(f"{path}: {error}", error.suggestions) from None
-    return values.replace_strict(distinct, numbers, return_dtype=pl.Int64)
+def _queries(evaluator: Evaluator, asked: AskedRows) -> Queries:
+    return replace(evaluator.queries[asked.queries], times=asked.times)
 
 
 def _check_ranks(
@@ -265,13 +234,18 @@ def _rank_scores(
     path: Path,
     table: pl.LazyFrame,
     places: NDArray[np.int64],
+    asked: AskedRows,
     evaluator: Evaluator,
     progress: Progress | None,
 ) -> dict[Filter, Tensor]:
-    """Rank the scores of a file, one batch of its rows after the other."""
-    num_queries, dataset = len(places), evaluator.dataset
-    ranks = {which: torch.empty(num_queries, dtype=torch.float64) for which in FILTERS}
-    # The queries in the order of the file; two have the same row if the split has a fact twice.
+    """Rank the scores of a file, one batch of its rows after the other.
+
+    The rank of a query is the mean over the ticks that it is asked at.
+    """
+    num_queries, dataset = evaluator.num_queries, evaluator.dataset
+    ranks = {which: torch.zeros(num_queries, dtype=torch.float64) for which in FILTERS}
+    # What is asked in the order of the file; several have the same row if the split has a fact
+    # twice, or if its scores are those at every tick.
     rows, order = torch.from_numpy(places).sort(stable=True)
     lists = table.select(
         pl.col("candidates").cast(pl.List(pl.String)), pl.col("scores").cast(pl.List(pl.Float64))
@@ -282,21 +256,22 @@ def _rank_scores(
     for frame in lists.collect_batches(chunk_size=size):
         scores = _score_rows(path, frame, start, usual, dataset)
         first, last = torch.searchsorted(rows, torch.tensor([start, start + len(scores)])).tolist()
-        mine = order[first:last]
-        asked = mine.to(evaluator.device)
-        found = ranks_of(
-            scores[rows[first:last] - start].to(evaluator.device),
-            evaluator.targets[asked],
-            evaluator.queries[asked],
-            evaluator.known,
-            evaluator.setting.ties,
-        )
-        for which in FILTERS:
-            ranks[which][mine] = found[which].cpu()
+        for part in torch.split(torch.arange(first, last), size):
+            mine = asked[order[part].to(evaluator.device)]
+            found = ranks_of(
+                scores[rows[part] - start].to(evaluator.device),
+                evaluator.targets[mine.queries],
+                _queries(evaluator, mine),
+                evaluator.known,
+                evaluator.setting.ties,
+            )
+            for which in FILTERS:
+                ranks[which].index_add_(0, mine.queries.cpu(), found[which].cpu())
         start += len(scores)
         if progress is not None:
-            progress(last, num_queries)
-    return ranks
+            progress(last, len(places))
+    counts = torch.bincount(asked.queries, minlength=num_queries).cpu()
+    return {which: sums / counts for which, sums in ranks.items()}
 
 
 def _usual_candidates(path: Path, first: pl.DataFrame, dataset: Dataset) -> NDArray[np.int64]:
@@ -304,7 +279,7 @@ def _usual_candidates(path: Path, first: pl.DataFrame, dataset: Dataset) -> NDAr
     if first["candidates"].null_count():
         raise InputError(f"{path}, row 1 names no candidates; they may be left out below it alone")
     names = first["candidates"].filter(first["candidates"].list.len() > 0).explode()
-    return _ids(path, names, dataset.entities).to_numpy()
+    return number_names(path, names, dataset.entities).to_numpy()
 
 
 def _score_rows(
@@ -329,7 +304,7 @@ def _score_rows(
     names, own = candidates.filter(filled & named).explode(), named[rows]
     refuse(rows[own][names.is_null().to_numpy()], "has a candidate without a name")
     columns = np.empty(len(values), dtype=np.int64)
-    columns[own] = _ids(path, names, dataset.entities).to_numpy()
+    columns[own] = number_names(path, names, dataset.entities).to_numpy()
     columns[~own] = np.tile(usual, np.count_nonzero(~named))
     matrix = torch.full((len(lengths), len(dataset.entities)), torch.nan, dtype=torch.float64)
     matrix[torch.from_numpy(rows), torch.from_numpy(columns)] = torch.tensor(values)

@@ -39,12 +39,13 @@ def as_frame(dataset: Dataset, facts: Facts) -> pl.DataFrame:
     """Facts by their names and dates; a start or an end that is open is null."""
     entities, relations = (pl.Series(list(one)) for one in (dataset.entities, dataset.relations))
     columns = [entities[facts.subjects], relations[facts.relations], entities[facts.objects]]
-    columns += [_write_times(dataset.timeline, ticks) for ticks in facts.columns[3:]]
+    columns += [write_times(dataset.timeline, ticks) for ticks in facts.columns[3:]]
     roles = INTERVAL_ROLES if facts.has_intervals else ROLES
     return pl.DataFrame(dict(zip(roles, columns, strict=True)))
 
 
-def _write_times(timeline: Timeline, ticks: NDArray[Any]) -> pl.Series:
+def write_times(timeline: Timeline, ticks: NDArray[Any]) -> pl.Series:
+    """Ticks as dates that are read again as these ticks; an open one is null."""
     distinct, positions = np.unique(ticks, return_inverse=True)
     labels = [None if tick == OPEN else timeline.label(tick) for tick in distinct.tolist()]
     if _has_early_years(timeline):

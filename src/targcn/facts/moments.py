@@ -143,5 +143,21 @@ def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1)
     return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
 
 
+def count_moments(
+    moments: Moments,
+    precision: str,
+    written: TimeColumn,
+    options: ReadOptions,
+    style: TimeStyle,
+    notes: list[str],
+) -> Times:
+    """The times of moments, in the unit that is asked for or found."""
+    if options.unit == "step":
+        written.refuse("unit step is for integers, but these times are dates")
+    unit = options.unit or (finest_unit(moments) if precision == "day" else precision)
+    counted = count_units(moments, unit)
+    return Times(unit, True, counted, counted, style=style, notes=tuple(notes))
+
+
 def _is_whole(moments: Moments, code: str) -> bool:
     return bool((moments == moments.astype(f"M8[{code}]")).all())

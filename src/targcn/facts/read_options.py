@@ -75,8 +75,7 @@ class ReadOptions:
     """Facts whose end is before their start: refuse them, or take such ends as open."""
 
     split: Literal["random", "time", "none"] = "random"
-    """How to split one table 80/10/10 into train, valid and test: at random, or by time; none: all
-    facts, of any source, are in train, for a final model."""
+    """How to split one table 80/10/10: at random, or by time; none: all facts are in train."""
 
     split_seed: int = 0
     """Seed of the random split, and of the sample."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from targcn.evaluation.ranking import count_rivals, require_numbers
-from targcn.inference.questions import Ask
+from targcn.inference.questions import Ask, OnError
 from targcn.models.base import NO_ENTITY, Shortlist
 
 if TYPE_CHECKING:
@@ -123,6 +123,12 @@ def answer_frame(
         schema_overrides={"probability": pl.Float64, "asked": pl.String, "answer": pl.String},
     )
     return frame.select("question", "asked", *FIGURES)
+
+
+def errors_last(answers: "pl.DataFrame", on_error: OnError) -> "pl.DataFrame":
+    """The answers, with a column of errors only if questions may be skipped."""
+    columns = [name for name in answers.columns if name != "error"]
+    return answers.select(*columns, *(["error"] if on_error == "skip" else []))
 
 
 def _columns(

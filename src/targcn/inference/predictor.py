@@ -1,4 +1,4 @@
-"""Names in, names out: the best answers to questions, and the facts behind an answer."""
+"""Names in, names out: a run that is loaded once and then asked again and again."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -19,15 +19,9 @@ from targcn.evaluation.candidates import (
     known_candidates,
     score_candidates,
 )
-from targcn.evaluation.filters import Filter, known_answers
-from targcn.evaluation.ranking import (
-    Progress,
-    count_rivals,
-    ranks_of,
-    require_numbers,
-    rows_at_once,
-)
-from targcn.facts.dataset import NO_FACTS, Context, Facts
+from targcn.evaluation.filters import Filter, KnownAnswers, known_answers
+from targcn.evaluation.ranking import Progress, ranks_of, rows_at_once
+from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import (
@@ -36,8 +30,8 @@ from targcn.inference.answers import (
     answer_frame,
     best_answers,
     best_of_shortlist,
+    errors_last,
     given_answers,
-    when_known,
 )
 from targcn.inference.batches import answer_in_batches
 from targcn.inference.explanation import (
@@ -52,7 +46,6 @@ from targcn.inference.explanation import (
 from targcn.inference.missing import find_missing, what_to_ask
 from targcn.inference.questions import (
     Ask,
-    Encoded,
     OnError,
     Question,
     Time,
@@ -60,10 +53,9 @@ from targcn.inference.questions import (
     ids_of,
     list_questions,
 )
-from targcn.inference.what_if import Fact, change_context
+from targcn.inference.what_if import Fact, ask_what_if
 from targcn.models.base import Model
-from targcn.output.terminal import count_progress
-from targcn.runs.run import Run, require_reader
+from targcn.runs.run import Run
 from targcn.runs.store import open_run
 
 if TYPE_CHECKING:
@@ -92,18 +84,19 @@ class Predictor:
         context: Context | None = None,
         device: str | torch.device = "auto",
     ) -> None:
-        self.device = choose_device(device)
+        self.device: torch.device = choose_device(device)
         loaded = open_run(run)
         self.context: Context = context or loaded.default_context(None)
         self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
 
     def _take(self, run: Run) -> None:
         self.run = run
-        self.model = run.model.to(self.device).eval()
-        self.model_name = run.recipe.model
-        self.dataset = run.dataset
-        self.graph = TemporalGraph.of_context(self.dataset, self.context).to(self.device)
-        self.known = known_answers(self.dataset, self.device)
+        self.model: Model = run.model.to(self.device).eval()
+        self.model_name: str = run.recipe.model
+        self.dataset: Dataset = run.dataset
+        graph = TemporalGraph.of_context(self.dataset, self.context)
+        self.graph: TemporalGraph = graph.to(self.device)
+        self.known: dict[Filter, KnownAnswers] = known_answers(self.dataset, self.device)
         self._candidates: dict[Kind, tuple[Candidates, dict[Filter, KnownCandidates]]] = {}
 
     def add(self, facts: object) -> None:
@@ -139,7 +132,8 @@ class Predictor:
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> "pl.DataFrame":
         """The best answers to each question; see `targcn.predict_many`."""
-        asked = self._encode(list_questions(questions), top, on_error)
+        _require_some(top, "answer")
+        asked = encode(list_questions(questions), self.dataset, on_error)
         # A fact that is asked about would be a reason for itself.
         without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
 
@@ -148,7 +142,7 @@ class Predictor:
             return self._answer(place, facts.to(self.device), numbers, graph, top, hide_known)
 
         answers = answer_in_batches(asked, answer, self.questions_at_once, processes, progress)
-        return _errors_last(answers.sort("question", maintain_order=True), on_error)
+        return errors_last(answers.sort("question", maintain_order=True), on_error)
 
     def what_if(
         self,
@@ -166,27 +160,8 @@ class Predictor:
         A row is an answer that is among the best before, after, or both; `change` says which ones
         came in and which dropped out. What is known stays what the data say.
         """
-        require_reader(self.model, self.model_name, "facts left out or put in")
-        encoded = self._encode(list_questions(questions), top, on_error)
-        if others := [place for place in encoded.facts if place not in ASKED]:
-            raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
-        changed = change_context(self.graph, self.dataset, without, given)
-        # A model of its own, since one that indexes its context keeps the index of one only.
-        model = deepcopy(self.model)
-
-        def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> "list[pl.DataFrame]":
-            with torch.inference_mode():
-                queries = self._queries(place, facts.to(self.device))
-                before, after = self.model(queries, self.graph), model(queries, changed)
-                return [self._compare(before, after, queries, numbers, top)]
-
-        def at_once(place: Ask) -> int:
-            # A row of scores is laid out for each of the best answers, before and after.
-            return max(self.questions_at_once(place) // (2 * top), 1)
-
-        answers = answer_in_batches(encoded, answer, at_once, processes, progress)
-        order = ["question", "rank_after", "rank_before"]
-        return _errors_last(answers.sort(order, maintain_order=True), on_error)
+        _require_some(top, "answer")
+        return ask_what_if(self, questions, without, given, top, on_error, progress, processes)
 
     def explain(
         self,
@@ -207,7 +182,7 @@ class Predictor:
             raise InputError("a complete fact is explained; leave no place of it open")
         ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
-        query, target = self._queries(asked, fact), ids[0 if asked == "subject" else 2]
+        query, target = self.queries_for(asked, fact), ids[0 if asked == "subject" else 2]
         with torch.inference_mode():
             reasons = self.model.reasons(query, target, self.graph)
             if reasons is None:
@@ -276,18 +251,6 @@ class Predictor:
         """Whether the model says which facts are behind an answer."""
         return type(self.model).reasons is not Model.reasons
 
-    def _encode(
-        self, questions: Sequence[Question], top: int, on_error: OnError = "stop"
-    ) -> Encoded:
-        _require_some(top, "answer")
-        if not questions:
-            raise InputError("there are no questions to answer")
-        encoded = encode(questions, self.dataset, on_error)
-        if not encoded.facts:
-            number, error = next(iter(encoded.errors.items()))
-            raise InputError(f"no question can be asked; question {number}: {error}")
-        return encoded
-
     def _answer(
         self,
         place: Ask,
@@ -325,7 +288,7 @@ class Predictor:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
         with torch.inference_mode():
             if place in ("subject", "object"):
-                queries = self._queries(place, facts)
+                queries = self.queries_for(place, facts)
                 likely = self.model.shortlist(queries, graph, top)
                 if likely is not None:
                     known = self._known(queries)
@@ -351,8 +314,11 @@ class Predictor:
             then = known["time-aware"].look_up(facts)
             ever = known["static"].look_up(facts) if "static" in known else then
             return Scores(values, logs, then, ever)
-        queries = self._queries(place, facts)
-        values = self.model(queries, graph)
+        return self.score_entities(self.model, self.queries_for(place, facts), graph)
+
+    def score_entities(self, model: Model, queries: Queries, graph: TemporalGraph) -> Scores:
+        """The scores that a model gives all entities in a context, and which ones are known."""
+        values = model(queries, graph)
         return Scores(values, self.log_probabilities(values), *self._known(queries))
 
     def _known(self, queries: Queries) -> tuple[Cells, Cells]:
@@ -360,7 +326,8 @@ class Predictor:
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
         return then, ever
 
-    def _queries(self, place: Ask, facts: FactColumns) -> Queries:
+    def queries_for(self, place: Ask, facts: FactColumns) -> Queries:
+        """The queries that ask for the subjects of facts, or for their objects."""
         if place == "subject":
             return facts.ask_subjects(len(self.dataset.relations))
         return facts.ask_objects()
@@ -399,154 +366,6 @@ class Predictor:
         """Whether a query for one entity of a fact would see the fact itself."""
         held = len(self.graph.positions_of(subject, relation, object, time)) > 0
         return held and not self.graph.past_only
-
-    def _compare(
-        self, before: Tensor, after: Tensor, queries: Queries, numbers: Tensor, top: int
-    ) -> "pl.DataFrame":
-        """The best answers of two rows of scores per question, beside each other."""
-        import polars as pl
-
-        is_best = torch.zeros_like(before, dtype=torch.bool)
-        for scores in (before, after):
-            require_numbers(scores)
-            best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
-            is_best.scatter_(1, best.indices, True)
-        rows, answers = is_best.nonzero(as_tuple=True)
-        columns: dict[str, Tensor | None] = {}
-        for side, scores in (("before", before), ("after", after)):
-            own = scores[rows, answers]
-            above, level = count_rivals(scores[rows], own[:, None])
-            logs = self.log_probabilities(scores)
-            columns |= {
-                f"rank_{side}": above + 1,
-                f"tied_{side}": level + 1,
-                f"score_{side}": own.double(),
-                f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
-            }
-        known = when_known(Scores(before, None, *self._known(queries)), rows, answers)
-        rows, names = rows.cpu(), self.dataset.entities.names
-        figures = {
-            name: None if column is None else column.cpu().numpy()
-            for name, column in columns.items()
-        }
-        was, remains = pl.col("rank_before") <= top, pl.col("rank_after") <= top
-        came_in = pl.when(~was & remains).then(pl.lit("came in"))
-        change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
-        return pl.DataFrame(
-            {
-                "question": numbers[rows].numpy(),
-                "answer": [names[answer] for answer in answers.tolist()],
-                **figures,
-                "known": known,
-            },
-            schema_overrides={"probability_before": pl.Float64, "probability_after": pl.Float64},
-        ).with_columns(change=change)
-
-
-def predict(
-    run: Run | Predictor | Path | str,
-    subject: str | None,
-    relation: str | None,
-    object: str | None,
-    time: Time | None,
-    *,
-    top: int = 10,
-    hide_known: bool = False,
-    context: Context | None = None,
-) -> "pl.DataFrame":
-    """What best fills the open place of a question, best first; or how good a complete fact is.
-
-    The open place may be the subject, the object, the relation or the time. A complete fact gives
-    two rows: its object as the answer to its subject, and its subject as the answer to its object;
-    the fact itself is hidden from the context. Any date will do. The context is every known fact,
-    or the past of each question if the run was trained with `past_only`, unless another is given.
-    To ask a run more than once, make a Predictor of it; it can also use a GPU.
-
-    `rank` is 1 plus the number of candidates with a higher score, `tied` the number of those with
-    this very score, shown or not, in an order that means nothing. `probability` is described in
-    docs/questions.md; models that are not trained with cross-entropy have none. `known` is "then"
-    if some split holds the answer at this time, "at another time" if only at others; `hide_known`
-    leaves out those of the first kind, from ranks and probabilities too.
-
-    >>> import targcn
-    >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)
-    >>> seat = "Illinois Senate seat, class 3"
-    >>> targcn.predict(run, None, "holds Senate seat", seat, 2005, top=2, context="train+valid")
-    shape: (2, 7)
-    ┌─────────┬──────┬──────┬───────────────┬──────────┬─────────────┬─────────────────┐
-    │ asked   ┆ rank ┆ tied ┆ answer        ┆ score    ┆ probability ┆ known           │
-    │ ---     ┆ ---  ┆ ---  ┆ ---           ┆ ---      ┆ ---         ┆ ---             │
-    │ str     ┆ i64  ┆ i64  ┆ str           ┆ f64      ┆ f64         ┆ str             │
-    ╞═════════╪══════╪══════╪═══════════════╪══════════╪═════════════╪═════════════════╡
-    │ subject ┆ 1    ┆ 1    ┆ Roland Burris ┆ 1.363353 ┆ null        ┆ at another time │
-    │ subject ┆ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ at another time │
-    └─────────┴──────┴──────┴───────────────┴──────────┴─────────────┴─────────────────┘
-    """
-    predictor = _predictor_of(run, context)
-    return predictor.predict(subject, relation, object, time, top=top, hide_known=hide_known)
-
-
-def predict_many(
-    run: Run | Predictor | Path | str,
-    questions: object,
-    *,
-    top: int = 10,
-    hide_known: bool = False,
-    on_error: OnError = "stop",
-    context: Context | None = None,
-    progress: Progress | None = None,
-) -> "pl.DataFrame":
-    """The answers to many questions, as `predict` gives them; `question` counts them from 1.
-
-    Questions are a list of tuples (subject, relation, object, time) with None for what is asked, or
-    of `Question`, or a frame or file with these columns. One that cannot be asked is an InputError;
-    or it is skipped, and has one row with nothing but the reason, in the column `error`. Complete
-    facts are hidden from the context together.
-    """
-    predictor = _predictor_of(run, context)
-    with count_progress("answering", "questions", progress) as told:
-        return predictor.predict_many(
-            questions, top=top, hide_known=hide_known, on_error=on_error, progress=told
-        )
-
-
-def explain(
-    run: Run | Predictor | Path | str,
-    subject: str,
-    relation: str,
-    object: str,
-    time: Time,
-    *,
-    asked: Asked = "object",
-    top: int = 10,
-    context: Context | None = None,
-) -> Explanation:
-    """The facts behind the answer `object`, or `subject` if that is asked, strongest first.
-
-    A run of evidence: the effect of a piece of evidence is its part of the answer's score; with
-    what is not shown and the prior, in `others`, the effects add up to it. A run of targcn: the
-    effect of a fact is the answer's probability with all facts, minus its probability without this
-    one. If the context holds the explained fact itself, it is hidden.
-    """
-    predictor = _predictor_of(run, context)
-    return predictor.explain(subject, relation, object, time, asked=asked, top=top)
-
-
-def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) -> Predictor:
-    """The predictor itself, or one for a single call, for which a GPU would not pay."""
-    if not isinstance(run, Predictor):
-        return Predictor(run, context, "cpu")
-    if context not in (None, run.context):
-        raise InputError(
-            f"this predictor has the context {run.context}, not {context}; make another one"
-        )
-    return run
-
-
-def _errors_last(answers: "pl.DataFrame", on_error: OnError) -> "pl.DataFrame":
-    """The answers, with a column of errors only if questions may be skipped."""
-    columns = [name for name in answers.columns if name != "error"]
-    return answers.select(*columns, *(["error"] if on_error == "skip" else []))
 
 
 def _require_some(top: int, what: str) -> None:

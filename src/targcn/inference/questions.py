@@ -74,7 +74,12 @@ class Encoded:
 
 
 def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop") -> Encoded:
-    """Turn words into ids; a question that cannot be asked is an InputError, or is skipped."""
+    """Turn words into ids; a question that cannot be asked is an InputError, or is skipped.
+
+    At least one question must be left.
+    """
+    if not questions:
+        raise InputError("there are no questions to answer")
     rows: dict[Ask, list[tuple[int, ...]]] = {}
     errors = {}
     for number, question in enumerate(questions, 1):
@@ -83,10 +88,13 @@ def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = 
         except InputError as error:
             if on_error == "stop":
                 where = f"question {number}: " if len(questions) > 1 else ""
-                raise InputError(f"{where}{error}") from None
+                raise InputError(f"{where}{error}", error.suggestions) from None
             errors[number] = str(error)
         else:
             rows.setdefault(question.asked, []).append(row)
+    if not rows:
+        number, reason = next(iter(errors.items()))
+        raise InputError(f"no question can be asked; question {number}: {reason}")
     columns = {asked: torch.tensor(of_asked).T.contiguous() for asked, of_asked in rows.items()}
     return Encoded(
         {asked: found[0] for asked, found in columns.items()},

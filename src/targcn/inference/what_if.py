@@ -1,15 +1,28 @@
-"""What if a fact were not there, or were: facts in words, and the context that they change."""
+"""What if a fact were not there, or were: the changed context, and the answers before and after."""
 
 from collections.abc import Sequence
-from typing import Final
+from copy import deepcopy
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
 
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
+from targcn.evaluation.ranking import Progress, count_rivals, require_numbers
 from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
+from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.questions import Time
+from targcn.inference.answers import Scores, errors_last, when_known
+from targcn.inference.batches import answer_in_batches
+from targcn.inference.explanation import ASKED
+from targcn.inference.questions import Ask, OnError, Time, encode, list_questions
+from targcn.runs.run import require_reader
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from targcn.inference.predictor import Predictor
 
 # Subject, relation, object and time in words; of an interval the start and the end instead of the
 # time, either of which may be None: open.
@@ -64,6 +77,80 @@ def change_context(
             raise InputError(f"the context holds {_in_words(fact)} already; nothing would change")
         new.append((*ids, ids[3]) if graph.ends is not None and len(ids) == 4 else ids)
     return graph.changed(_columns(gone), _columns(new))
+
+
+def ask_what_if(
+    predictor: "Predictor",
+    questions: object,
+    without: Sequence[Fact],
+    given: Sequence[Fact],
+    top: int,
+    on_error: OnError = "stop",
+    progress: Progress | None = None,
+    processes: ProcessGroup = SINGLE_PROCESS,
+) -> "pl.DataFrame":
+    """The answers in the context of a predictor, and in one without some facts and with others."""
+    require_reader(predictor.model, predictor.model_name, "facts left out or put in")
+    encoded = encode(list_questions(questions), predictor.dataset, on_error)
+    if others := [place for place in encoded.facts if place not in ASKED]:
+        raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
+    changed = change_context(predictor.graph, predictor.dataset, without, given)
+    # A model of its own, since one that indexes its context keeps the index of one only.
+    model = deepcopy(predictor.model)
+
+    def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> "list[pl.DataFrame]":
+        with torch.inference_mode():
+            queries = predictor.queries_for(place, facts.to(predictor.device))
+            before = predictor.score_entities(predictor.model, queries, predictor.graph)
+            after = predictor.score_entities(model, queries, changed)
+            return [_compare(before, after, numbers, predictor.names_of(place), top)]
+
+    def at_once(place: Ask) -> int:
+        # A row of scores is laid out for each of the best answers, before and after.
+        return max(predictor.questions_at_once(place) // (2 * top), 1)
+
+    answers = answer_in_batches(encoded, answer, at_once, processes, progress)
+    order = ["question", "rank_after", "rank_before"]
+    return errors_last(answers.sort(order, maintain_order=True), on_error)
+
+
+def _compare(
+    before: Scores, after: Scores, numbers: Tensor, names: Sequence[str], top: int
+) -> "pl.DataFrame":
+    """The best answers of two rows of scores per question, beside each other."""
+    import polars as pl
+
+    is_best = torch.zeros_like(before.values, dtype=torch.bool)
+    for scores in (before, after):
+        require_numbers(scores.values)
+        best = torch.topk(scores.values, min(top, scores.values.shape[1]), dim=1)
+        is_best.scatter_(1, best.indices, True)
+    rows, answers = is_best.nonzero(as_tuple=True)
+    columns: dict[str, Tensor | None] = {}
+    for side, scores in (("before", before), ("after", after)):
+        own, logs = scores.values[rows, answers], scores.log_probabilities
+        above, level = count_rivals(scores.values[rows], own[:, None])
+        columns |= {
+            f"rank_{side}": above + 1,
+            f"tied_{side}": level + 1,
+            f"score_{side}": own.double(),
+            f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
+        }
+    figures = {
+        name: None if column is None else column.cpu().numpy() for name, column in columns.items()
+    }
+    was, remains = pl.col("rank_before") <= top, pl.col("rank_after") <= top
+    came_in = pl.when(~was & remains).then(pl.lit("came in"))
+    change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
+    return pl.DataFrame(
+        {
+            "question": numbers[rows.cpu()].numpy(),
+            "answer": [names[answer] for answer in answers.tolist()],
+            **figures,
+            "known": when_known(before, rows, answers),
+        },
+        schema_overrides={"probability_before": pl.Float64, "probability_after": pl.Float64},
+    ).with_columns(change=change)
 
 
 def _encode(fact: Fact, dataset: Dataset) -> tuple[int, ...]:

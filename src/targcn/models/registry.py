@@ -33,8 +33,12 @@ class ModelEntry:
 MODELS: Final = {
     "evidence": ModelEntry("evidence", "Evidence", "adds up the facts that speak for an answer"),
     "targcn": ModelEntry("targcn", "TARGCN", "mean of a subject's facts near the query's time"),
-    "temp-sa": ModelEntry("temp", "TeMPSA", "snapshots encoded, joined by attention over a window"),
-    "temp-gru": ModelEntry("temp", "TeMPGRU", "snapshots encoded, joined by recurrent networks"),
+    "temp-sa": ModelEntry(
+        "temp_sa", "TeMPSA", "snapshots encoded, joined by attention over a window"
+    ),
+    "temp-gru": ModelEntry(
+        "temp_gru", "TeMPGRU", "snapshots encoded, joined by recurrent networks"
+    ),
     "t-gap": ModelEntry("tgap", "TGAP", "attention that flows along facts from the subject"),
     "tcompounde": ModelEntry("tcompounde", "TCompoundE", "factors: translated, scaled by the time"),
     "teast": ModelEntry("teast", "TeAST", "factors: complex, relations on a spiral of time"),

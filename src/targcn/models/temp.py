@@ -1,8 +1,8 @@
 """TeMP: entities are described by the snapshots around the query's time.
 
 "TeMP: Temporal Message Passing for Temporal Knowledge Graph Completion" (Wu et al., 2020). A graph
-network encodes each snapshot; recurrent networks (TeMP-GRU) or attention (TeMP-SA) join those of a
-window; ComplEx scores. Who is active, and every count, comes from the context alone; where the
+network encodes each snapshot; recurrent networks (temp_gru.py) or attention (temp_sa.py) join those
+of a window; ComplEx scores. Who is active, and every count, comes from the context alone; where the
 released code does otherwise, a setting says so.
 
 In training, the facts of a query's time are divided into folds, and a query sees those of the other
@@ -30,14 +30,13 @@ from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import complex_product
+from targcn.models.layers.decay import Decay
 from targcn.models.layers.losses import cross_entropy, cross_entropy_among
-from targcn.models.layers.sums import own_products, segment_softmax
+from targcn.models.layers.sums import own_products
 
 # Numbers in the tables of all entities at the moments that are scored at once, on a CPU (False) and
 # on a GPU; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = {False: 1 << 25, True: 1 << 27}
-# How fast a state, a key or an imputed vector fades per snapshot, before anything is learned.
-FADING = 0.1
 # The gain of the initial weights that suits a ReLU.
 GAIN = 2**0.5
 
@@ -89,24 +88,6 @@ class TeMPSettings(ModelSettings):
             raise InputError(f"dim is {self.dim}, but complex numbers need an even one")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
-
-
-@dataclass(frozen=True)
-class TeMPGRUSettings(TeMPSettings):
-    released_absence: bool = False
-    """Lose an entity's state when it misses a snapshot, as the released code does."""
-
-
-@dataclass(frozen=True)
-class TeMPSASettings(TeMPSettings):
-    heads: int = 8
-    """Heads of the attention, which share the numbers of a vector equally."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_least(self, heads=1)
-        if self.dim % self.heads:
-            raise InputError(f"dim is {self.dim}, which {self.heads} heads cannot share equally")
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +146,7 @@ class Described:
 
 
 class TeMP(Learner):
-    """Encodes snapshots and scores; how a window is joined is up to the two models below."""
+    """Encodes snapshots and scores; how a window is joined is up to temp_gru.py and temp_sa.py."""
 
     Settings = TeMPSettings
     reads_context = True
@@ -177,13 +158,13 @@ class TeMP(Learner):
         super().__init__(settings, dataset)
         dim = settings.dim
         self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
-        self.entities = _xavier(self.num_entities, dim)
-        self.relations = _xavier(self.num_relations, dim)
+        self.entities = xavier(self.num_entities, dim)
+        self.relations = xavier(self.num_relations, dim)
         ticks = learned_ticks(dataset)
-        self.times = TimeTable(ticks, _xavier(len(ticks), dim))
+        self.times = TimeTable(ticks, xavier(len(ticks), dim))
         # Of each of the two layers, a vector per relation and a matrix for the own message.
-        self.edge_weights = nn.ParameterList(_xavier(self.num_relations, dim) for _ in range(2))
-        self.own_weights = nn.ParameterList(_xavier(dim, dim) for _ in range(2))
+        self.edge_weights = nn.ParameterList(xavier(self.num_relations, dim) for _ in range(2))
+        self.own_weights = nn.ParameterList(xavier(dim, dim) for _ in range(2))
         imputes = settings.imputation and settings.window > 1
         self.imputed = Decay(learned=True) if imputes else None
         # Gates of queries for objects, and of those for subjects.
@@ -376,112 +357,6 @@ class TeMP(Learner):
         return torch.where((now != NONE)[:, None], _rows(nodes, now), own)
 
 
-class TeMPGRU(TeMP):
-    """Two recurrent networks, from either end of the window to the moment; states fade."""
-
-    Settings = TeMPGRUSettings
-    settings: TeMPGRUSettings
-
-    def __init__(self, settings: TeMPGRUSettings, dataset: Dataset) -> None:
-        super().__init__(settings, dataset)
-        dim, learned = settings.dim, settings.learned_decay
-        # The networks that come from before, and from after.
-        self.cells = nn.ModuleList(nn.GRUCell(dim, dim) for _ in range(2))
-        self.fading = nn.ModuleList(Decay(learned) for _ in range(2))
-
-    def join(self, encoded: Encoded, windows: Windows) -> Described:
-        last = windows.pair_nodes.shape[1] - 1
-        middle = last // 2
-        columns = range(middle), range(last, middle, -1)
-        pairs = encoded.times.index_select(0, windows.pair_moments)
-        others = torch.zeros_like(encoded.inactive)
-        for cell, fading, side in zip(self.cells, self.fading, columns, strict=True):
-            state = torch.zeros_like(encoded.now)
-            seen = torch.zeros_like(windows.pair_moments)
-            for column in side:
-                nodes = windows.pair_nodes[:, column]
-                active = (nodes != NONE).nonzero().flatten()
-                before = state.index_select(0, active)
-                before = self._faded(fading, before, (column - seen[active]).abs())
-                after = _step(cell, encoded.nodes.index_select(0, nodes[active]), before)
-                state = state.index_copy(0, active, after)
-                seen = seen.index_fill(0, active, column)
-            before = self._faded(fading, state, (middle - seen).abs())
-            pairs = pairs + _step(cell, encoded.now, before)
-            others = others + cell(encoded.inactive)
-        return Described(pairs, others, encoded.times)
-
-    def _faded(self, fading: nn.Module, states: Tensor, distances: Tensor) -> Tensor:
-        weights: Tensor = fading(distances[:, None])
-        if self.settings.released_absence:
-            weights = weights * (distances == 1)[:, None]
-        return states * weights
-
-
-class TeMPSA(TeMP):
-    """Attention from the moment's vector to those of the snapshots where the entity is active."""
-
-    Settings = TeMPSASettings
-    settings: TeMPSASettings
-
-    def __init__(self, settings: TeMPSASettings, dataset: Dataset) -> None:
-        super().__init__(settings, dataset)
-        dim = settings.dim
-        self.query_weight, self.key_weight, self.value_weight = (_xavier(dim, dim) for _ in "qkv")
-        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(dim)) for _ in range(2))
-        self.fading = Decay(learned=True) if settings.learned_decay else None
-
-    def bias(self, layer: int) -> Tensor:
-        bias: Tensor = self.biases[layer]
-        return bias
-
-    def join(self, encoded: Encoded, windows: Windows) -> Described:
-        num_nodes, num_pairs = len(encoded.nodes), len(encoded.now)
-        middle = windows.pair_nodes.shape[1] // 2
-        now = encoded.now + encoded.times.index_select(0, windows.pair_moments)
-        seen = torch.cat([encoded.nodes + self.times(windows.times), now])
-        # At its moment every entity has a vector, be it active or not.
-        places = windows.pair_nodes.clone()
-        places[:, middle] = torch.arange(num_pairs, device=places.device) + num_nodes
-        pairs, columns = (places != NONE).nonzero(as_tuple=True)
-        places = places[pairs, columns]
-        heads = (self.settings.heads, self.settings.dim // self.settings.heads)
-        keys = (seen @ self.key_weight.T).index_select(0, places)
-        values = (seen @ self.value_weight.T).index_select(0, places)
-        asked = (now @ self.query_weight.T).index_select(0, pairs)
-        logits = (asked * keys).view(-1, *heads).sum(2) / heads[1] ** 0.5
-        if self.fading is not None:
-            logits = logits - self.fading.rate((columns - middle).abs())[:, None]
-        weights = segment_softmax(logits, pairs, num_pairs)
-        weighted = (weights[..., None] * values.view(-1, *heads)).flatten(1)
-        joined = torch.zeros_like(now).index_add(0, pairs, weighted)
-        others, moments = (
-            vectors @ self.value_weight.T for vectors in (encoded.inactive, encoded.times)
-        )
-        return Described(joined, others, moments)
-
-
-class Decay(nn.Module):
-    """exp(−max(0, a Δ + b)) of a distance Δ; a and b are 0.1 and 0, and may be learned."""
-
-    line: Tensor
-
-    def __init__(self, learned: bool) -> None:
-        super().__init__()
-        line = torch.tensor([FADING, 0.0])
-        if learned:
-            self.line = nn.Parameter(line)
-        else:
-            self.register_buffer("line", line, persistent=False)
-
-    def rate(self, distances: Tensor) -> Tensor:
-        slope, start = self.line
-        return torch.relu(slope * distances + start)
-
-    def forward(self, distances: Tensor) -> Tensor:
-        return torch.exp(-self.rate(distances))
-
-
 def _answers(queries: Queries, facts: TemporalGraph) -> tuple[Tensor, Tensor]:
     """All known answers of the queries, each with the row of its query."""
     held = (queries.times >= 0) & (queries.times < facts.span)
@@ -499,19 +374,14 @@ def _active_in_any_split(dataset: Dataset) -> Tensor:
     return torch.from_numpy(np.stack([np.tile(facts.times, 2), ends]).astype(np.int64))
 
 
-def _step(cell: nn.Module, vectors: Tensor, states: Tensor) -> Tensor:
-    """The next states, also of nobody, for whom a GPU has no kernel."""
-    following: Tensor = cell(vectors, states) if len(vectors) else vectors + states
-    return following
-
-
 def _rows(table: Tensor, index: Tensor) -> Tensor:
     """The rows of a table, and zeros where the index is NONE."""
     padded = functional.pad(table, (0, 0, 1, 0))
     return padded.index_select(0, index + 1)
 
 
-def _xavier(rows: int, columns: int) -> nn.Parameter:
+def xavier(rows: int, columns: int) -> nn.Parameter:
+    """The initial weights of a matrix, or of a table of vectors."""
     reach = GAIN * (6 / (rows + columns)) ** 0.5
     return nn.Parameter(torch.empty(rows, columns).uniform_(-reach, reach))
 

@@ -15,7 +15,7 @@ from targcn.evaluation.candidates import KINDS, Kind
 from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
-from targcn.facts.dataset import Context, Dataset, Split
+from targcn.facts.dataset import Context, Split
 from targcn.files import require_absent
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -74,7 +74,7 @@ def evaluate(
     if ask == "entity":
         if queries is not None:
             raise InputError("only relations or times are asked of some facts; leave queries out")
-        _require_new_files(files, run.dataset, processes)
+        _require_new_files(files, processes)
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as told:
             ranks = evaluator.ranks(model, told)
@@ -103,7 +103,7 @@ def evaluate(
         return asker.evaluate(model, run.log_probabilities, name, told)
 
 
-def _require_new_files(files: Sequence[Path], dataset: Dataset, processes: ProcessGroup) -> None:
+def _require_new_files(files: Sequence[Path], processes: ProcessGroup) -> None:
     """Refuse, before any work is done, files that could not be written."""
     if not files:
         return
@@ -112,5 +112,5 @@ def _require_new_files(files: Sequence[Path], dataset: Dataset, processes: Proce
     if processes.size > 1:
         raise InputError(f"{files[0]} is written by one process; evaluate without torchrun")
     for path in files:
-        require_ranks_file(path, dataset)
+        require_ranks_file(path)
         require_absent(path)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.query_rows import name_queries
 from targcn.evaluation.ranking import Progress, in_batches, rows_at_once
-from targcn.evaluation.ranks_file import name_queries, require_points
 from targcn.evaluation.report import Setting
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.facts.question_tables import write_frame
@@ -111,7 +111,11 @@ def predictions_of(
     """Ask a run about every fact of a split, in both directions."""
     if top < 1:
         raise InputError(f"top is {top}; at least 1 answer was expected")
-    require_points(run.dataset)
+    if run.dataset.has_intervals:
+        raise InputError(
+            f"{run.dataset.name} has facts with a beginning and an end; predictions are exported "
+            "for facts with one time"
+        )
     setting = Setting(split, context or run.default_context(split))
     evaluator = Evaluator(run.dataset, setting, choose_device(device))
     model = run.model_to_evaluate().to(evaluator.device).eval()
