@@ -23,6 +23,7 @@ from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_on
 from targcn.facts.columns import ROLES
 from targcn.facts.dataset import Dataset
 from targcn.facts.export import as_frame
+from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_file
@@ -44,7 +45,7 @@ def read_ranks(
     """
     require_ranks_file(path, evaluator.dataset)
     with _explained(path):
-        table = pl.scan_parquet(path, glob=False)
+        table = scan_parquet(path, glob=False)
         columns = table.collect_schema().names()
         given = [which for which in FILTERS if which in columns]
         _require_columns(path, columns, given)
