@@ -5,7 +5,6 @@ is absurd, it ends the whole process. What is looked at is a few bytes for every
 """
 
 import mmap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ COUNTS: Final = (
 MOST_NESTED: Final = 20
 
 
-def scan_parquet(paths: Path | Sequence[Path], **how: Any) -> pl.LazyFrame:
+def scan_parquet(paths: Path | list[Path], **how: Any) -> pl.LazyFrame:
     """`pl.scan_parquet` of files whose pages have been looked at."""
     for path in [paths] if isinstance(paths, Path) else paths:
         require_sound_pages(path)
