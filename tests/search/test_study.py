@@ -68,14 +68,16 @@ def test_what_is_no_study_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:Heartbeat")
 def test_a_file_that_cannot_grow_is_one_sentence(tmp_path: Path) -> None:
     sentence = r"cannot write .*study\.db: database or disk is full; the same command goes on"
-    with (
-        pytest.raises(InputError, match=sentence),
-        open_study(tmp_path / "search", QUESTION, STARTS, 0) as study,
-    ):
-        fill_up(study)
-        study.enqueue_trial({"model": "seen"}, user_attrs={"much": "x" * 99_999})
+    with pytest.raises(InputError, match=sentence):
+        write_too_much(tmp_path / "search")
     with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
         assert len(study.get_trials()) == len(STARTS)
+
+
+def write_too_much(folder: Path) -> None:
+    with open_study(folder, QUESTION, STARTS, 0) as study:
+        fill_up(study)
+        study.enqueue_trial({"model": "seen"}, user_attrs={"much": "x" * 99_999})
 
 
 def fill_up(study: optuna.Study) -> None:
