@@ -87,7 +87,7 @@ class TemporalGraph:
         names = ["times", "relations", "subjects", *(["ends"] if facts.has_intervals else [])]
         if allocate is in_memory:
             needed = num_rows * (len(names) * number.itemsize + torch.int64.itemsize)
-            advice = "'targcn data prepare' makes one that stays on the disk"
+            advice = "from 10 million facts on 'targcn data prepare' leaves it on the disk"
             require_memory(needed, f"the graph of {len(facts):,} facts", advice)
         columns = [allocate(name, number, num_rows) for name in names]
         # Until a piece is sorted, its keys are the owners alone.
