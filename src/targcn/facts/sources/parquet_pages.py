@@ -92,8 +92,6 @@ class Thrift:
         self.content, self.place = content, place
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        if depth > MOST_NESTED:
-            raise ValueError("nested too deep")
         found: dict[int, Any] = {}
         field = 0
         while head := self._byte():
@@ -102,6 +100,8 @@ class Thrift:
         return found
 
     def _value(self, kind: int, depth: int) -> Any:
+        if depth > MOST_NESTED:
+            raise ValueError("nested too deep")
         match kind:
             case 1 | 2:
                 return kind == 1
