@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from targcn import devices
-from targcn.devices import available_bytes, choose_device, is_out_of_memory
+from targcn import devices, memory
+from targcn.devices import MemoryWatch, available_bytes, choose_device, is_out_of_memory
 from targcn.errors import InputError
 
 
@@ -19,43 +19,29 @@ def test_a_device_that_cannot_compute_is_refused(name: str) -> None:
         choose_device(name)
 
 
-class FakeFiles:
-    """Stands in for Path: the control group's two files with given contents."""
-
-    def __init__(self, limit: str, used: str) -> None:
-        self.contents = {"memory.max": limit, "memory.current": used}
-
-    def __call__(self, path: str) -> "FakeFiles":
-        self.asked = path.rsplit("/", 1)[1]
-        return self
-
-    def read_text(self) -> str:
-        return self.contents[self.asked] + "\n"
-
-
-@pytest.mark.parametrize(("limit", "used", "free"), [("5000", "4000", 1000), ("5000", "6000", 0)])
-def test_memory_is_what_the_control_group_leaves(
-    monkeypatch: pytest.MonkeyPatch, limit: str, used: str, free: int
+@pytest.mark.parametrize(("left", "free"), [(700.0, 700), (float("inf"), 1 << 30)])
+def test_memory_of_a_cpu_is_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, left: float, free: int
 ) -> None:
-    monkeypatch.setattr(devices, "Path", FakeFiles(limit, used))
+    monkeypatch.setattr(devices, "memory_left", lambda: left)
     assert available_bytes(torch.device("cpu")) == free
 
 
-@pytest.mark.parametrize("limit", ["max", "nonsense"])
-def test_no_limit_leaves_what_the_machine_has(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-    monkeypatch.setattr(devices, "Path", FakeFiles(limit, "4000"))
-    monkeypatch.setattr(devices.os, "sysconf", {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 100}.get)
-    assert available_bytes(torch.device("cpu")) == 700
-
-
-def test_memory_without_control_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "Path", lambda path: devices_missing())
-    monkeypatch.setattr(devices.os, "sysconf", {"SC_AVPHYS_PAGES": 7, "SC_PAGE_SIZE": 100}.get)
-    assert available_bytes(torch.device("cpu")) == 700
-
-
-def devices_missing() -> None:
-    raise FileNotFoundError
+def test_a_tensor_that_would_not_fit_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "memory_left", lambda: 100 << 20)
+    monkeypatch.setattr(MemoryWatch, "LEAST", 1000)
+    sentence = "^this needs at least 190 MB of memory, and only 100 MB are left; do that$"
+    with MemoryWatch("this", "do that"):
+        assert torch.randn(3, 1000).shape == (3, 1000)
+        assert torch.full((9,), 2.0).sum() == 18
+        # That takes none here.
+        assert torch.empty(10**12, device="meta").is_meta
+        for make in (torch.empty, torch.randn):
+            with pytest.raises(InputError, match=sentence):
+                make(50_000, 1000)
+        with pytest.raises(InputError, match=sentence):
+            torch.nn.Linear(1000, 50_000)
+    assert len(torch.empty(30 << 20)) == 30 << 20
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ ROOT = Path(targcn.__file__).parent
 # A module imports from the layers above its own in this list, and from its own room.
 LAYERS = [
     {"errors"},
-    {"config", "files", "devices", "memory"},
+    {"config", "files", "memory"},
+    {"devices"},
     {"peers"},
     {"distributed"},
     {"output"},

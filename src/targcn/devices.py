@@ -1,15 +1,15 @@
 """Where to compute, how much memory may still be taken there, and kernels made for it."""
 
-import os
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from targcn.errors import InputError
+from targcn.memory import memory_left, require_memory
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
@@ -44,16 +44,37 @@ def available_bytes(device: torch.device) -> int:
     """Memory free for this process on a device; on a CPU within its control group's limit."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    free = 1 << 30
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
-        if limit.isdigit():
-            free = min(free, int(limit) - int(used))
-    except (OSError, ValueError, AttributeError):
-        pass  # not Linux, or no control group: what is known so far has to do
-    return max(free, 0)
+    left = memory_left()
+    return int(left) if left < float("inf") else 1 << 30
+
+
+class MemoryWatch(TorchFunctionMode):
+    """Within it, a large tensor for which there is no memory is an InputError before it is made."""
+
+    FACTORIES: ClassVar = (
+        torch.empty,
+        torch.zeros,
+        torch.ones,
+        torch.full,
+        torch.rand,
+        torch.randn,
+    )
+    # Smaller ones are not worth a look at what the system says.
+    LEAST: ClassVar = 64 << 20
+
+    def __init__(self, what: str, advice: str) -> None:
+        super().__init__()
+        self.what, self.advice = what, advice
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in self.FACTORIES and kwargs.get("device") in (None, "cpu", torch.device("cpu")):
+            planned = func(*args, **kwargs | {"device": "meta"})
+            if (size := planned.numel() * planned.element_size()) > self.LEAST:
+                require_memory(size, self.what, self.advice)
+        return func(*args, **kwargs)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

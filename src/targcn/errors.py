@@ -4,14 +4,25 @@ Any other exception is a bug. The command line prints the sentence of an InputEr
 with code 2; in Python it is a ValueError.
 """
 
+import re
 from collections.abc import Sequence
+from typing import Final
+
+# All that ends a line for `str.splitlines`.
+LINE_END: Final = re.compile("[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 class InputError(ValueError):
-    """Input that cannot be used; the message is one sentence for the user."""
+    r"""Input that cannot be used; the message is one sentence for the user.
+
+    Ends of lines in it, from a name in a damaged file for example, are written as Python does.
+
+    >>> print(InputError("there is no 'a\u2028b'"))
+    there is no 'a\u2028b'
+    """
 
     def __init__(self, sentence: str, suggestions: Sequence[str] = ()) -> None:
-        super().__init__(sentence)
+        super().__init__(LINE_END.sub(lambda found: repr(found[0])[1:-1], sentence))
         # Names that may have been meant; the sentence has them too.
         self.suggestions: tuple[str, ...] = tuple(suggestions)
 

@@ -1,7 +1,13 @@
-"""How much memory this process may still take, where a limit was set for it."""
+"""How much memory this process may still take, by its own limit, its group's and the machine's.
+
+Where a process has a limit of its own (`ulimit -v`), an allocation beyond it fails. Where its
+control group or the machine runs out, no allocation fails: the system kills.
+"""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from targcn.errors import InputError
 
@@ -21,6 +27,74 @@ def address_space_left() -> float:
     except (ImportError, OSError, ValueError):
         return float("inf")
     return max(limit - pages * resource.getpagesize(), 0)
+
+
+def memory_left(root: Path = Path("/")) -> float:
+    """Bytes that this process could take at most before something is killed; infinite: unknown.
+
+    What the system keeps of files counts as free, since it can be given back; so does swap.
+    """
+    machine = _read_counts(root / "proc/meminfo")
+    if "MemAvailable:" not in machine:
+        return address_space_left()
+    swap = 1024 * machine.get("SwapFree:", 0)
+    groups = (left + swap for left in _left_in_groups(root))
+    return max(min(address_space_left(), 1024 * machine["MemAvailable:"] + swap, *groups), 0)
+
+
+# Of the two versions of control groups: where they are; the files of limit and use; what is kept of
+# files, and the part of that which is none.
+GROUPS: Final = {
+    "": ("", "memory.max", "memory.current", "file", "shmem"),
+    "memory": (
+        "memory",
+        *("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        *("total_cache", "total_shmem"),
+    ),
+}
+
+
+def _left_in_groups(root: Path) -> Iterator[int]:
+    """What the limits of this process's control group, and of those around it, leave."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controller, place = line.split(":", 2)
+        if controller not in GROUPS:
+            continue
+        where, limit, used, kept, shared = GROUPS[controller]
+        top = root / "sys/fs/cgroup" / where
+        own = top / place.lstrip("/")
+        for group in (own, *own.parents):
+            try:
+                most, taken = int((group / limit).read_text()), int((group / used).read_text())
+            except (OSError, ValueError):
+                most = taken = -1  # no limit, or a group that cannot be seen from here
+            if most >= 0:
+                counts = _read_counts(group / "memory.stat")
+                yield most - taken + counts.get(kept, 0) - counts.get(shared, 0)
+            if group == top:
+                break
+
+
+def _read_counts(path: Path) -> dict[str, int]:
+    """The first number of each line of a file of the system, by the word before it."""
+    try:
+        rows = [line.split() for line in path.read_text().splitlines()]
+        return {row[0]: int(row[1]) for row in rows}
+    except (OSError, ValueError, IndexError):
+        return {}
+
+
+def require_memory(needed: int, what: str, advice: str) -> None:
+    """Refuse what would take more memory than there is: `needed` is what it takes at least."""
+    if needed > (left := memory_left()):
+        raise InputError(
+            f"{what} needs at least {needed >> 20:,} MB of memory, and only {int(left) >> 20:,} MB "
+            f"are left; {advice}"
+        )
 
 
 def require_libraries_fit() -> None:

@@ -23,6 +23,7 @@ from targcn.experiments.claims import UNFINISHED, is_held
 from targcn.experiments.execute import CellError, run_cell, run_cells
 from targcn.experiments.results import Result, read_results
 from targcn.experiments.spec import SETTINGS, find_experiment
+from targcn.files import DRAFT
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.registry import MODELS
@@ -211,8 +212,12 @@ def test_what_a_killed_process_left_of_a_finished_cell_is_cleared_away(tmp_path:
     one = cell("seen")
     run_cells([one], tmp_path, "cpu")
     (tmp_path / UNFINISHED / one.key / "data").mkdir(parents=True)
+    (tmp_path / UNFINISHED / f"{one.key}.claim").write_text("123456789\n")
+    result = one.path(tmp_path)
+    (result.parent / f".{result.name}.x{DRAFT}").mkdir()
     run_cells([one], tmp_path, "cpu")
     assert list((tmp_path / UNFINISHED).iterdir()) == []
+    assert list(result.parent.iterdir()) == [result]
 
 
 def test_where_nothing_can_be_claimed_it_says_so(

@@ -25,14 +25,16 @@ def test_mangled_files(tmp_path, capfd, ending):
     path.write_bytes(GOOD[ending])
     assert loads_or_explains(path) == "loaded"
     outcomes = Counter()
-    for number in range(TABLES_PER_FORMAT):
+    # Each workbook is read in a process of its own.
+    count = TABLES_PER_FORMAT // 10 if ending == "xlsx" else TABLES_PER_FORMAT
+    for number in range(count):
         path.write_bytes(mangle(GOOD[ending], random.Random(f"{ending} {number}")))
         try:
             outcomes[loads_or_explains(path)] += 1
         except BaseException as error:
             error.add_note(f"number {number} of {ending}")
             raise
-    assert outcomes["explained"] > TABLES_PER_FORMAT / 4
+    assert outcomes["explained"] > count / 4
     assert capfd.readouterr() == ("", "")
 
 

@@ -31,7 +31,16 @@ from targcn.facts.open import OBJECTS, SOURCES, load_sources, open_dataset, reco
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
-SHARED = {"__init__", "copies", "cursors", "source", "spooled", "table_file", "table_source"}
+SHARED = {
+    "__init__",
+    "copies",
+    "cursors",
+    "source",
+    "parquet_pages",
+    "spooled",
+    "table_file",
+    "table_source",
+}
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "csv.gz"])

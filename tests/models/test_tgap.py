@@ -154,6 +154,17 @@ def test_memory_is_bounded_and_changes_no_score(monkeypatch: pytest.MonkeyPatch)
         torch.testing.assert_close(model(asked, WORLD.graph), expected)
 
 
+def test_few_queries_score_only_the_edges_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked = build(), queries_of([(s, r, 3) for s in range(5) for r in range(4)])
+    found = []
+    with torch.no_grad():
+        for transitions in (0, 1000):
+            monkeypatch.setattr(model, "_transitions", lambda count=transitions: count)
+            assert (model.share(3, WORLD.graph).scores is None) == (transitions == 0)
+            found.append(model(asked, WORLD.graph))
+    torch.testing.assert_close(*found)
+
+
 def test_a_new_entity_is_reached_through_its_facts() -> None:
     model = build()
     model.add_entities(1)

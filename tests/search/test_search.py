@@ -117,8 +117,11 @@ def test_a_trial_of_a_process_that_died_is_tried_again(tmp_path: Path) -> None:
     with sqlite3.connect(out / "study.db") as database:
         database.execute("update trial_heartbeats set heartbeat = '2020-01-01 00:00:00'")
     database.close()
+    (out / "run-0").mkdir()
     looked_for(out, trials=1, models=["seen"])
     assert [one.state for one in trials_of(out)] == [TrialState.FAIL, TrialState.COMPLETE]
+    # Nor does the run stay that it may have saved.
+    assert [path.name for path in out.glob("run-*")] == ["run-1"]
 
 
 def test_equal_settings_are_tried_once(tmp_path: Path) -> None:

@@ -1,249 +1,259 @@
-"""Commands that write, killed at any moment, short of memory or of room on the disk.
+"""The commands that write, and what each leaves that is the same in every run of it."""
 
-A command runs in a fork of a process that has imported everything and used nothing.
-"""
-
-import os
-import random
-import resource
-import select
+import json
 import shutil
-import signal
-import sys
-import time
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from targcn.cli import main
-from targcn.errors import InputError
+from targcn.experiments.claims import UNFINISHED
+from targcn.experiments.results import read_results
 from targcn.facts.dataset import Dataset
-from targcn.files import DRAFT
+from targcn.files import DRAFT, parse_json
+from targcn.recipes.recipe import find_recipe
 from targcn.runs.store import is_unfinished, load_run
-from torture.material import LEARNERS, RUNS
+from torture.material import LEARNERS, QUESTION, RUNS
 
-MOST_SECONDS = 60.0
-# What each command leaves that is the same in every run of it.
-Kept = Callable[[Path], dict[str, bytes]]
+# Contents by name.
+Contents = dict[str, bytes]
 
 
-def _files(out: Path) -> dict[str, bytes]:
+@dataclass(frozen=True)
+class Command:
+    """A command that writes `out`: a file, a folder that it makes, or a folder of several files."""
+
+    words: list[str]
+    out: str
+    # What every run of it leaves alike, to the byte.
+    kept: Callable[[Path], Contents]
+    # What it runs as where `out` is there already; without such words that is removed before.
+    again: list[str] | None = None
+    # What must be so however it ends; without one, all that is there must be as it is in the end.
+    check: Callable[[Path], None] | None = None
+    # What must never be lost again once it is there.
+    settled: Callable[[Path], Contents] = lambda out: {}
+    # What `out` is before, if something has to be.
+    before: str | None = None
+
+    def arguments(self, base: Path, out: Path) -> list[str]:
+        """The words to run it with; what it would not write over is removed."""
+        words = self.words
+        if self.before is not None:
+            if not out.exists():
+                shutil.copy(base / self.before, out)
+        elif out.exists() and self.again is not None:
+            words = self.again
+        elif out.exists():
+            self.remove(out)
+        return [word.format(base=base, out=out) for word in words]
+
+    def remove(self, out: Path) -> None:
+        """Remove what was written, but not drafts, which the command itself has to remove."""
+        if out.is_file():
+            out.unlink()
+        elif self.out == "files":
+            for path in out.iterdir():
+                if not path.name.endswith(DRAFT):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        else:
+            shutil.rmtree(out)
+
+    def problem(self, base: Path, out: Path, whole: Contents) -> str | None:
+        """What is wrong with what is there, however the command ended."""
+        if not out.exists():
+            return None
+        if self.before is not None and out.read_bytes() == (base / self.before).read_bytes():
+            return None
+        if self.check is not None:
+            self.check(out)
+            return None
+        for name, content in self.kept(out).items():
+            if whole.get(name) != content:
+                return f"{name or out.name} is not whole"
+        return None
+
+
+def _files(out: Path) -> Contents:
     if out.is_file():
         return {"": out.read_bytes()}
-    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*.npy"))}
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and DRAFT not in str(path)
+    }
 
 
-def _weights(out: Path) -> dict[str, bytes]:
+def _arrays(out: Path) -> Contents:
+    return {name: content for name, content in _files(out).items() if name.endswith(".npy")}
+
+
+def _weights(out: Path) -> Contents:
     return {"": (out / "weights.safetensors").read_bytes()}
 
 
-def _train(name: str) -> list[str]:
+def _member_weights(out: Path) -> Contents:
+    return _weights(out / "members" / "tntcomplex")
+
+
+def _untimed(out: Path) -> Contents:
+    """Files of JSON without what depends on how fast the machine is, others as they are."""
+    return {
+        name: json.dumps(_without_times(parse_json(content.decode()))).encode()
+        if name.endswith(".json") or (not name and out.suffix == ".json")
+        else content
+        for name, content in _files(out).items()
+    }
+
+
+TIMED = {"seconds", "seconds_per_epoch", "queries per second", "commit", "load"}
+
+
+def _without_times(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _without_times(one) for key, one in content.items() if key not in TIMED}
+    return [_without_times(one) for one in content] if isinstance(content, list) else content
+
+
+def _parts(out: Path) -> Contents:
+    """Figures that are all of times: what they are of."""
+    return {"": json.dumps(sorted(parse_json(out.read_text()))).encode()}
+
+
+def _results(out: Path) -> Contents:
+    return {name: one for name, one in _untimed(out).items() if not name.startswith(UNFINISHED)}
+
+
+def _check_results(out: Path) -> None:
+    read_results(out)
+
+
+def _check_run(out: Path) -> None:
+    load_run(out)
+    is_unfinished(out)
+
+
+def _check_data(out: Path) -> None:
+    Dataset.load(out)
+
+
+def _trials(out: Path) -> Contents:
+    """The trials of a search that came to an end, and their MRR."""
+    if not (out / "study.db").exists():
+        return {}
+    with closing(sqlite3.connect(out / "study.db")) as study:
+        rows = study.execute(
+            "SELECT number, value FROM trials JOIN trial_values USING (trial_id) "
+            "WHERE state = 'COMPLETE'"
+        ).fetchall()
+    return {str(number): str(value).encode() for number, value in rows}
+
+
+def _check_search(out: Path) -> None:
+    _trials(out)
+    for path in out.glob("run-*"):
+        load_run(path)
+    if (out / "best.toml").exists():
+        find_recipe(None, str(out / "best.toml"), "world")
+
+
+def _search(out: Path) -> Contents:
+    """Nothing to compare, as a trial that was killed is not tried again at once; but all is there.
+
+    That is the recipe of the best trial, and the best run of both kinds of models at most.
+    """
+    about = f"MRR {max(map(float, _trials(out).values())):.4f} on valid"
+    said = (out / "best.toml").read_text()
+    runs = [path.name for path in out.glob("run-*")]
+    if about not in said or not 1 <= len(runs) <= 2:
+        raise AssertionError(f"{about!r}, but {said!r} and {runs}")
+    return {}
+
+
+def _train(name: str) -> Command:
     flags = [f"--{key}={value}" for key, value in RUNS[name].items()]
-    return ["train", "{base}/data", f"--model={name}", "--out={out}", "--validate-every=1", *flags]
+    words = ["train", "{base}/data", f"--model={name}", "--out={out}", "--validate-every=1"]
+    again = ["train", "--resume={out}", "--device=cpu"]
+    return Command([*words, *flags], "run", _weights, again, _check_run)
 
 
-COMMANDS: dict[str, tuple[list[str], str, Kept]] = {
-    **{f"train {name}": (_train(name), "run", _weights) for name in LEARNERS},
-    "data prepare": (["data", "prepare", "{base}/data", "--out={out}"], "data", _files),
-    "data export": (["data", "export", "{base}/data", "--out={out}"], "facts.csv", _files),
-    "evaluate": (
-        ["evaluate", "{base}/tntcomplex", "--device=cpu", "--out={out}"],
-        "figures.csv",
-        _files,
+def _several(*words: str, kept: Callable[[Path], Contents] = _files) -> Command:
+    return Command(list(words), "files", kept)
+
+
+QUICK = ["reproduce", "decoders", "--quick", "--device=cpu", "--results={out}"]
+SEARCH = ["search", "{base}/data", "--models", "decayed-copy", "seen", "--trials=3"]
+SEARCH += ["--device=cpu", "--out={out}"]
+
+COMMANDS: dict[str, Command] = {
+    **{f"train {name}": _train(name) for name in LEARNERS},
+    "data prepare": Command(
+        ["data", "prepare", "{base}/data", "--out={out}"], "data", _arrays, check=_check_data
     ),
-    "missing": (
+    "data derive": Command(
+        ["data", "derive", "unseen", "{base}/data", "--out={out}"], "data", _files
+    ),
+    "data export": Command(["data", "export", "{base}/data", "--out={out}"], "facts.csv", _files),
+    "data export, a folder": Command(
+        ["data", "export", "{base}/data", "--out={out}"], "tables", _files
+    ),
+    "evaluate": _several(
+        *("evaluate", "{base}/tntcomplex", "--device=cpu", "--out={out}/figures.csv"),
+        *("--ranks-out={out}/ranks.parquet", "--scores-out={out}/scores.parquet"),
+        "--plot={out}/curve.svg",
+    ),
+    "compare": _several(
+        *("compare", "{base}/evidence", "{base}/tntcomplex", "--device=cpu", "--resamples=100"),
+        *("--out={out}/figures.json", "--plot={out}/runs.svg"),
+        kept=_untimed,
+    ),
+    "predict": _several(
+        *("predict", "{base}/tntcomplex", *QUESTION[:3], "?"),
+        *("--out={out}/answers.csv", "--plot={out}/curve.svg"),
+    ),
+    "predict, a table": _several(
+        *("predict", "{base}/evidence", "--queries={base}/questions.csv"),
+        "--out={out}/answers.parquet",
+    ),
+    "explain": _several("explain", "{base}/evidence", *QUESTION, "--plot={out}/reasons.svg"),
+    "export, a page": _several(
+        *("export", "{base}/evidence", "--out={out}/page.html"),
+        f"--question={QUESTION[0]} | {QUESTION[1]} | ? | {QUESTION[3]}",
+    ),
+    **{
+        f"export, {form}": _several(
+            *("export", "{base}/tntcomplex", f"--to={form}", "--device=cpu"),
+            f"--out={{out}}/run.{form}",
+        )
+        for form in ("csv", "npz", "pykeen")
+    },
+    "missing": Command(
         ["missing", "{base}/tntcomplex", "--device=cpu", "--top=5", "--out={out}"],
         "missing.json",
         _files,
     ),
-    "names": (["names", "{base}/data", "--out={out}"], "names.csv", _files),
-    "rules": (["rules", "{base}/evidence", "--out={out}"], "rules.csv", _files),
-    "fuse": (
+    "names": Command(["names", "{base}/data", "--out={out}"], "names.csv", _files),
+    "rules": Command(["rules", "{base}/evidence", "--out={out}"], "rules.csv", _files),
+    "fuse": Command(
         ["fuse", "{base}/evidence", "{base}/tntcomplex", "--device=cpu", "--out={out}"],
         "run",
-        lambda out: {"": (out / "members" / "tntcomplex" / "weights.safetensors").read_bytes()},
+        _member_weights,
+        check=_check_run,
     ),
+    "bench": Command(
+        [
+            *("bench", "sampler", "{base}/data", "--queries=16", "--no-plain", "--device=cpu"),
+            "--out={out}",
+        ],
+        "figures.json",
+        _parts,
+    ),
+    "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
+    "report": _several("report", "{base}/results", "--out={out}/report"),
+    "report, into a text": Command(
+        ["report", "{base}/results", "--fill", "{out}"], "text.md", _files, before="text.md"
+    ),
+    "search": Command(SEARCH, "search", _search, SEARCH, _check_search, _trials),
 }
-
-
-def kill_case(base: Path, scratch: Path, rng: random.Random) -> str:
-    """Kill a command once or several times, then let it end: all is as if it had not been."""
-    name = rng.choice(sorted(COMMANDS))
-    command, out, kept = COMMANDS[name]
-    reference, seconds = _reference(base, name)
-    path, kills = scratch / out, 0
-    for _ in range(rng.choice([1, 1, 2, 3])):
-        code, said = _run(_arguments(command, base, path), rng.uniform(0, 1.1) * seconds)
-        if code not in (0, -signal.SIGKILL):
-            return _problem(code, said, name)
-        if (problem := _check(path, out)) is not None:
-            return f"loss: {name}: {problem}"
-        if code == 0:
-            break
-        kills += 1
-    if code != 0:
-        code, said = _run(_arguments(command, base, path))
-        if code != 0:
-            return _problem(code, said, name)
-    if kept(path) != reference:
-        return f"loss: {name}: the result is another one"
-    if left := [one.name for one in scratch.rglob(f".*{DRAFT}")]:
-        return f"loss: {name}: left {left}"
-    return f"worked: {kills}"
-
-
-def memory_case(base: Path, scratch: Path, rng: random.Random) -> str:
-    """Run a command that may map so much memory and no more."""
-    room = int(2 ** rng.uniform(20, 33))
-
-    def limit() -> None:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most = pages * resource.getpagesize() + room
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-    return _limited_case(base, scratch, rng, limit)
-
-
-def disk_case(base: Path, scratch: Path, rng: random.Random) -> str:
-    """Run a command on a disk that is nearly full, or whose files may not grow."""
-    room = int(2 ** rng.uniform(0, 18))
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
-
-    disk = os.environ.get("TORTURE_DISK")
-    if not disk or rng.random() < 0.5:
-        return _limited_case(base, scratch, rng, limit)
-    own = Path(disk) / scratch.name
-    own.mkdir(exist_ok=True)
-    filler = own / "filler"
-    try:
-        free = shutil.disk_usage(disk).free
-        filler.write_bytes(b"x" * max(free // 2 - room, 0))
-        return _limited_case(base, own, rng, lambda: None)
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
-
-
-def _limited_case(base: Path, scratch: Path, rng: random.Random, limit: Callable[[], None]) -> str:
-    name = rng.choice(sorted(COMMANDS))
-    command, out, _ = COMMANDS[name]
-    path = scratch / out
-    code, said = _run(_arguments(command, base, path), limit=limit)
-    if code not in (0, 2):
-        return _problem(code, said, name)
-    lines = said.splitlines()
-    if code == 2 and not (lines and all(line.startswith("targcn: ") for line in lines)):
-        return f"traceback: {name}: {said!r}"
-    if (problem := _check(path, out)) is not None:
-        return f"loss: {name}: {problem}"
-    return "worked" if code == 0 else "explained"
-
-
-def _arguments(command: list[str], base: Path, out: Path) -> list[str]:
-    if out.exists() and command[0] == "train":
-        return ["train", f"--resume={out}", "--device=cpu"]
-    if out.exists() and out.is_dir():
-        shutil.rmtree(out)
-    out.unlink(missing_ok=True)
-    return [word.format(base=base, out=out) for word in command]
-
-
-def _check(path: Path, out: str) -> str | None:
-    """What is wrong with a result that a command left, if it left one."""
-    if not path.exists():
-        return None
-    try:
-        if out == "run":
-            load_run(path)
-            is_unfinished(path)
-        elif out == "data":
-            Dataset.load(path)
-        elif not path.read_bytes().endswith((b"\n", b"]")):
-            return "half a file"
-    except InputError as error:
-        return str(error)
-    return None
-
-
-_references: dict[str, tuple[dict[str, bytes], float]] = {}
-
-
-def _reference(base: Path, name: str) -> tuple[dict[str, bytes], float]:
-    """What a command leaves that nobody disturbs, and how long it takes."""
-    if name not in _references:
-        command, out, kept = COMMANDS[name]
-        path = base / f"reference {os.getpid()} {name}" / out
-        path.parent.mkdir()
-        began = time.monotonic()
-        code, said = _run(_arguments(command, base, path))
-        assert code == 0, said
-        _references[name] = kept(path), time.monotonic() - began
-        shutil.rmtree(path.parent)
-    return _references[name]
-
-
-def _run(
-    arguments: list[str], kill_after: float | None = None, limit: Callable[[], None] | None = None
-) -> tuple[int, str]:
-    """The exit code of a command in a fork, negative if a signal ended it, and what it said."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _become(arguments, reading, writing, limit)
-    os.close(writing)
-    said, killed, began = b"", False, time.monotonic()
-    deadline = began + (MOST_SECONDS if kill_after is None else kill_after)
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            os.kill(child, signal.SIGKILL)
-            killed = True
-            deadline = time.monotonic() + MOST_SECONDS
-        ready, _, _ = select.select([reading], [], [], max(left, 0.01))
-        if ready:
-            block = os.read(reading, 1 << 16)
-            if not block:
-                break
-            said += block
-    os.close(reading)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    if killed and kill_after is None:
-        return -signal.SIGALRM, "took too long"
-    return code, said.decode(errors="replace")
-
-
-def _become(
-    arguments: list[str], reading: int, writing: int, limit: Callable[[], None] | None
-) -> None:
-    """Be the program: its messages go into the pipe, what it shows goes nowhere."""
-    code = 1
-    try:
-        os.close(reading)
-        os.dup2(writing, 2)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.close(writing)
-        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-        if limit is not None:
-            limit()
-        main(arguments)
-        code = 0
-    except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 0
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        try:
-            sys.stderr.flush()
-        finally:
-            os._exit(code)
-
-
-def _problem(code: int, said: str, name: str) -> str:
-    if code == -signal.SIGALRM:
-        return f"hang: {name}"
-    if code < 0:
-        return f"crash: {name}: signal {-code}: {said[-300:]}"
-    return f"traceback: {name}: {said[-1500:]}"

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from small_training import DATA, SMALL, stop_at
+from targcn.experiments.cells import QUICK_DATA, cells_of
+from targcn.experiments.execute import run_cells
+from targcn.experiments.spec import find_experiment
 from targcn.runs.fuse import fuse
 from targcn.training.fit import fit
 from torture.tables import make_tables
@@ -21,6 +24,8 @@ RUNS = {
     "tntcomplex": {"dim": 4, "epochs": 2, "batch_size": 256, "device": "cpu"},
     "decayed-copy": {"device": "cpu"},
 }
+# A fact of the data, to ask about.
+QUESTION = ["e0", "r0", "e7", "1970-01-01"]
 LEARNERS = [name for name in RUNS if name != "decayed-copy"]
 
 
@@ -34,6 +39,21 @@ def make(folder: Path) -> None:
         with pytest.raises(RuntimeError, match="power cut"):
             fit(DATA, name, out=folder / f"{name}-unfinished", **how)
     fuse([folder / name for name in ("evidence", "tntcomplex")], out=folder / "fused", device="cpu")
+    asked = [[*QUESTION[:2], "?", QUESTION[3]]] * 20
+    lines = [",".join(row) for row in (["subject", "relation", "object", "time"], *asked)]
+    (folder / "questions.csv").write_text("\n".join(lines) + "\n")
+    place = "<!-- table: decoders congress time-aware -->\n<!-- end of table -->\n"
+    (folder / "text.md").write_text(f"# Figures\n\n{place}")
+    run_cells(
+        [
+            cell
+            for row in find_experiment("decoders").rows
+            for cell in cells_of(row, QUICK_DATA, num_seeds=1)
+        ],
+        folder / "results",
+        "cpu",
+        log=lambda line: None,
+    )
     # Of our own making, and read by our own processes alone.
     (folder / "tables").write_bytes(pickle.dumps(make_tables()))
 

@@ -43,19 +43,26 @@ def find_case(kind: str, base: Path) -> Case:
     import torch._dynamo  # noqa: F401
 
     from targcn.models.registry import MODELS
-    from torture import commands, folders
 
     for entry in MODELS.values():
         entry.load()
     if kind == "table":
         good: dict[str, bytes] = pickle.loads((base / "tables").read_bytes())
         return lambda base, scratch, rng: table_case(good, scratch, rng)
+    from torture import folders
+
+    if kind in ("run folder", "prepared folder"):
+        return folders.run_case if kind == "run folder" else folders.prepared_case
+    import matplotlib.figure  # noqa: F401
+    import optuna  # noqa: F401
+
+    import targcn.serve.app  # noqa: F401
+    from torture import disturbances
+
     cases: dict[str, Case] = {
-        "kill": commands.kill_case,
-        "run folder": folders.run_case,
-        "prepared folder": folders.prepared_case,
-        "little memory": commands.memory_case,
-        "full disk": commands.disk_case,
+        "kill": disturbances.kill_case,
+        "little memory": disturbances.memory_case,
+        "full disk": disturbances.disk_case,
     }
     return cases[kind]
 

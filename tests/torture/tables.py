@@ -11,6 +11,7 @@ import zipfile
 from contextlib import closing
 
 import polars as pl
+import pyarrow.parquet as pq
 
 from targcn.errors import InputError
 from targcn.facts.open import open_dataset
@@ -44,6 +45,14 @@ def in_sqlite() -> bytes:
         return connection.serialize()
 
 
+def in_other_pages(frame: pl.DataFrame) -> bytes:
+    """Parquet as others write it: pages of the second version, no dictionaries."""
+    how = {"data_page_version": "2.0", "use_dictionary": False, "compression": "none"}
+    stream = io.BytesIO()
+    pq.write_table(frame.to_arrow(), stream, **how)
+    return stream.getvalue()
+
+
 def make_tables() -> dict[str, bytes]:
     """One good table for every ending; polars is used here, and nowhere else before a fork."""
     frame = pl.DataFrame(ROWS, schema=HEADER, orient="row")
@@ -59,6 +68,10 @@ def make_tables() -> dict[str, bytes]:
         "jsonl": frame.write_ndjson().encode(),
         "parquet": as_bytes(dated.write_parquet, compression="uncompressed"),
         "PARQUET": as_bytes(frame.write_parquet),
+        "v2.parquet": in_other_pages(dated),
+        "arrow": as_bytes(dated.write_ipc),
+        "feather": as_bytes(frame.write_ipc, compression="lz4"),
+        "ipc": as_bytes(dated.write_ipc_stream),
         "spans.csv": spans.write_csv().encode(),
         "spans.txt": spans.with_columns(pl.col("end").fill_null("####-##-##"))
         .write_csv(separator="\t", include_header=False)

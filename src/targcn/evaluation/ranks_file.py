@@ -32,6 +32,7 @@ from targcn.evaluation.query_rows import (
 )
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
 from targcn.facts.dataset import Dataset
+from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.table_source import first_line
 from targcn.files import atomic_file
 from targcn.graph.queries import Queries
@@ -54,7 +55,7 @@ def read_ranks(
     require_ranks_file(path)
     query = query_columns(evaluator.dataset)
     with _explained(path):
-        table = pl.scan_parquet(path, glob=False)
+        table = scan_parquet(path, glob=False)
         columns = table.collect_schema().names()
         given = [which for which in FILTERS if which in columns]
         _require_columns(path, columns, given, evaluator)

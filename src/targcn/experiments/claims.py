@@ -77,6 +77,13 @@ class Attempt:
         shutil.rmtree(self.folder, ignore_errors=True)
         self._file(".jobs").unlink(missing_ok=True)
 
+    def forget(self) -> None:
+        """Remove what a process that was killed left of a finished cell: run folder and claim."""
+        self.clear_up()
+        if self._file(".claim").exists():
+            with self.claimed():
+                pass
+
     @contextmanager
     def claimed(self) -> Iterator[bool]:
         """Yield whether this process may run the cell; a claim ends when its process does."""

@@ -32,7 +32,7 @@ from targcn.experiments.claims import Attempt
 from targcn.experiments.results import Figures, Result, read_results
 from targcn.experiments.spec import SETTINGS
 from targcn.facts.dataset import Dataset
-from targcn.files import parse_json, read_text
+from targcn.files import parse_json, read_text, remove_drafts
 from targcn.models.fused import FusedSettings
 from targcn.models.registry import find_model
 from targcn.runs.fuse import fuse
@@ -63,6 +63,8 @@ def run_cells(
     distinct = list({cell.key: cell for cell in cells}.values())
     for cell in distinct:
         Attempt(cell, results).forget_failure()
+    for folder in {cell.path(results).parent for cell in distinct}:
+        remove_drafts(folder)
     problems = []
     try:
         if jobs > 1:
@@ -100,8 +102,7 @@ def _run_in_this_process(
     for number, cell in enumerate(cells, 1):
         attempt = Attempt(cell, results)
         if attempt.is_finished:
-            # A process that was killed may have left its run folder.
-            attempt.clear_up()
+            attempt.forget()
         if attempt.is_settled:
             continue
         with attempt.claimed() as mine:

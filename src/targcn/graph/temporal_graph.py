@@ -24,6 +24,7 @@ from targcn.graph.build import (
     sort_pieces,
 )
 from targcn.graph.ragged import take
+from targcn.memory import require_memory
 
 if TYPE_CHECKING:
     from targcn.graph.copies import Copies
@@ -84,6 +85,10 @@ class TemporalGraph:
         offsets = count_owners([facts.subjects, facts.objects], num_entities)
         number = torch.int32 if facts.columns.dtype.itemsize == 4 else torch.int64
         names = ["times", "relations", "subjects", *(["ends"] if facts.has_intervals else [])]
+        if allocate is in_memory:
+            needed = num_rows * (len(names) * number.itemsize + torch.int64.itemsize)
+            advice = "from 10 million facts on 'targcn data prepare' leaves it on the disk"
+            require_memory(needed, f"the graph of {len(facts):,} facts", advice)
         columns = [allocate(name, number, num_rows) for name in names]
         # Until a piece is sorted, its keys are the owners alone.
         keys = allocate("keys", torch.int64, num_rows)

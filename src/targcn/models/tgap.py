@@ -27,11 +27,12 @@ from targcn.graph.columns import Columns
 from targcn.graph.nearest import nearest_positions
 from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.queries import Queries
-from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
+from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings, PerContext, Reasons
 from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges, Terms, xavier
 from targcn.models.layers.flow import Subgraph, TransitionScores
 from targcn.models.layers.losses import cross_entropy
+from targcn.models.tgap_graph import WholeGraph
 from targcn.models.tgap_reasons import find_reasons
 
 # Added to a mass before its logarithm is taken: an entity that nothing reached has none.
@@ -90,34 +91,6 @@ class TGAPSample(Columns):
         return self
 
 
-class WholeGraph:
-    """The edges of a context: its facts in their positions, then a loop at every node."""
-
-    def __init__(self, context: TemporalGraph) -> None:
-        loops = torch.arange(context.num_entities, device=context.device)
-        relations = context.relations.long()
-        back = reciprocal_of(relations, context.num_relations)
-        of_loops = torch.full_like(loops, 2 * context.num_relations)
-        self.context, self.num_facts = context, len(context)
-        self.sources = torch.cat([context.subjects.long(), loops])
-        self.targets = torch.cat([context.objects.long(), loops])
-        self.relations = torch.cat([relations, of_loops])
-        # What the relations are when an edge is read from its target to its source.
-        self.back = torch.cat([back, of_loops])
-        self.times = context.times.long()
-        ends = self.sources[: len(context)], self.targets[: len(context)]
-        self.codes = self.code(ends[0], relations, ends[1])
-        # How many edges any node has; of the past nobody may know how many will be.
-        self.most_edges = int(context.offsets.diff().max()) if context.num_entities else 0
-        if context.past_only:
-            self.most_edges = torch.iinfo(torch.int64).max
-
-    def code(self, sources: Tensor, relations: Tensor, targets: Tensor) -> Tensor:
-        """One number for a fact at whatever time."""
-        codes = sources * 2 * self.context.num_relations + relations
-        return codes * self.context.num_entities + targets
-
-
 @dataclass(frozen=True, eq=False)
 class Shared:
     """What all queries of one time share."""
@@ -131,8 +104,9 @@ class Shared:
     nodes: Tensor
     entering: Tensor
     # What h says about leaving along every edge, which is read from its target for that: one
-    # column per head.
-    scores: Tensor
+    # column per head. None where queries are few: then only what they need of it is computed.
+    scores: Tensor | None
+    whole_terms: Terms
     layer_terms: Terms
     score_terms: Terms
 
@@ -239,8 +213,9 @@ class TGAP(Learner):
     ) -> Tensor:
         found, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
-            shared = self.share(time, context, None if sample is None else sample.hidden)
             rows = (queries.times == time).nonzero().flatten()
+            hidden = None if sample is None else sample.hidden
+            shared = self.share(time, context, hidden, len(rows))
             for part in torch.split(rows, self._queries_at_once(context)):
                 mass, _ = self.flow(queries[part], shared)
                 found.append(self.log_masses(mass))
@@ -264,27 +239,35 @@ class TGAP(Learner):
         most = MOST_TRANSITIONS_AT_ONCE.get(context.device.type, MOST_TRANSITIONS_AT_ONCE["cpu"])
         return max(most // (settings.heads * width), 1)
 
-    def share(self, time: int, context: TemporalGraph, hidden: HiddenFacts | None = None) -> Shared:
-        """The first layer over the whole context, as seen from a time."""
+    def _transitions(self) -> int:
+        """How many edges the mass of a query may flow along in all its steps."""
+        settings = self.settings
+        later = (settings.steps - 1) * settings.core_nodes * (settings.node_edges + 1)
+        return settings.subject_edges + 1 + later
+
+    def share(
+        self,
+        time: int,
+        context: TemporalGraph,
+        hidden: HiddenFacts | None = None,
+        num_queries: int = 1,
+    ) -> Shared:
+        """The first layer over the whole context, as so many queries see it from a time."""
         graph = self.graphs.of(context)
         at_first = self.settings.loop_time == "first"
         loops = graph.times.new_full((context.num_entities,), -time if at_first else 0)
         deltas = torch.cat([graph.times - time, loops])
-        there = torch.ones_like(deltas, dtype=torch.bool)
-        if context.past_only:
-            there[: graph.num_facts] = graph.times < time
-        if hidden is not None:
-            codes = [graph.code(*side) for side in hidden.sides(context.num_relations)]
-            # No fact has the code -1, which stands for what is hidden at other times.
-            gone = torch.cat([torch.where(hidden.times == time, code, -1) for code in codes])
-            there[: graph.num_facts] &= ~(_are_among(gone, graph.codes) & (graph.times == time))
+        there = graph.are_there(time, hidden)
         most = 0 if context.past_only else max(context.span - 1 - time, 0)
         distances = Distances(self.distances, min(-time, 0), most)
         terms = self.whole_layer.terms(self.relations, distances)
         edges = Edges(graph.sources, graph.targets, graph.relations, deltas, there)
         nodes = self.whole_layer(self.entities, terms, edges)
         terms = self.whole_scores.terms(self.relations, distances)
-        away = Edges(graph.targets, graph.sources, graph.back, deltas, there)
+        scores = None
+        if torch.is_grad_enabled() or num_queries * self._transitions() > len(deltas):
+            away = Edges(graph.targets, graph.sources, graph.back, deltas, there)
+            scores = self.whole_scores.of_edges(nodes, terms, away)
         return Shared(
             graph,
             time,
@@ -292,7 +275,8 @@ class TGAP(Learner):
             there,
             nodes,
             nodes @ self.enter,
-            self.whole_scores.of_edges(nodes, terms, away),
+            scores,
+            terms,
             self.subgraph_layer.terms(self.relations, distances),
             self.subgraph_scores.terms(self.relations, distances),
         )
@@ -362,7 +346,13 @@ class TGAP(Learner):
             there,
         )
         scores = self.subgraph_scores.of_steps(states, shared.score_terms, edges)
-        whole = shared.scores.index_select(0, positions.flatten()).view(*positions.shape, -1)
+        if shared.scores is None:
+            sources = nodes[..., None].expand_as(targets)
+            away = Edges(sources, targets, relations, deltas, there).map(torch.flatten)
+            whole = self.whole_scores.of_edges(shared.nodes, shared.whole_terms, away)
+        else:
+            whole = shared.scores.index_select(0, positions.flatten())
+        whole = whole.view(*positions.shape, -1)
         scores = (scores + whole.permute(0, 3, 1, 2)).masked_fill(~there[:, None], -torch.inf)
         masses = mass.gather(2, nodes[:, None].expand(-1, mass.shape[1], -1))
         return Step(nodes, relations, targets, deltas, masses, scores.softmax(3))
@@ -385,13 +375,6 @@ class TGAP(Learner):
         edges = subgraph.flat_edges()
         joined: Tensor = self.subgraph_layer(states.flatten(0, 1), shared.layer_terms, edges)
         return joined.view_as(states)
-
-
-def _are_among(few: Tensor, values: Tensor) -> Tensor:
-    """Which of the values are among a few others: `torch.isin` would sort all of them."""
-    few = few.sort().values
-    places = torch.searchsorted(few, values).clamp(max=len(few) - 1)
-    return few[places] == values
 
 
 def _entered(subgraph: Subgraph, mass: Tensor, shared: Shared) -> Tensor:

@@ -249,8 +249,9 @@ def keep_the_best(study: "Study", folder: Path) -> None:
     if not done:
         return
     kept = {best.number for best in best_of_kinds(study)}
-    for trial in done:
-        if trial.number not in kept:
+    for trial in study.get_trials(deepcopy=False):
+        # A process may have died after it saved a run and before the study knew of it.
+        if trial.state.is_finished() and trial.number not in kept:
             shutil.rmtree(run_folder(folder, trial.number), ignore_errors=True)
     write_recipe(recipe_of(done[0]), folder / RECIPE)
 

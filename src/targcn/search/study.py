@@ -88,9 +88,7 @@ def open_study(
     from optuna.trial import TrialState
     from sqlalchemy.exc import SQLAlchemyError
 
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
+    with _quiet(), _explained(folder):
         if not (folder / FILE).exists():
             _create(folder, question, starts)
         try:
@@ -114,8 +112,36 @@ def open_study(
             yield study
         finally:
             _close(storage)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let Optuna log errors alone; what it logs afterwards is the caller's own choice again."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
     finally:
         optuna.logging.set_verbosity(before)
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Turn what the file of a study cannot do, on a full disk for example, into one sentence."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, StorageInternalError) as error:
+        # Optuna's own words about a failed write say nothing; those of SQLite are behind them.
+        cause = error.__cause__ if isinstance(error, StorageInternalError) else error
+        reason = str(getattr(cause, "orig", cause)).splitlines()[0]
+        raise InputError(
+            f"cannot write {folder / FILE}: {reason}; the same command goes on from what is there"
+        ) from error
 
 
 def _create(folder: Path, question: Question, starts: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from targcn.devices import choose_device, describe_device, is_out_of_memory
+from targcn.devices import MemoryWatch, choose_device, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
@@ -125,17 +125,17 @@ def initialize(recipe: Recipe, dataset: Dataset, seed: int) -> Model:
     """A model with its initial weights, which depend on the seed alone."""
     if not 0 <= seed < MOST_SEEDS:
         raise InputError(f"seed is {seed}; 0 up to {MOST_SEEDS - 1} was expected")
+    what = f"{recipe.model} with these settings"
     try:
         # On the CPU, so that every device starts alike; torch's generator is left as it was.
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), MemoryWatch(what, "smaller vectors would do"):
             torch.manual_seed(seed)
             model = create(recipe.model, dataset, recipe.settings)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
         raise InputError(
-            f"{recipe.model} with these settings needs more memory than there is; smaller vectors "
-            "would do"
+            f"{what} needs more memory than there is; smaller vectors would do"
         ) from None
     return model
 

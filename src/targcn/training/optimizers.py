@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from targcn.devices import compiled
 from targcn.distributed import is_sharded, own_rows, rows_here
+from targcn.memory import require_memory
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
 from targcn.runs.tensors import Expected
@@ -49,6 +50,11 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
     device = parameters[0].device
     # On a GPU the rate is a tensor, so that a replayed step reads its present value.
     on_gpu = device.type == "cuda"
+    if device.type == "cpu":
+        # A gradient, and what is kept, for each weight.
+        size = sum(one.numel() * one.element_size() for one in parameters if one.requires_grad)
+        needed = size * (1 + len(KEPT[settings.optimizer]))
+        require_memory(needed, "training", "smaller vectors would do")
     rate = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate
     decay = settings.weight_decay
     if settings.optimizer == "adam":

@@ -64,3 +64,16 @@ def test_a_hole(tmp_path):
 def test_a_file_that_is_no_workbook(tmp_path, content):
     sentence = complaint(write_file(tmp_path, "bad.xlsx", content))
     assert sentence.startswith("bad.xlsx cannot be read: ")
+
+
+def test_a_cell_far_outside_is_explained(tmp_path):
+    """The library that reads it ends its process, as there are 17 billion cells up to there."""
+    with xlsxwriter.Workbook(tmp_path / "x.xlsx") as workbook:
+        sheet = workbook.add_worksheet()
+        for row, cells in enumerate([HEADER, *ROWS]):
+            sheet.write_row(row, 0, cells)
+        sheet.write("XFD1048576", "stray")
+    assert complaint(tmp_path / "x.xlsx") == (
+        "x.xlsx cannot be read: it is damaged, or a cell far outside the table makes it too large; "
+        "save the table alone into a new file"
+    )

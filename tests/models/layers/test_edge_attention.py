@@ -1,7 +1,9 @@
 """Messages and attention against single edges; what is not there, and very large numbers."""
 
+import pytest
 import torch
 
+from targcn.models.layers import edge_attention
 from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges
 
 
@@ -42,3 +44,17 @@ def test_large_scores_are_no_trouble() -> None:
     assert found.isfinite().all()
     assert nodes.grad is not None
     assert nodes.grad.isfinite().all()
+
+
+def test_edges_in_parts_are_joined_as_if_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, nodes = layer_of(4), torch.randn(3, 4).double()
+    rows = torch.randint(3, (20, 3)).tolist()
+    edges = edges_of(*((*row, row[0] - 2 * row[1], row != rows[3]) for row in rows))
+    terms = layer.terms(RELATIONS, Distances(TABLE, -9, 9))
+    at_once = layer(nodes, terms, edges)
+    monkeypatch.setitem(edge_attention.MOST_EDGES_AT_ONCE, "cpu", 3)
+    # Where something is learned all is kept anyway.
+    assert len(edges.parts()) == 1
+    with torch.no_grad():
+        assert [len(part.there) for part in edges.parts()] == [3] * 6 + [2]
+        torch.testing.assert_close(layer(nodes, terms, edges), at_once)

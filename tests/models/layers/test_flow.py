@@ -1,7 +1,9 @@
 """Transition scores laid out in two ways, and how a subgraph grows."""
 
+import pytest
 import torch
 
+from targcn.models.layers import edge_attention
 from targcn.models.layers.edge_attention import Distances, Edges
 from targcn.models.layers.flow import OUTSIDE, START, Subgraph, TransitionScores
 
@@ -28,6 +30,17 @@ def test_scores_of_steps_are_those_of_their_edges() -> None:
         )
         one = scores.of_edges(states[query], terms, edges.map(torch.flatten))
         torch.testing.assert_close(found[query].flatten(1), one.T)
+
+
+def test_scores_of_edges_in_parts_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, nodes = TransitionScores(dim=6, heads=2), torch.randn(5, 6)
+    terms = scores.terms(torch.randn(4, 6), Distances(torch.randn(9, 6), -6, 7))
+    columns = (torch.randint(4, (20,)) for _ in range(4))
+    edges = Edges(*columns, torch.ones(20, dtype=torch.bool))
+    at_once = scores.of_edges(nodes, terms, edges)
+    monkeypatch.setitem(edge_attention.MOST_EDGES_AT_ONCE, "cpu", 3)
+    with torch.no_grad():
+        torch.testing.assert_close(scores.of_edges(nodes, terms, edges), at_once)
 
 
 def test_a_subgraph_has_a_place_for_each_node_that_edges_lead_to() -> None:

@@ -5,7 +5,9 @@ from typing import Final
 
 import polars as pl
 
+from targcn.facts.columns import FactTable
 from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.parquet import silence_panics
 from targcn.facts.sources.table_file import TableFile
 
 # A file begins with this; what does not is a stream.
@@ -20,6 +22,10 @@ class ArrowFile(TableFile):
         with path.open("rb") as stream:
             is_stream = stream.read(len(BEGINNING)) != BEGINNING
         return pl.read_ipc_stream(path).lazy() if is_stream else pl.scan_ipc(path)
+
+    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
+        with silence_panics():
+            return super().read_columns(source, options)
 
 
 SOURCE = ArrowFile()

@@ -15,6 +15,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.parquet import silence_panics
+from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.splits import find_repetitions
@@ -85,7 +86,8 @@ def _scan(folder: Path, stem: str, columns: tuple[str, ...]) -> pl.DataFrame:
     """The columns of a table, which is a file or a folder of files."""
     path = folder / f"{stem}.parquet"
     try:
-        table = pl.scan_parquet(path / "**/*.parquet" if path.is_dir() else path)
+        files = sorted(path.glob("**/*.parquet")) if path.is_dir() else [path]
+        table = scan_parquet(files)
         return table.select(columns).collect(engine="streaming")
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         said = first_line(str(error))

@@ -1,6 +1,15 @@
-"""A sheet of an Excel or OpenDocument workbook, whose first row names the columns."""
+"""A sheet of an Excel or OpenDocument workbook, whose first row names the columns.
 
+It is read in a process of its own: a cell far outside the table, or a count that is damaged, has
+the library that reads it ask for more memory than there is, which ends its process.
+"""
+
+import os
+import subprocess
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
 import polars as pl
 
@@ -8,6 +17,10 @@ from targcn.errors import InputError
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.table_file import TableFile
 from targcn.facts.sources.table_source import choose_table, first_line
+
+# The exit code of the process if it has said what is wrong.
+EXPLAINED: Final = 2
+PROGRAM: Final = f"import sys; from {__name__} import copy_sheet; copy_sheet(*sys.argv[1:])"
 
 
 class Excel(TableFile):
@@ -17,16 +30,49 @@ class Excel(TableFile):
     libraries, extra = ("fastexcel",), "excel"
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
-        import fastexcel
+        import fastexcel  # noqa: F401
 
-        try:
-            workbook = fastexcel.read_excel(path)
-            sheet = choose_table(workbook.sheet_names, "sheets", path.name, options)
-            # A column of several types is text.
-            loaded = workbook.load_sheet(sheet, dtype_coercion="coerce", schema_sample_rows=None)
-            return pl.DataFrame(loaded).lazy()
-        except fastexcel.FastExcelError as error:
-            raise InputError(f"{path.name} cannot be read: {first_line(str(error))}") from None
+        with TemporaryDirectory() as folder:
+            copy = Path(folder) / "sheet.arrow"
+            wanted = [] if options.table is None else [options.table]
+            done = subprocess.run(
+                [sys.executable, "-c", PROGRAM, str(path), str(copy), *wanted],
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "1"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+            )
+            if done.returncode == EXPLAINED:
+                raise InputError(done.stdout)
+            if done.returncode:
+                raise InputError(
+                    f"{path.name} cannot be read: it is damaged, or a cell far outside the table "
+                    "makes it too large; save the table alone into a new file"
+                )
+            return pl.read_ipc(copy.read_bytes()).lazy()
+
+
+def copy_sheet(path: str, copy: str, table: str | None = None) -> None:
+    """Write a sheet of a workbook as an Arrow file, or say why not and leave."""
+    try:
+        _read_sheet(Path(path), ReadOptions(table=table)).write_ipc(copy)
+    except InputError as error:
+        sys.stdout.write(str(error))
+        sys.exit(EXPLAINED)
+
+
+def _read_sheet(path: Path, options: ReadOptions) -> pl.DataFrame:
+    import fastexcel
+
+    try:
+        workbook = fastexcel.read_excel(path)
+        sheet = choose_table(workbook.sheet_names, "sheets", path.name, options)
+        # A column of several types is text.
+        loaded = workbook.load_sheet(sheet, dtype_coercion="coerce", schema_sample_rows=None)
+        return pl.DataFrame(loaded)
+    except fastexcel.FastExcelError as error:
+        raise InputError(f"{path.name} cannot be read: {first_line(str(error))}") from None
 
 
 SOURCE = Excel()

@@ -14,6 +14,7 @@ from targcn.facts.columns import FactTable
 from targcn.facts.open import recognize
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.parquet import Parquet, silence_panics
+from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import is_file, is_folder, path_of
 from targcn.facts.sources.split_folder import STEMS
 from targcn.facts.sources.table_file import TableFile
@@ -51,7 +52,7 @@ class ManyFiles(TableSource):
                 f"{paths[0].name}; name files of one kind"
             )
         if isinstance(kind, Parquet):
-            return pl.scan_parquet(paths, hive_partitioning=True)
+            return scan_parquet(paths, hive_partitioning=True)
         tables = [kind.parse(path, options) for path in paths]
         names = tables[0].collect_schema().names()
         for path, table in zip(paths, tables, strict=True):

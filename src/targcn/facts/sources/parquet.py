@@ -11,6 +11,7 @@ import polars as pl
 
 from targcn.facts.columns import FactTable
 from targcn.facts.read_options import ReadOptions
+from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.table_file import TableFile
 
 STDERR_LOCK: Final = Lock()
@@ -22,7 +23,7 @@ class Parquet(TableFile):
     memory_per_byte = 64
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
-        return pl.scan_parquet(path)
+        return scan_parquet(path)
 
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:
         with silence_panics():

@@ -8,6 +8,7 @@ and node j becomes Σ α ⊙ m over the edges that come in to it, where α is th
 LeakyReLU(a ⊙ x_j ⊙ m) over them, coordinate by coordinate.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +19,9 @@ from targcn.graph.columns import Columns
 
 # The slope of LeakyReLU below 0.
 SLOPE = 0.2
+# Edges whose vectors are laid out at once when nothing is learned; bounds memory, and what stays in
+# a processor's cache is quick.
+MOST_EDGES_AT_ONCE = {"cpu": 1 << 14, "cuda": 1 << 22}
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +34,13 @@ class Edges(Columns):
     # Time of the edge minus that of the query.
     deltas: Tensor
     there: Tensor
+
+    def parts(self) -> list["Edges"]:
+        """The edges in parts of a bounded size; all in one where something is learned."""
+        most = MOST_EDGES_AT_ONCE.get(self.there.device.type, MOST_EDGES_AT_ONCE["cpu"])
+        if torch.is_grad_enabled() or len(self.there) <= most:
+            return [self]
+        return [self[start : start + most] for start in range(0, len(self.there), most)]
 
 
 class Distances:
@@ -66,6 +77,15 @@ class Terms:
     distances: Distances
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What edges send to their targets, and the scores of it, coordinate by coordinate."""
+
+    targets: Tensor
+    messages: Tensor
+    scores: Tensor
+
+
 class EdgeAttention(nn.Module):
     """One layer of messages and attention."""
 
@@ -81,25 +101,36 @@ class EdgeAttention(nn.Module):
 
     def forward(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """The nodes after the layer; one that no edge comes in to is 0."""
-        messages = self.messages(nodes, terms, edges)
-        wanted = (self.attention * nodes).index_select(0, edges.targets)
-        scores = functional.leaky_relu(wanted * messages, SLOPE)
-        scores = scores.masked_fill(~edges.there[:, None], -torch.inf)
-        weights = (scores - _largest(scores, edges.targets, nodes)).exp()
-        nothing = torch.zeros_like(nodes)
-        total = nothing.index_add(0, edges.targets, weights)
-        joined = nothing.index_add(0, edges.targets, weights * messages)
+        sent, wanted = (nodes @ self.maps).flatten(0, 1), self.attention * nodes
+
+        def scored() -> Iterator[Scored]:
+            return (_score(sent, wanted, terms, part) for part in edges.parts())
+
+        # Several parts are scored twice rather than kept.
+        found = list(scored()) if len(edges.parts()) == 1 else None
+        largest = torch.full_like(nodes, -torch.inf)
+        for one in found or scored():
+            _raise(largest, one.scores.detach(), one.targets)
+        # Subtracting it changes no softmax.
+        largest = largest.masked_fill(largest == -torch.inf, 0).detach()
+        total, joined = torch.zeros_like(nodes), torch.zeros_like(nodes)
+        for one in found or scored():
+            weights = (one.scores - largest.index_select(0, one.targets)).exp()
+            total = total.index_add_(0, one.targets, weights)
+            joined = joined.index_add_(0, one.targets, weights * one.messages)
         # The largest weight of a node is 1: a smaller sum is one of nothing.
         return joined / total.clamp(min=0.5)
 
-    def messages(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
-        """W_λ (x + ρ + τ) of each edge, from products that were taken before."""
-        signs = edges.deltas.sign() + 1
-        from_nodes = (nodes @ self.maps).flatten(0, 1)
-        found = from_nodes.index_select(0, signs * len(nodes) + edges.sources)
-        relations = signs * (len(terms.of_relations) // 3) + edges.relations
-        found = found + terms.of_relations.index_select(0, relations)
-        return found + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
+
+def _score(sent: Tensor, wanted: Tensor, terms: Terms, edges: Edges) -> Scored:
+    """Messages and their scores, from products W_λ x and a ⊙ x of the nodes."""
+    signs = edges.deltas.sign() + 1
+    messages = sent.index_select(0, signs * len(wanted) + edges.sources)
+    relations = signs * (len(terms.of_relations) // 3) + edges.relations
+    messages = messages + terms.of_relations.index_select(0, relations)
+    messages = messages + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
+    scores = functional.leaky_relu(wanted.index_select(0, edges.targets) * messages, SLOPE)
+    return Scored(edges.targets, messages, scores.masked_fill(~edges.there[:, None], -torch.inf))
 
 
 def three_maps(dim: int) -> nn.Parameter:
@@ -112,9 +143,6 @@ def xavier(rows: int, columns: int) -> Tensor:
 
 
 @torch.no_grad()
-def _largest(scores: Tensor, targets: Tensor, nodes: Tensor) -> Tensor:
-    """For each edge, the largest score at its target: subtracting it changes no softmax."""
-    largest = torch.full_like(nodes, -torch.inf)
+def _raise(largest: Tensor, scores: Tensor, targets: Tensor) -> None:
+    """Let each node know the largest score of the edges that come in to it."""
     largest.scatter_reduce_(0, targets[:, None].expand_as(scores), scores, "amax")
-    largest.masked_fill_(largest == -torch.inf, 0)
-    return largest.index_select(0, targets)

@@ -36,11 +36,15 @@ class TransitionScores(nn.Module):
 
     def of_edges(self, nodes: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """The scores of edges between the rows of a table: one row per edge and column per head."""
-        wanted = (nodes @ self.query).index_select(0, edges.sources)
-        keys = (nodes @ self.key).index_select(0, edges.targets)
-        keys = keys + terms.of_relations.index_select(0, edges.relations)
-        keys = keys + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
-        return self._bend((wanted * keys).view(len(keys), self.heads, -1).sum(2))
+        queries, keys = nodes @ self.query, nodes @ self.key
+        parts = [self._products(queries, keys, terms, part) for part in edges.parts()]
+        return self._bend(torch.cat(parts))
+
+    def _products(self, queries: Tensor, keys: Tensor, terms: Terms, edges: Edges) -> Tensor:
+        wanted, found = queries.index_select(0, edges.sources), keys.index_select(0, edges.targets)
+        found = found + terms.of_relations.index_select(0, edges.relations)
+        found = found + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
+        return (wanted * found).view(len(found), self.heads, -1).sum(2)
 
     def of_steps(self, states: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """The scores of edges that lie in a row for each source: query, head, source, edge.
