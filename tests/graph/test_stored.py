@@ -1,5 +1,6 @@
 """A graph mapped from files against the same graph in memory."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,19 @@ def test_a_stored_graph_is_the_graph(tmp_path_factory, world: World, at_once: in
         assert same(graph.by_relation, expected.by_relation)
         assert same(graph.partners, expected.partners)
         assert graph.partners.most == expected.partners.most
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells what it was advised")
+@pytest.mark.parametrize("memory", [0, 1 << 40])
+def test_nothing_is_read_ahead_of_an_index_larger_than_memory(
+    tmp_path, monkeypatch, memory
+) -> None:
+    monkeypatch.setattr("targcn.graph.stored.memory_left", lambda: memory)
+    graph = TemporalGraph.of_context(stored(WORLD, tmp_path / "data"), "train")
+    assert same(graph.by_relation, TemporalGraph.of_context(WORLD.dataset, "train").by_relation)
+    mapped = Path("/proc/self/smaps").read_text().split(str(graph.folder / "keys.npy"))
+    flags = mapped[1].split("VmFlags:")[1].splitlines()[0].split()
+    assert ("rr" in flags) == (memory == 0)
 
 
 @checked

@@ -11,6 +11,8 @@ split and one of all facts, each a folder with
 Nothing else ever writes there. Facts that hold over intervals are not stored.
 """
 
+import mmap
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +29,7 @@ from targcn.graph import build
 from targcn.graph.partners import COLUMNS, Partners, count_partners
 from targcn.graph.queries import mapped_tensor
 from targcn.graph.temporal_graph import RelationMajor, TemporalGraph
+from targcn.memory import memory_left
 
 FORMAT: Final = 1
 MANIFEST: Final = "graph.json"
@@ -223,6 +226,7 @@ def map_partners(graph: TemporalGraph) -> Partners:
 
 def _map(path: Path, count: int) -> Tensor:
     """A column of integers, mapped read-only."""
+    is_scarce = _size_of_index(path) > memory_left()
     try:
         array = np.load(path, mmap_mode="r" if count else None, allow_pickle=False)
     except Exception as error:  # a mangled header fails in many ways
@@ -230,7 +234,16 @@ def _map(path: Path, count: int) -> Tensor:
         raise _damaged(path, reason) from None
     if array.shape != (count,) or array.dtype not in NUMPY_TYPES.values():
         raise _damaged(path, f"{array.dtype} of shape {array.shape} instead of {count} integers")
+    if is_scarce and isinstance(array.base, mmap.mmap) and sys.platform == "linux":
+        # What the system reads ahead of a page would push out pages that are needed again.
+        array.base.madvise(mmap.MADV_RANDOM)
     return mapped_tensor(array)
+
+
+def _size_of_index(path: Path) -> int:
+    """The bytes of all columns of a graph, of which this is one."""
+    folder = path.parent if (path.parent / MANIFEST).exists() else path.parent.parent
+    return sum(file.stat().st_size for file in folder.rglob("*.npy"))
 
 
 def _map_offsets(path: Path, num_owners: int, num_rows: int | None = None) -> Tensor:
