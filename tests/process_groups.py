@@ -55,6 +55,14 @@ for line in sys.stdin:
     print(json.dumps([codes, said[::2], said[1::2]]), flush=True)
 """
 
+# Code for one process, in which a function of the library fails: number and name.
+FAILING = """
+if rank == {}:
+    def failing(*_, **__):
+        raise evaluation.InputError("no space left")
+    {} = failing
+"""
+
 Answer = tuple[list[int], list[str], list[str]]
 Start = Callable[..., Answer]
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from oracle import World
-from process_groups import Start, torchrun
+from process_groups import FAILING, Start, torchrun
 from small_training import DATA, FACTS, TWO_AT_A_TIME, flags, same_weights, saved_state, trace_of
 from targcn.distributed import ProcessGroup
 from targcn.runs.store import load_run
@@ -269,14 +269,6 @@ def test_bad_input_is_one_sentence_of_the_first(
     assert complaints[0].startswith(f"targcn: {sentence}")
     assert complaints[0].count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-FAILING = """
-if rank == {}:
-    def failing(*_, **__):
-        raise evaluation.InputError("no space left")
-    {} = failing
-"""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import World
-from process_groups import Start
+from process_groups import FAILING, Start
 from small_training import FACTS, NEXT, same_weights, saved_state, trace_of
 from targcn.bench.generated_data import Shape, generate
 from targcn.errors import InputError
@@ -298,13 +298,6 @@ def test_no_process_holds_a_whole_table(start: Start, tmp_path: Path) -> None:
 
 
 # --- what goes wrong ------------------------------------------------------------------------
-
-FAILING = """
-if rank == {}:
-    def failing(*_, **__):
-        raise evaluation.InputError("no space left")
-    {} = failing
-"""
 
 
 @pytest.mark.parametrize(
