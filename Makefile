@@ -42,6 +42,8 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	    --out $(RESULTS)/evaluate-$$model-compile-$$compile.json || exit; \
 	done; done
 	$(BIN)/targcn bench predict icews05-15 --recipe published-code --out $(RESULTS)/predict.json
+	$(BIN)/targcn bench predict --facts 1000000 --entities 10000000 --model evidence --prior-dim 32 \
+	  --out $(RESULTS)/predict-many-entities.json
 	for data in congress icews14; do \
 	  $(BIN)/targcn bench serve $$data --out $(RESULTS)/serve-$$data.json || exit; \
 	done
@@ -50,7 +52,7 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/targcn bench missing build/missing-run --out $(RESULTS)/missing.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
-	$(BIN)/targcn bench scale --facts 1e6 1e7 --out $(RESULTS)/scale.json
+	$(BIN)/targcn bench scale --facts 1e6 1e7 1e8 3e8 --steps 10 --out $(RESULTS)/scale.json
 	$(BIN)/targcn bench shards --out $(RESULTS)/shards.json
 
 MINUTES ?= 10

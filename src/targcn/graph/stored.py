@@ -226,7 +226,8 @@ def map_partners(graph: TemporalGraph) -> Partners:
 
 def _map(path: Path, count: int) -> Tensor:
     """A column of integers, mapped read-only."""
-    is_scarce = _size_of_index(path) > memory_left()
+    # Half of what is left: a model takes some too.
+    is_scarce = _size_of_index(path) > memory_left() / 2
     try:
         array = np.load(path, mmap_mode="r" if count else None, allow_pickle=False)
     except Exception as error:  # a mangled header fails in many ways
