@@ -186,9 +186,9 @@ def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph
     }
     if manifest != manifest | expected:
         raise _damaged(folder / MANIFEST, "its counts are not those of the data set")
-    num_rows = 2 * num_facts
+    num_rows, read_ahead = 2 * num_facts, _fits_memory(folder)
     subjects, relations, times, keys = (
-        _map(folder / f"{name}.npy", num_rows)
+        _map(folder / f"{name}.npy", num_rows, read_ahead)
         for name in ("subjects", "relations", "times", "keys")
     )
     return TemporalGraph(
@@ -206,9 +206,9 @@ def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph
 
 def map_by_relation(graph: TemporalGraph) -> RelationMajor:
     assert graph.folder is not None
-    folder = graph.folder / "by_relation"
+    folder, read_ahead = graph.folder / "by_relation", _fits_memory(graph.folder)
     subjects, objects, times, keys = (
-        _map(folder / f"{name}.npy", len(graph))
+        _map(folder / f"{name}.npy", len(graph), read_ahead)
         for name in ("subjects", "objects", "times", "keys")
     )
     offsets = _map_offsets(folder / "offsets.npy", 2 * graph.num_relations, len(graph))
@@ -217,17 +217,22 @@ def map_by_relation(graph: TemporalGraph) -> RelationMajor:
 
 def map_partners(graph: TemporalGraph) -> Partners:
     assert graph.folder is not None
-    folder = graph.folder / "partners"
+    folder, read_ahead = graph.folder / "partners", _fits_memory(graph.folder)
     offsets = _map_offsets(folder / "offsets.npy", graph.num_entities)
-    columns = [_map(folder / f"{name}.npy", int(offsets[-1])) for name in COLUMNS]
+    count = int(offsets[-1])
+    columns = [_map(folder / f"{name}.npy", count, read_ahead) for name in COLUMNS]
     most = _read_manifest(graph.folder)["most_partners"]
     return Partners(graph.past_only, graph.span, int(most), offsets, *columns)
 
 
-def _map(path: Path, count: int) -> Tensor:
+def _fits_memory(folder: Path) -> bool:
+    """Whether all files of a graph fit into half of the memory left: a model takes some too."""
+    size = sum(file.lstat().st_size for file in folder.rglob("*.npy"))
+    return size <= memory_left() / 2
+
+
+def _map(path: Path, count: int, read_ahead: bool = True) -> Tensor:
     """A column of integers, mapped read-only."""
-    # Half of what is left: a model takes some too.
-    is_scarce = _size_of_index(path) > memory_left() / 2
     try:
         array = np.load(path, mmap_mode="r" if count else None, allow_pickle=False)
     except Exception as error:  # a mangled header fails in many ways
@@ -235,16 +240,10 @@ def _map(path: Path, count: int) -> Tensor:
         raise _damaged(path, reason) from None
     if array.shape != (count,) or array.dtype not in NUMPY_TYPES.values():
         raise _damaged(path, f"{array.dtype} of shape {array.shape} instead of {count} integers")
-    if is_scarce and isinstance(array.base, mmap.mmap) and sys.platform == "linux":
+    if not read_ahead and isinstance(array.base, mmap.mmap) and sys.platform == "linux":
         # What the system reads ahead of a page would push out pages that are needed again.
         array.base.madvise(mmap.MADV_RANDOM)
     return mapped_tensor(array)
-
-
-def _size_of_index(path: Path) -> int:
-    """The bytes of all columns of a graph, of which this is one."""
-    folder = path.parent if (path.parent / MANIFEST).exists() else path.parent.parent
-    return sum(file.stat().st_size for file in folder.rglob("*.npy"))
 
 
 def _map_offsets(path: Path, num_owners: int, num_rows: int | None = None) -> Tensor:
