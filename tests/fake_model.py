@@ -20,7 +20,7 @@ from targcn.runs.run import Run
 
 
 class FakeModel:
-    """Gives the scores of a function; remembers every batch, row and context it was shown."""
+    """Gives the scores of a function; remembers every batch, time, row and context it was shown."""
 
     sharded_over = SINGLE_PROCESS
 
@@ -28,10 +28,12 @@ class FakeModel:
         self.score = score
         self.rows: list[list[float]] = []
         self.batches: list[int] = []
+        self.times: list[int] = []
         self.contexts: list[TemporalGraph] = []
 
     def __call__(self, queries: Queries, context: TemporalGraph) -> Tensor:
         self.batches.append(len(queries))
+        self.times += queries.times.tolist()
         self.contexts.append(context)
         scores = self.score(queries, context.num_entities)
         self.rows += scores.tolist()

@@ -114,6 +114,9 @@ def test_few_queries_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     found = calibrate(model, 1.0, evaluator_of(WORLD))
     assert found is not None
     assert found.num_queries == 100
+    # Models that share work among the queries of one time are asked about them together.
+    assert model.times == sorted(model.times)
+    assert len(set(model.times)) > 30
 
 
 def test_a_model_without_probabilities_has_no_temperature() -> None:

@@ -117,6 +117,8 @@ def test_the_size_of_a_batch_does_not_matter(kind: Kind, monkeypatch: pytest.Mon
     alone = score_candidates(model, model.log_probabilities, facts, candidates, graph)
     assert torch.equal(together, alone)
     assert max(model.batches[1:]) == 2
+    first, second = model.times[: together.numel()], model.times[together.numel() :]
+    assert first == second == sorted(first)
 
 
 def test_what_was_never_seen_is_not_known() -> None:

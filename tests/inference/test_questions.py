@@ -69,6 +69,13 @@ def test_questions_that_make_no_sense_are_skipped_with_the_reason() -> None:
     assert {asked: numbers.tolist() for asked, numbers in found.numbers.items()} == {"fact": [7]}
 
 
+def test_questions_that_ask_for_the_same_are_in_the_order_of_their_times() -> None:
+    days = ["1970-01-05", "1970-01-02", "1970-01-05", "1970-01-01"]
+    found = encode([Question("e0", "r0", None, day) for day in days], DATASET)
+    assert found.numbers["object"].tolist() == [4, 2, 1, 3]
+    assert found.facts["object"].times.tolist() == [0, 1, 4, 4]
+
+
 def test_questions_come_as_they_are_in_lists_or_in_tables() -> None:
     words = [("e0", "r0", None, "1970-01-05"), (None, "r1", "e1", "1970-01-05")]
     expected = [Question(*one) for one in words]

@@ -142,6 +142,16 @@ def test_a_member_that_knows_nothing_is_left_out() -> None:
     assert valid_mrr(found) == pytest.approx(valid_mrr(good))
 
 
+def test_members_are_asked_about_one_time_after_the_other(members: dict[str, Run]) -> None:
+    times: list[int] = []
+    evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
+    model = deepcopy(members["distmult"].model)
+    model.register_forward_pre_hook(lambda _, given: times.extend(given[0].times.tolist()))
+    mrr_of_each([(1.0,)], [model], evaluator, 50, seed=0)
+    assert len(times) == 50
+    assert times == sorted(times)
+
+
 def test_some_queries_are_chosen_by_the_seed(members: dict[str, Run]) -> None:
     evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
 

@@ -21,6 +21,7 @@ from targcn.evaluation.ranking import (
     rows_at_once,
     score,
 )
+from targcn.graph.queries import time_order
 from targcn.models.base import Model
 from targcn.output.plots import Curve, plot_lines
 
@@ -138,7 +139,8 @@ def _add_up(
     order = torch.randperm(evaluator.num_queries, generator=torch.Generator().manual_seed(0))
     is_chosen = torch.zeros(evaluator.num_queries, dtype=torch.bool)
     is_chosen[order[:MOST_QUERIES]] = True
-    mine = evaluator.processes.shard(is_chosen).to(evaluator.device)
+    mine = evaluator.processes.shard(is_chosen).nonzero().flatten().to(evaluator.device)
+    mine = mine[time_order(evaluator.queries.times[mine])]
     queries, targets = evaluator.queries[mine], evaluator.targets[mine]
 
     def of_batch(rows: slice) -> Tensor:

@@ -17,7 +17,7 @@ from targcn.evaluation.lanes import Lanes, merge_intervals
 from targcn.evaluation.ranking import in_batches, rows_at_once
 from targcn.facts.dataset import Dataset, Facts
 from targcn.graph.columns import Columns
-from targcn.graph.queries import FactColumns, Queries
+from targcn.graph.queries import FactColumns, Queries, time_order
 from targcn.graph.ragged import expand_ranges, look_up
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
@@ -72,16 +72,21 @@ def score_candidates(
     has_probabilities = log_probabilities(torch.zeros(1, 2)) is not None
     by_bayes = candidates.kind == "relation" and has_probabilities
 
+    def ask(cells: Tensor) -> Queries:
+        return candidates.queries(facts[cells // num], cells % num)
+
+    order = time_order(ask(torch.arange(len(facts) * num, device=context.device)).times)
+
     def score(rows: slice) -> Tensor:
-        cells = torch.arange(rows.start, rows.stop, device=context.device)
-        asked, candidate = facts[cells // num], cells % num
-        scores: Tensor = model(candidates.queries(asked, candidate), context)
+        cells = order[rows]
+        scores: Tensor = model(ask(cells), context)
         logs = log_probabilities(scores) if by_bayes else None
         values = scores if logs is None else logs
-        return values.gather(1, asked.objects[:, None])[:, 0].double()
+        return values.gather(1, facts.objects[cells // num, None])[:, 0].double()
 
     size = rows_at_once(context.num_entities, context.device)
-    scores = torch.cat(list(in_batches(score, len(facts) * num, size))).view(-1, num)
+    found = torch.cat(list(in_batches(score, len(order), size)))
+    scores = torch.empty_like(found).index_copy_(0, order, found).view(-1, num)
     return scores + relation_prior(facts, context) if by_bayes else scores
 
 

@@ -17,7 +17,7 @@ from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.asking import Ticks
 from targcn.evaluation.filters import Filter, KnownAnswers
-from targcn.graph.queries import Queries
+from targcn.graph.queries import Queries, time_order
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -46,11 +46,10 @@ def rank_targets(
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
     With `ticks` a query is asked at each of its own, and its rank is the mean of the ranks. Batches
-    are as large as memory comfortably holds. Queries of one time are asked together, since some
-    models share work among them.
+    are as large as memory comfortably holds.
     """
     model.eval()
-    order = torch.argsort(queries.times, stable=True)
+    order = time_order(queries.times)
     queries, targets = queries[order], targets[order]
     ticks = None if ticks is None else ticks[order]
     counts = torch.ones_like(order) if ticks is None else ticks.counts

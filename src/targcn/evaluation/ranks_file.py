@@ -35,7 +35,7 @@ from targcn.facts.dataset import Dataset
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.table_source import first_line
 from targcn.files import atomic_file
-from targcn.graph.queries import Queries
+from targcn.graph.queries import Queries, time_order
 from targcn.models.base import Model
 
 # Of facts that hold over intervals: how they were asked about when they were ranked.
@@ -97,10 +97,9 @@ def write_scores(
 
     names = list(evaluator.dataset.entities)
     model = model.to(evaluator.device).eval()
-    # Queries of one time are asked together, since some models share work among them.
     asked = AskedRows.of(evaluator)
     asked = asked[torch.isin(asked.queries, distinct_queries(evaluator).to(evaluator.device))]
-    asked = asked[torch.argsort(asked.times, stable=True)]
+    asked = asked[time_order(asked.times)]
 
     def score(rows: slice) -> Tensor:
         scores: Tensor = model(_queries(evaluator, asked[rows]), evaluator.graph)

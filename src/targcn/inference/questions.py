@@ -10,7 +10,7 @@ from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
-from targcn.graph.queries import FactColumns
+from targcn.graph.queries import FactColumns, time_order
 
 Time = str | int | date
 # What a question asks for: one place of a fact, or whether a complete fact is so.
@@ -76,7 +76,7 @@ class Encoded:
 def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop") -> Encoded:
     """Turn words into ids; a question that cannot be asked is an InputError, or is skipped.
 
-    At least one question must be left.
+    At least one question must be left. Those that ask for the same are in the order of their times.
     """
     if not questions:
         raise InputError("there are no questions to answer")
@@ -95,12 +95,12 @@ def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = 
     if not rows:
         number, reason = next(iter(errors.items()))
         raise InputError(f"no question can be asked; question {number}: {reason}")
-    columns = {asked: torch.tensor(of_asked).T.contiguous() for asked, of_asked in rows.items()}
-    return Encoded(
-        {asked: found[0] for asked, found in columns.items()},
-        {asked: FactColumns(*found[1:]) for asked, found in columns.items()},
-        errors,
-    )
+    numbers, facts = {}, {}
+    for asked, of_asked in rows.items():
+        columns = torch.tensor(of_asked).T
+        numbers[asked], *ids = columns[:, time_order(columns[-1])].contiguous()
+        facts[asked] = FactColumns(*ids)
+    return Encoded(numbers, facts, errors)
 
 
 def ids_of(question: Question, dataset: Dataset) -> tuple[int, int, int, int]:

@@ -24,6 +24,7 @@ from targcn.evaluation.report import Setting
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.facts.question_tables import write_frame
 from targcn.files import atomic_file, atomic_folder, require_absent
+from targcn.graph.queries import time_order
 from targcn.models.factorization import learned_ticks
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -119,7 +120,7 @@ def predictions_of(
     setting = Setting(split, context or run.default_context(split))
     evaluator = Evaluator(run.dataset, setting, choose_device(device))
     model = run.model_to_evaluate().to(evaluator.device).eval()
-    num_entities, order = len(run.dataset.entities), torch.argsort(evaluator.queries.times)
+    num_entities, order = len(run.dataset.entities), time_order(evaluator.queries.times)
     found = torch.empty(2, len(order), min(top, num_entities), dtype=torch.float64)
 
     def best(rows: slice) -> torch.Tensor:

@@ -20,6 +20,7 @@ from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
 from targcn.evaluation.report import Setting
 from targcn.files import require_absent
+from targcn.graph.queries import time_order
 from targcn.models.base import Model
 from targcn.models.fused import FUSED, FusedSettings, log_probabilities_of, weighted_sum
 from targcn.output.terminal import count_progress
@@ -167,7 +168,8 @@ def mrr_of_each(
     models = [model.to(evaluator.device).eval() for model in models]
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randperm(len(evaluator.queries), generator=generator)[:queries]
-    chosen = chosen.sort().values.to(evaluator.device)
+    chosen = chosen.to(evaluator.device)
+    chosen = chosen[time_order(evaluator.queries.times[chosen])]
     asked, targets = evaluator.queries[chosen], evaluator.targets[chosen]
     known, ties = {FILTER: evaluator.known[FILTER]}, evaluator.setting.ties
 
