@@ -143,21 +143,28 @@ def test_odd_names_are_shown_as_they_are(tmp_path: Path, monkeypatch: pytest.Mon
     assert odd not in text
 
 
-def test_plots_have_a_line_for_what_was_measured_and_for_each_of_the_papers_filters(
+def test_plots_have_a_line_for_what_was_measured_beside_each_of_the_papers(
     tmp_path: Path,
 ) -> None:
     experiment = find_experiment("efficiency")
-    results = results_of(experiment, {"TARGCN, dim 100": [0.3], "TARGCN, dim 300": [0.4]})
+    given = {"TARGCN, dim 100": [0.3], "TARGCN, dim 300": [0.4], "T-GAP, dim 50": [0.5]}
+    results = results_of(experiment, given)
     lines = tables.lines_of(experiment, "icews14", results, 1)
     plotted = list(pages._lines_over_parameters(lines))
     assert {line.name: (line.dashed, len(line.points)) for line in plotted} == {
         "TARGCN, measured, static filter": (False, 2),
         "TARGCN, paper, static filter": (True, 4),
+        "T-GAP, measured, raw filter": (False, 1),
         "T-GAP, paper, raw filter": (True, 3),
+        "T-GAP, measured, static filter": (False, 1),
         "TeMP-SA, paper, time-aware filter": (True, 3),
     }
     assert plotted[0].points == [(7.6e6, 0.5), (7.6e6, pytest.approx(0.6))]
-    assert plotted[2].points[0] == (928675, 0.582)
+    raw, paper, static = plotted[2:5]
+    assert paper.points[0] == (928675, 0.582)
+    # What may be compared has one color.
+    assert raw.color == paper.color != static.color
+    assert raw.points != static.points
     lines = tables.lines_of(find_experiment("search-range"), "icews14", results, 1)
     plotted = list(pages._lines_over_places(lines))
     assert [line.name for line in plotted[:2]] == [

@@ -1,13 +1,13 @@
 """The report on a folder of results: report.md and index.html, with every table and plot."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Final
 
 from targcn.errors import InputError
-from targcn.evaluation.filters import FILTERS
+from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.experiments.cells import choose_data, is_quick
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Experiment, find_experiment
@@ -30,6 +30,7 @@ TITLE: Final = "The paper's experiments, measured again"
 MAIN: Final = "main"
 # What plots and the list of files show.
 SETTING: Final = SETTINGS[0]
+COMMON_FILTER: Final[Filter] = "static"
 SPLIT_AND_CONTEXT: Final = f"{SETTING.split} split, context {SETTING.context}"
 
 
@@ -126,36 +127,42 @@ def _plots(experiment: Experiment, data: str, lines: Sequence[Line], folder: Pat
 def _lines_over_places(lines: Sequence[Line]) -> Iterator[Curve]:
     """Every metric of all rows, over their places."""
     for number, metric in enumerate(PAPER_METRICS):
-        yield from _measured_and_printed(metric.label, lines, color=number, metric=number)
+        yield from _measured_and_printed(metric.label, lines, COMMON_FILTER, number, number)
 
 
 def _lines_over_parameters(lines: Sequence[Line]) -> Iterator[Curve]:
-    """The MRR over the number of parameters, a line for all rows of one system."""
+    """The MRR over the number of parameters, for all rows of a system and each of its filters.
+
+    A system has the filter that is common to all, and that of the paper's figures for it.
+    """
     groups = groupby(lines, key=lambda line: line.row.name.partition(",")[0])
-    for color, (name, group) in enumerate(groups):
-        yield from _measured_and_printed(name, list(group), color, metric=0)
+    colors = count()
+    for name, group in groups:
+        rows = list(group)
+        for which in FILTERS:
+            if which == COMMON_FILTER or any(line.printed(SETTING, which) for line in rows):
+                yield from _measured_and_printed(name, rows, which, next(colors), metric=0)
 
 
 def _measured_and_printed(
-    name: str, lines: Sequence[Line], color: int, metric: int
+    name: str, lines: Sequence[Line], which: Filter, color: int, metric: int
 ) -> Iterator[Curve]:
-    """One line for what was measured, and one for each filter of the paper's figures."""
+    """One line for what was measured under a filter, and one for the paper's figures under it."""
     key = PAPER_METRICS[metric].key
     points = [
-        (_place(line, line.results[0].parameters), mean(line.measured(SETTING, "static", key)))
+        (_place(line, line.results[0].parameters), mean(line.measured(SETTING, which, key)))
         for line in lines
         if line.results
     ]
     if points:
-        yield Curve(f"{name}, measured, static filter", sorted(points), color, False)
-    for which in FILTERS:
-        points = [
-            (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
-            for line in lines
-            if len(line.printed(SETTING, which)) > metric
-        ]
-        if points:
-            yield Curve(f"{name}, paper, {which} filter", sorted(points), color, True)
+        yield Curve(f"{name}, measured, {which} filter", sorted(points), color, False)
+    points = [
+        (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
+        for line in lines
+        if len(line.printed(SETTING, which)) > metric
+    ]
+    if points:
+        yield Curve(f"{name}, paper, {which} filter", sorted(points), color, True)
 
 
 def _place(line: Line, num_parameters: int | None) -> float:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
 INK: Final = "#808080"
-COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8")
-MARKERS: Final = "os^D"
+COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
+MARKERS: Final = "os^Dv"
 POINT_SIZE: Final = 5
 # Letters of a line beside a lane, and of a title above: what a figure has room for.
 LABEL_WIDTH: Final = 56
