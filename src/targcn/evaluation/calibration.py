@@ -5,6 +5,7 @@ queries whose best answer has the probability p, the share p has this answer. Ot
 true at that time are left out, as under the time-aware filter: they are no rivals.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +31,9 @@ MOST_QUERIES: Final = 5_000
 NUM_BINS: Final = 10
 # Inverse temperatures that are tried: quarters of a doubling, from 1/16 to 16.
 EXPONENTS: Final = tuple(quarter / 4 for quarter in range(-16, 17))
-# What a log-probability counts at least, so that one impossible answer does not decide alone. It
-# is NaN where all that a model takes for possible is left out.
-LEAST_LOG: Final = -50.0
+# What an answer's probability counts at least, as a share of what chance would give it, so that
+# those which a model takes for impossible do not decide alone.
+LEAST_SHARE: Final = 1e-3
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,16 @@ def fit_temperature(model: Model, evaluator: Evaluator) -> float:
     if not has_probabilities(model):
         return 1.0
 
+    least = math.log(LEAST_SHARE / evaluator.graph.num_entities)
+
     def losses(scores: Tensor, targets: Tensor) -> Tensor:
         of_each = []
         for exponent in EXPONENTS:
             logs = model.log_probabilities(scores * 2.0**exponent)
             assert logs is not None
             own = logs.gather(1, targets[:, None]).double()
-            of_each.append(-own.nan_to_num(LEAST_LOG).clamp(min=LEAST_LOG).sum())
+            # It is NaN where all that a model takes for possible is left out.
+            of_each.append(-own.nan_to_num(least).clamp(min=least).sum())
         return torch.stack(of_each)
 
     total = _add_up(model, evaluator, losses, (len(EXPONENTS),))
