@@ -316,10 +316,13 @@ def test_an_answer_without_evidence_rests_on_the_prior(small: Dataset, summed: R
 
 
 @pytest.mark.parametrize("asked", ["object", "subject"])
-def test_the_explained_fact_is_no_evidence(small: Dataset, summed: Run, asked: Any) -> None:
-    fact = small.named("train", 0)
-    hidden = explain(summed, *fact, context="train", asked=asked, top=999)
-    removed = explain(without(summed, *fact), *fact, context="train", asked=asked, top=999)
+@pytest.mark.parametrize("kind", ["summed", "flowing"])
+def test_the_explained_fact_is_no_evidence(
+    small: Dataset, kind: str, asked: Any, request: pytest.FixtureRequest
+) -> None:
+    run, fact = request.getfixturevalue(kind), small.named("train", 0)
+    hidden = explain(run, *fact, context="train", asked=asked, top=999)
+    removed = explain(without(run, *fact), *fact, context="train", asked=asked, top=999)
     assert hidden.fact_was_hidden
     assert not removed.fact_was_hidden
     assert hidden.num_pieces == removed.num_pieces

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from targcn.output.plots import LABEL_WIDTH, Lane, draw_lanes, plot_bars, plot_lanes
+from targcn.output.plots import (
+    LABEL_WIDTH,
+    Lane,
+    Mark,
+    draw_lanes,
+    draw_marks,
+    plot_bars,
+    plot_lanes,
+)
 
 pytest.importorskip("matplotlib")
 
@@ -60,6 +68,18 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     name = r"$\\foo$ corp"
     plot_lanes([Lane(name, [1.0], 1.0)], tmp_path / "lanes.svg", name, name, "effect")
     assert (tmp_path / "lanes.svg").is_file()
+
+
+@pytest.mark.parametrize("sizes", [[10**6], [10**5, 10**6, 10**8], [0, 10**6]])
+def test_the_label_of_a_point_stays_inside_the_axes(sizes: list[int]) -> None:
+    marks = [Mark("as its released code does it", size, 0.5, 0.4, 0.6) for size in sizes]
+    figure = draw_marks(marks, "main results", "MRR")
+    figure.draw_without_rendering()
+    [axes] = figure.axes
+    labels = {one for one in axes.texts if one.xycoords[0] == "data"}
+    assert len(labels) == sum(map(bool, sizes))
+    # A label is to the right of its point.
+    assert all(one.get_tightbbox().x1 <= axes.bbox.x1 + 1 for one in labels)
 
 
 def test_a_bar_has_its_name(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ INK: Final = "#808080"
 COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
 MARKERS: Final = "os^Dv"
 POINT_SIZE: Final = 5
+# How often the axes are widened for labels that do not fit.
+MOST_MOVES: Final = 8
 # Letters of a line beside a lane, and of a title above: what a figure has room for.
 LABEL_WIDTH: Final = 56
 TITLE_WIDTH: Final = 100
@@ -90,6 +92,11 @@ def save_picture(figure: "Figure", path: Path, transparent: bool = False) -> Non
 
 def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
     """Plot values against the number of parameters; one without parameters is a horizontal line."""
+    save_picture(draw_marks(marks, title, up), path, transparent=True)
+
+
+def draw_marks(marks: Sequence[Mark], title: str, up: str) -> "Figure":
+    """Each label stands beside its point, inside the axes."""
     sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
     across = "parameters" if sizes else "no run has parameters"
     figure, axes = _grey_axes(title, across, up, logarithmic=bool(sizes))
@@ -122,8 +129,9 @@ def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
             arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5, "relpos": (0, 0.5)},
         )
         labels.append(label)
+    _make_room(figure, axes, labels)
     _keep_apart(figure, axes, labels)
-    save_picture(figure, path, transparent=True)
+    return figure
 
 
 def plot_lines(
@@ -234,6 +242,21 @@ def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Fi
         axes.xaxis.set_major_formatter(EngFormatter())
         axes.xaxis.set_minor_locator(NullLocator())
     return figure, axes
+
+
+def _make_room(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
+    """Move the right end of the axes until no label of a point crosses it, if they have room."""
+    from matplotlib.text import Text
+
+    of_points = [label for label in labels if label.xycoords[0] == "data"]
+    for _ in range(MOST_MOVES if of_points else 0):
+        figure.draw_without_rendering()
+        over = max(Text.get_window_extent(one).x1 for one in of_points) - axes.bbox.x1
+        if over <= 0:
+            return
+        # Points move to the left meanwhile, so a little more than what is missing is enough.
+        end = (axes.bbox.x1 + min(1.5 * over, axes.bbox.width), axes.bbox.y0)
+        axes.set_xlim(right=axes.transData.inverted().transform(end)[0])
 
 
 def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
