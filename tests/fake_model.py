@@ -23,6 +23,7 @@ class FakeModel:
     """Gives the scores of a function; remembers every batch, time, row and context it was shown."""
 
     sharded_over = SINGLE_PROCESS
+    leaks = ()
 
     def __init__(self, score: Callable[[Queries, int], Tensor]) -> None:
         self.score = score

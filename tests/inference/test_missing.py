@@ -126,9 +126,14 @@ def test_a_pair_that_was_never_seen_is_refused(run: Run) -> None:
 
 
 def test_the_table_for_people(run: Run) -> None:
-    table = missing_table(Predictor(run).missing(top=2), "title")
+    found = Predictor(run).missing(top=2)
+    table = missing_table(found, "title")
     assert table.labels[:5] == ["rank", *KEYS]
     assert len(table.cells()) == 2
+    assert table.notes == ()
+    why = ["no missing fact has a probability of 0.01 or more from both of its ends"]
+    notes = missing_table(found.clear(), "title").notes
+    assert list(notes) == (why if "probability" in found.columns else [])
 
 
 # --- several processes ----------------------------------------------------------------------

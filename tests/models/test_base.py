@@ -153,5 +153,5 @@ def test_a_copy_does_not_take_the_index_along() -> None:
 
 
 def test_a_model_without_a_way_to_score_new_entities_says_so() -> None:
-    with pytest.raises(InputError, match="DistMult has learned one vector per entity and can scor"):
+    with pytest.raises(InputError, match="has learned one vector per entity and can score no"):
         create("distmult", WORLD.dataset).add_entities(1)

@@ -26,6 +26,9 @@ from targcn.evaluation.filters import KnownAnswers
 from targcn.graph.queries import Queries
 from targcn.graph.snapshots import Folds
 from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.fused import Fused, FusedSettings
+from targcn.runs.compare import compare
+from targcn.runs.comparison_table import comparison_table
 from targcn.runs.evaluate import evaluate
 from targcn.runs.store import load_run
 from targcn.training import progress
@@ -343,7 +346,25 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
 def test_a_loaded_run_still_knows_what_the_released_code_leaks(name: str, tmp_path: Path) -> None:
     options = {"dim": 8, "released_activity": True, "released_gating": True, "epochs": 1}
     run = fit(DATA, name, out=tmp_path / "run", device="cpu", **options)
-    assert evaluate(load_run(tmp_path / "run"), device="cpu") == evaluate(run, device="cpu")
+    report = evaluate(run, device="cpu")
+    assert evaluate(load_run(tmp_path / "run"), device="cpu") == report
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_that_a_leak_has_part_in_say_so(name: str, tmp_path: Path) -> None:
+    options = {"dim": 8, "epochs": 1, "device": "cpu"}
+    honest = fit(DATA, name, **options)
+    leaky = fit(DATA, name, out=tmp_path / "run", released_activity=True, **options)
+    told = "a leak: the model was told who takes part in the facts of every split"
+    assert [note.startswith(told) for note in evaluate(leaky, device="cpu").notes] == [True]
+    assert told in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+    assert evaluate(honest, device="cpu").notes == ()
+    table = comparison_table(compare({"leaky": leaky, "honest": honest}, device="cpu"))
+    assert [note.partition(" (")[0] for note in table.notes[1:]] == [f"leaky: {told}"]
+    models = {"leaky": leaky.model, "honest": honest.model}
+    for weight in (0.5, 0.0):
+        fused = Fused(FusedSettings({"leaky": weight, "honest": 0.5}), DATA, models)
+        assert len(fused.leaks) == (weight > 0)
 
 
 # --- sizes and settings ---------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Evaluator:
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
-        return self.summarize(self.ranks(model, progress), name)
+        return self.summarize(self.ranks(model, progress), name, model.leaks)
 
     def ranks(self, model: Model, progress: Progress | None = None) -> dict[Filter, Tensor]:
         """The ranks under every filter: of each fact's object, then of each fact's subject."""
@@ -87,7 +87,9 @@ class Evaluator:
             which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
         }
 
-    def summarize(self, ranks: Mapping[Filter, Tensor], name: str) -> Report:
+    def summarize(
+        self, ranks: Mapping[Filter, Tensor], name: str, leaks: tuple[str, ...] = ()
+    ) -> Report:
         """The report of these ranks, which may be under some of the filters alone."""
         sides: dict[Side, slice] = {"both": slice(2), "object": slice(1), "subject": slice(1, 2)}
         by_side = {
@@ -102,7 +104,7 @@ class Evaluator:
             model=name,
             setting=self.setting,
             num_queries=self.num_queries,
-            notes=self.notes,
+            notes=self.notes + leaks,
             metrics={
                 which: {side: compute_metrics(found) for side, found in of_sides.items()}
                 for which, of_sides in by_side.items()
@@ -236,7 +238,7 @@ class CandidateEvaluator:
             model=name,
             setting=self.setting,
             num_queries=self.num_queries,
-            notes=self.dataset.additions,
+            notes=self.dataset.additions + model.leaks,
             metrics=metrics,
             mrr_interval={
                 which: {self.kind: mrr_interval(of_filter[None])}

@@ -153,7 +153,9 @@ def missing_table(frame: "pl.DataFrame", title: str) -> Table:
         Column(f"subject_{kind}", f"{kind} of the subject", form, shown=False),
         Column("reason", "best reason"),
     )
-    return Table(columns, tuple(frame.to_dicts()), title)
+    none = f"no missing fact has a probability of {LEAST_PROBABILITY} or more from both of its ends"
+    notes = (none,) if kind == "probability" and frame.is_empty() else ()
+    return Table(columns, tuple(frame.to_dicts()), title, notes)
 
 
 class Best:

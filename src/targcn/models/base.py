@@ -169,6 +169,11 @@ class Model(nn.Module, ABC):
         return None
 
     @property
+    def leaks(self) -> tuple[str, ...]:
+        """What its scores know of the facts that it is evaluated on; every report says so."""
+        return ()
+
+    @property
     def num_parameters(self) -> int:
         return sum(weight.numel() for weight in self.parameters())
 
@@ -193,7 +198,7 @@ class Model(nn.Module, ABC):
     def add_entities(self, count: int) -> None:
         """Make room for entities that training never saw; their ids follow the others."""
         raise InputError(
-            f"{type(self).__name__} has learned one vector per entity and can score no new ones; "
+            "this model has learned one vector per entity and can score no new ones; "
             "add facts among the entities of its data, or train it again"
         )
 

@@ -49,6 +49,11 @@ class Fused(Model):
         self.members = nn.ModuleList(members[name] for name in settings.weights)
         self.reads_context = any(member.reads_context for member in members.values())
 
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        members = self.weighted_members()
+        return tuple(f"{name}: {leak}" for name, _, member in members for leak in member.leaks)
+
     def add_entities(self, count: int) -> None:
         for member in self.members:
             cast(Model, member).add_entities(count)

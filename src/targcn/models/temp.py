@@ -181,6 +181,15 @@ class TeMP(Learner):
                     dataset.facts, self.num_entities, self.num_relations
                 )
 
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        told = []
+        if self.settings.released_activity:
+            told.append("who takes part in the facts of every split (released_activity)")
+        if self.settings.released_gating:
+            told.append("how often the answer is in a query's window (released_gating)")
+        return tuple(f"a leak: the model was told {what}" for what in told)
+
     def embeddings(self) -> dict[str, Tensor]:
         """The vectors of the graph encoder and of the scorer, before any snapshot is encoded."""
         return {"entities": self.entities, "relations": self.relations, "times": self.times.rows}

@@ -6,7 +6,8 @@
 1. One attention layer over the whole context (layers/edge_attention.py) gives each node a vector h.
    It depends on the query's time alone and is shared by all queries of that time.
 2. A mass of 1 starts at the subject. In every step each node that holds much of it sends its mass
-   along its edges, by a softmax of LeakyReLU(⟨g_i, g_j + ρ + τ⟩) + LeakyReLU(⟨h_i, h_j + ρ + τ⟩).
+   along its edges, by a softmax of what g and h of both ends, relation and distance in time say
+   (layers/flow.py).
 3. The edges that carried most join the query's subgraph, where another attention layer makes the
    vectors g of the next step; outside it g is 0.
 

@@ -31,7 +31,7 @@ def write_card(run: Run, reports: Sequence[Report]) -> str:
         *_how_trained(run),
         "",
         f"Data: {dataset.summary}.",
-        *(f"Note: {note}." for note in dataset.notes),
+        *(f"Note: {note}." for note in (*dataset.notes, *run.model.leaks)),
         "",
         f"Settings: {_listed(asdict(recipe.settings))}",
         "",

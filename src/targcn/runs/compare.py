@@ -63,6 +63,8 @@ class EvaluatedRun:
     seconds: float | None
     device: str | None
     trained: TrainingRecord | None
+    # What the model knows of the facts that it is evaluated on.
+    leaks: tuple[str, ...] = ()
 
     @property
     def is_outside(self) -> bool:
@@ -220,7 +222,8 @@ def compare(
             seconds, device_name = time.perf_counter() - start, describe_device(evaluator.device)
             report = evaluator.summarize(found, run.recipe.model)
             cost = run.num_parameters, seconds, device_name
-            evaluated.append(EvaluatedRun(name, dataset, report, found, *cost, run.trained))
+            known = run.trained, run.model.leaks
+            evaluated.append(EvaluatedRun(name, dataset, report, found, *cost, *known))
     # In the order given.
     evaluated = evaluated[len(files) :] + evaluated[: len(files)]
     return Comparison(tuple(evaluated), filter, to, resamples, seed)

@@ -34,8 +34,9 @@ def comparison_table(comparison: Comparison) -> Table:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    """What the figures of systems from outside do not tell."""
+    """What the figures do not tell: leaks, and what is not known of systems from outside."""
     for run in comparison.ranked:
+        yield from (f"{run.name}: {leak}" for leak in run.leaks)
         if run.is_outside:
             ranked = "their filters and ties are those of whoever ranked them, and "
             ranked = ranked if run.report.model == RANKS else ""

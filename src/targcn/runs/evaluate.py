@@ -78,7 +78,7 @@ def evaluate(
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as told:
             ranks = evaluator.ranks(model, told)
-            report = evaluator.summarize(ranks, name)
+            report = evaluator.summarize(ranks, name, model.leaks)
             if files:
                 from targcn.evaluation.ranks_file import write_ranks, write_scores
 
