@@ -346,8 +346,7 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been(
 def test_a_loaded_run_still_knows_what_the_released_code_leaks(name: str, tmp_path: Path) -> None:
     options = {"dim": 8, "released_activity": True, "released_gating": True, "epochs": 1}
     run = fit(DATA, name, out=tmp_path / "run", device="cpu", **options)
-    report = evaluate(run, device="cpu")
-    assert evaluate(load_run(tmp_path / "run"), device="cpu") == report
+    assert evaluate(load_run(tmp_path / "run"), device="cpu") == evaluate(run, device="cpu")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,6 +4,7 @@ The reciprocal of each fact is added here and nowhere else. Facts are sorted by 
 facts that come in to an entity lie together, in the order of time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.errors import InputError
-from targcn.facts.dataset import OPEN, Context, Dataset, Facts, as_intervals, join_facts
+from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts, as_intervals, join_facts
 from targcn.graph.build import (
     Allocate,
     both_directions,
@@ -154,6 +155,15 @@ class TemporalGraph:
         else:
             held &= (times == max(time, 0)) & (ends == (_largest(ends) if end == OPEN else end))
         return held.nonzero().flatten() + int(incoming.start)
+
+    def shows(self, subject: int, relation: int, object: int, time: int) -> bool:
+        """Whether a query for one entity of a fact would see the fact itself."""
+        return not self.past_only and len(self.positions_of(subject, relation, object, time)) > 0
+
+    def without(self, facts: Sequence[Sequence[int]]) -> "TemporalGraph":
+        """The graph without those of these facts, four numbers each, that it shows."""
+        shown = [fact for fact in facts if self.shows(*fact)]
+        return self.changed(Facts.of(*zip(*shown, strict=True)), NO_FACTS) if shown else self
 
     def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
         """The graph without some facts and with others that it does not hold.

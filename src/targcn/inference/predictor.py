@@ -21,7 +21,7 @@ from targcn.evaluation.candidates import (
 )
 from targcn.evaluation.filters import Filter, KnownAnswers, known_answers
 from targcn.evaluation.ranking import Progress, ranks_of, rows_at_once
-from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts
+from targcn.facts.dataset import Context, Dataset
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import (
@@ -208,7 +208,7 @@ class Predictor:
             score=float(scores[0, target]),
             probability=probability,
             rank=float(ranks[FILTER]),
-            fact_was_hidden=self._holds(*ids),
+            fact_was_hidden=self.graph.shows(*ids),
             num_pieces=len(reasons.effects) + reasons.left_out,
             reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
             measure=reasons.measure,
@@ -356,16 +356,9 @@ class Predictor:
 
     def _without(self, facts: FactColumns) -> TemporalGraph:
         """The context without these facts."""
-        rows = torch.stack(facts.tensors(), dim=1).tolist()
-        held = [fact for fact in rows if self._holds(*fact)]
-        if not held or not self.model.reads_context:
+        if not self.model.reads_context:
             return self.graph
-        return self.graph.changed(Facts.of(*zip(*held, strict=True)), NO_FACTS)
-
-    def _holds(self, subject: int, relation: int, object: int, time: int) -> bool:
-        """Whether a query for one entity of a fact would see the fact itself."""
-        held = len(self.graph.positions_of(subject, relation, object, time)) > 0
-        return held and not self.graph.past_only
+        return self.graph.without(torch.stack(facts.tensors(), dim=1).tolist())
 
 
 def _require_some(top: int, what: str) -> None:

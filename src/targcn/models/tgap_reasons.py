@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from targcn.facts.dataset import NO_FACTS, Facts
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
@@ -37,7 +36,12 @@ class Paths(Columns):
 @torch.no_grad()
 def find_reasons(model: "TGAP", query: Queries, answer: int, context: TemporalGraph) -> Reasons:
     """The paths to an answer; their masses add up to its probability."""
-    shared = model.share(int(query.times), _without(context, query, answer))
+    subject, relation, time = (int(column) for column in query.tensors())
+    fact = (subject, relation, answer, time)
+    if relation >= context.num_relations:
+        fact = (answer, relation - context.num_relations, subject, time)
+    # In the place of the explained fact the next nearest one is seen.
+    shared = model.share(time, context.without([fact]))
     mass, steps = model.flow(query, shared)
     paths = _walk(steps, query, answer, context.num_entities)
     total, effects = mass[0, :, answer].double().mean(), paths.masses.double().mean(1)
@@ -60,17 +64,6 @@ def find_reasons(model: "TGAP", query: Queries, answer: int, context: TemporalGr
         others=tuple(others),
         of_probability=True,
     )
-
-
-def _without(context: TemporalGraph, query: Queries, answer: int) -> TemporalGraph:
-    """The context without the explained fact, in whose place the next nearest one is seen."""
-    subject, relation, time = (int(column) for column in query.tensors())
-    fact = (subject, relation, answer, time)
-    if relation >= context.num_relations:
-        fact = (answer, relation - context.num_relations, subject, time)
-    if len(context.positions_of(*fact)) == 0:
-        return context
-    return context.changed(Facts.of(*([number] for number in fact)), NO_FACTS)
 
 
 def _walk(steps: list["Step"], query: Queries, answer: int, num_entities: int) -> Paths:

@@ -249,9 +249,10 @@ def _make_room(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
     from matplotlib.text import Text
 
     of_points = [label for label in labels if label.xycoords[0] == "data"]
-    for _ in range(MOST_MOVES if of_points else 0):
+    for _ in range(MOST_MOVES):
         figure.draw_without_rendering()
-        over = max(Text.get_window_extent(one).x1 for one in of_points) - axes.bbox.x1
+        ends = (Text.get_window_extent(one).x1 for one in of_points)
+        over = max(ends, default=0) - axes.bbox.x1
         if over <= 0:
             return
         # Points move to the left meanwhile, so a little more than what is missing is enough.
