@@ -53,7 +53,6 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
 	$(BIN)/targcn bench ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
 	$(BIN)/targcn bench scale --facts 1e6 1e7 1e8 3e8 --steps 10 --out $(RESULTS)/scale.json
-	$(BIN)/targcn bench shards --out $(RESULTS)/shards.json
 
 MINUTES ?= 10
 

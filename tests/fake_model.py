@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from oracle import World
-from targcn.distributed import SINGLE_PROCESS
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
@@ -22,7 +21,6 @@ from targcn.runs.run import Run
 class FakeModel:
     """Gives the scores of a function; remembers every batch, time, row and context it was shown."""
 
-    sharded_over = SINGLE_PROCESS
     leaks = ()
 
     def __init__(self, score: Callable[[Queries, int], Tensor]) -> None:

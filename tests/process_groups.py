@@ -12,7 +12,7 @@ from contextlib import contextmanager
 # before.
 FORKING = """
 import faulthandler, json, os, signal, socket, sys, tempfile
-import safetensors.torch, torch._dynamo, torch.distributed.tensor, torch.nn.parallel
+import safetensors.torch, torch._dynamo, torch.nn.parallel
 import targcn.models.evidence, targcn.models.floors, targcn.models.targcn
 from targcn import cli, distributed
 from targcn.evaluation import evaluator as evaluation

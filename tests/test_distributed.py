@@ -99,7 +99,7 @@ def test_two_processes_train_like_one(start: Start, data: Path, two: Path, tmp_p
     "options",
     [
         {"steps": 2, "neighbors": 3, "optimizer": "adagrad"},
-        {"activation_inside": True, "time_encoding": "absolute", "strategy": "whole"},
+        {"time_encoding": "absolute", "strategy": "whole"},
         {"filtered_loss": True},
         {"model": "evidence", "neighbors": None, "dropout": None, "filtered_loss": True},
         {"model": "evidence", "neighbors": None, "dropout": None, "candidates": 8},
@@ -275,7 +275,7 @@ def test_bad_input_is_one_sentence_of_the_first(
     ("rank", "what"),
     [
         (0, "fitting.save_run"),
-        (0, "training.write_state"),
+        (0, "training.save_position"),
         (0, "training.write_result"),
         (1, "evaluation.rank_targets"),
         (1, "fitting.load_run"),

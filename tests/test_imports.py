@@ -20,7 +20,6 @@ LAYERS = [
     {"errors"},
     {"config", "files", "memory"},
     {"devices"},
-    {"peers"},
     {"distributed"},
     {"output"},
     {"facts"},

@@ -4,15 +4,13 @@ Each process takes a shard of every batch, of every evaluation and of many quest
 averaged by PyTorch's DistributedDataParallel. The main process, number 0, is the only one that
 writes files and prints. It opens the data before the others (cli/train.py) and makes the run folder
 before any trains (training/fit.py); all wait while it saves (training/loop.py).
-
-A table of entities may be sharded too: a DTensor, of which each process holds some rows. What is
-kept or sent of one is the rows of this process; models read it by models/layers/sharded_tables.py.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
@@ -23,17 +21,11 @@ from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.peers import (
-    SECONDS_TO_START,
-    agree_on_a_name,
-    given_up_after,
-    seconds_of_silence,
-    watched,
-)
 
-# What one process may do while the others wait, such as reading the data; that it is there at all
-# is watched by itself (peers.py).
-LONGEST_WORK: Final = timedelta(days=1)
+# The environment variable that says for how many seconds the others are waited for: longer than
+# any of them opens data or saves while the rest waits.
+TIMEOUT: Final = "TARGCN_PROCESS_TIMEOUT"
+DEFAULT_SECONDS: Final = 1800.0
 Rows = TypeVar("Rows", Tensor, list[Any])
 
 
@@ -46,9 +38,6 @@ class ProcessGroup:
 
     index: int = 0
     size: int = 1
-    # The same processes once more, for the rows of sharded tables: while these are sent, gradients
-    # of other weights may be under way.
-    for_tables: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_main(self) -> bool:
@@ -95,7 +84,11 @@ class ProcessGroup:
 
     def smallest(self, number: int) -> int:
         """The smallest of the numbers that the processes have."""
-        return -self.largest(-number)[0]
+        if self.size == 1:
+            return number
+        held = torch.tensor(number)
+        distributed.all_reduce(held, distributed.ReduceOp.MIN)
+        return int(held)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of tensors of one shape over all processes."""
@@ -105,17 +98,11 @@ class ProcessGroup:
         distributed.all_reduce(joined)
         return joined
 
-    def largest(self, *numbers: int) -> list[int]:
-        """Each of some whole numbers as it is in the process where it is largest."""
-        if self.size == 1:
-            return list(numbers)
-        held = torch.tensor(numbers, dtype=torch.int64)
-        distributed.all_reduce(held, distributed.ReduceOp.MAX)
-        return [int(number) for number in held]
-
     def any_process(self, *flags: bool) -> list[bool]:
         """Which of these flags are set in any process."""
-        return [bool(flag) for flag in self.largest(*flags)]
+        if self.size == 1:
+            return list(flags)
+        return [bool(count) for count in self.sum(torch.tensor(flags, dtype=torch.int64))]
 
     @contextmanager
     def barrier(self) -> Iterator[None]:
@@ -123,52 +110,18 @@ class ProcessGroup:
         if self.size == 1:
             yield
             return
-        own = None
+        failed = None
         try:
             yield
         except InputError as error:
-            own = error
-        said = self.gather_bytes(f"{own}\n".encode(errors="surrogateescape") if own else b"")
-        if sentence := next(filter(None, said), None):
-            text = sentence.decode(errors="surrogateescape")
-            raise own or InputError(text.removesuffix("\n"))
+            failed = error
+        text = f"{failed}\n".encode(errors="surrogateescape") if failed else b""
+        if sentence := next(filter(None, self.gather_bytes(text)), None):
+            text = sentence.removesuffix(b"\n")
+            raise failed or InputError(text.decode(errors="surrogateescape"))
 
 
 SINGLE_PROCESS = ProcessGroup()
-
-
-def rows_of_process(num_rows: int, index: int, size: int) -> range:
-    """The rows of a sharded table that a process holds, by the rule of torch's Shard(0).
-
-    >>> [list(rows_of_process(5, index, 4)) for index in range(4)]
-    [[0, 1], [2, 3], [4], []]
-    """
-    most = -(-num_rows // size)
-    return range(min(index * most, num_rows), min((index + 1) * most, num_rows))
-
-
-def is_sharded(tensor: Tensor) -> bool:
-    """Whether this process holds only some rows of a tensor."""
-    # By its name: importing the type takes a second, and most trainings have none.
-    return type(tensor).__name__ == "DTensor"
-
-
-def rows_here(tensor: Any) -> range | None:
-    """Which rows of a sharded tensor this process holds; None if it holds all."""
-    if not is_sharded(tensor):
-        return None
-    mesh = tensor.device_mesh
-    return rows_of_process(len(tensor), mesh.get_local_rank(), mesh.size())
-
-
-def own_rows(tensor: Tensor) -> Tensor:
-    """The rows of a tensor that this process holds, which are those of the tensor itself."""
-    if not is_sharded(tensor):
-        return tensor
-    held: Any = tensor.detach()
-    with torch.no_grad():
-        rows: Tensor = held.to_local()
-    return rows
 
 
 def distributed_loss(model: Any, processes: ProcessGroup) -> Callable[..., Tensor]:
@@ -182,13 +135,12 @@ def distributed_loss(model: Any, processes: ProcessGroup) -> Callable[..., Tenso
 class _Loss(nn.Module):
     """A model's loss as a forward pass, which is what DistributedDataParallel wraps.
 
-    It exposes the model's parameters alone, since the buffers of a model never change, and of these
-    no sharded table: every process has the whole gradient of its own rows.
+    It exposes the model's parameters alone, since the buffers of a model never change.
     """
 
     def __init__(self, model: Any) -> None:
         super().__init__()
-        self.weights = nn.ParameterList(one for one in model.parameters() if not is_sharded(one))
+        self.weights = nn.ParameterList(model.parameters())
         self.loss: Callable[..., Tensor] = model.loss
 
     def forward(self, *arguments: Any) -> Tensor:
@@ -208,31 +160,40 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
     if size == 1:
         yield SINGLE_PROCESS, place
         return
-    from torch.distributed.distributed_c10d import PrefixStore
-    from torch.distributed.rendezvous import rendezvous
-
-    seconds = seconds_of_silence()
     on_gpu = place.type == "cuda"
-    with given_up_after(SECONDS_TO_START):
-        store, rank, size = next(rendezvous("env://"))
-        store = PrefixStore(agree_on_a_name(store, rank, size), store)
-        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
-        distributed.init_process_group(
-            backend, store=store, rank=rank, world_size=size, timeout=LONGEST_WORK
-        )
-        for_tables = distributed.new_group(timeout=LONGEST_WORK)
-        beats = distributed.new_group(backend="gloo", timeout=timedelta(seconds=seconds))
-    _LEFT.extend([distributed.group.WORLD, for_tables, beats])
+    backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
+    seconds = seconds_to_wait()
     try:
-        processes = ProcessGroup(rank, size, for_tables)
-        with watched(beats, seconds):
-            if on_gpu:
-                with processes.barrier():
-                    place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
-                torch.cuda.set_device(place)
-            yield processes, place
+        distributed.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        _LEFT.append(distributed.group.WORLD)
+        processes = ProcessGroup(distributed.get_rank(), size)
+        if on_gpu:
+            with processes.barrier():
+                place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
+            torch.cuda.set_device(place)
+        yield processes, place
+    except RuntimeError as error:
+        if not (isinstance(error, distributed.DistError) or "gloo" in str(error)):
+            raise
+        raise InputError(
+            f"the other processes are gone, or were silent for {seconds:g} s ({TIMEOUT}); start "
+            "all of them again, and a training with --resume"
+        ) from None
     finally:
-        distributed.destroy_process_group()
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+def seconds_to_wait() -> float:
+    """For how long the others may be silent before they are given up."""
+    text = os.environ.get(TIMEOUT, "")
+    try:
+        seconds = float(text) if text else DEFAULT_SECONDS
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"{TIMEOUT} is {text!r}; a number of seconds above 0 was expected")
+    return seconds
 
 
 def _own_gpu(number: int, num_gpus: int) -> torch.device:

@@ -25,7 +25,8 @@ from oracle import (
     worlds_with_queries,
 )
 from targcn.errors import InputError
-from targcn.graph.neighbors import HiddenFacts, Neighborhood, Sampling, sample_neighbors
+from targcn.graph.hidden import HiddenFacts
+from targcn.graph.neighbors import Neighborhood, Sampling, sample_neighbors
 from targcn.graph.temporal_graph import TemporalGraph
 
 COPIES = 6000

@@ -18,8 +18,8 @@ from oracle import (
     worlds_with_another_future,
     worlds_with_queries,
 )
-from targcn.graph.neighbors import SIDES_OF_A_FACT, HiddenFacts
-from targcn.graph.partners import Partners, hide_partner
+from targcn.graph.hidden import SIDES_OF_A_FACT, HiddenFacts, hide_partner
+from targcn.graph.partners import Partners
 from targcn.graph.temporal_graph import TemporalGraph
 
 COUNTS = st.sampled_from([0, 1, 2, 3, 50])

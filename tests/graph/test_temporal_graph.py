@@ -245,7 +245,7 @@ def test_a_fact_is_found_in_its_own_direction_wherever_it_stands() -> None:
 def test_intervals_keep_their_ends_in_both_directions() -> None:
     facts = Facts.of([0, 0], [0, 0], [1, 1], [3, OPEN], [5, OPEN])
     graph = TemporalGraph.of(facts, 2, 1)
-    assert graph.ends is not None
+    assert graph.has_intervals
     still = np.iinfo(np.int32).max
     assert graph.times.tolist() == [0, 3, 0, 3]
     assert graph.ends.tolist() == [still, 5, still, 5]

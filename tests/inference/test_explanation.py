@@ -25,7 +25,7 @@ from targcn.inference.explanation import (
     plot,
 )
 from targcn.inference.predictor import Predictor
-from targcn.models.base import Reasons
+from targcn.models.reasons import Reasons
 from targcn.output.plots import Lane
 
 

@@ -22,7 +22,8 @@ from targcn.inference.ask import explain, predict, predict_many
 from targcn.inference.explanation import DatedFact, Reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
-from targcn.models.base import Model, ModelSettings, Reasons
+from targcn.models.base import Model, ModelSettings
+from targcn.models.reasons import Reasons
 from targcn.runs.run import Run
 from targcn.training.fit import fit
 

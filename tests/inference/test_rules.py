@@ -9,8 +9,8 @@ import torch
 from oracle import World
 from targcn import InputError, Run, fit, rules
 from targcn.inference.rules import Clause, Rule, name_rules, rules_table
-from targcn.models.base import KINDS, NO_FACT, Kind, Rules
 from targcn.models.layers.buckets import ENDLESS
+from targcn.models.reasons import KINDS, NO_FACT, Kind, Rules
 from targcn.output.tables import to_markdown
 from targcn.runs.store import save_run
 

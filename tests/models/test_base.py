@@ -78,7 +78,6 @@ PAST_SETTINGS: dict[str, list[dict[str, Any]]] = {
         for strategy, window, more in (
             ("near", 3, {}),
             ("near", 0, {"weight_floor": 1e-9, "search_range": 4}),
-            ("random", 0, {"activation_inside": True}),
             ("whole", 0, {"time_encoding": "absolute"}),
         )
     ],

@@ -13,8 +13,8 @@ from small_training import create
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
 from targcn.models import evidence_reasons
-from targcn.models.base import KINDS, NO_FACT, Reasons, Rules
 from targcn.models.evidence import Evidence
+from targcn.models.reasons import KINDS, NO_FACT, Reasons, Rules
 
 # Self loops, facts under both relations, and one that is there twice.
 FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2

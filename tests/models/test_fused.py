@@ -11,8 +11,9 @@ from torch import Tensor
 from oracle import World, queries_of
 from small_training import create
 from targcn.errors import InputError
-from targcn.models.base import Model, Reasons
+from targcn.models.base import Model
 from targcn.models.fused import Fused, FusedSettings
+from targcn.models.reasons import Reasons
 
 WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)], cuts=(20, 25))
 QUERIES = queries_of([(0, 0, 3), (1, 1, 3), (4, 3, 9)])

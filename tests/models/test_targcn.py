@@ -27,8 +27,7 @@ from targcn.graph.neighbors import Neighborhood, sample_neighbors
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import targcn as targcn_module
-from targcn.models.base import Reasons
-from targcn.models.layers.aggregators import PlainAggregator
+from targcn.models.reasons import Reasons
 from targcn.models.targcn import TARGCN
 
 WORLD = World(7, 2, [(n % 6, n % 2, n * n % 5, n * 7 % 23) for n in range(60)])
@@ -54,8 +53,6 @@ OPTIONS: list[dict[str, Any]] = [
     {"decoder": "bique"},
     {"steps": 2},
     {"steps": 2, "own_vector": True, "time_encoding": "absolute", "decoder": "bique"},
-    {"steps": 2, "shared_layers": True},
-    {"steps": 2, "shared_layers": True, "own_vector": True, "decoder": "bique"},
 ]
 
 
@@ -108,33 +105,30 @@ def visible(near: Neighborhood) -> list[list[tuple[int, int, int]]]:
 # --- the equations --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_scores_follow_the_equations(options: dict[str, Any], inside: bool) -> None:
-    model = build(WORLD, strategy="whole", activation_inside=inside, **options)
+def test_scores_follow_the_equations(options: dict[str, Any]) -> None:
+    model = build(WORLD, strategy="whole", **options)
     queries = QUERIES[:6] if options.get("steps") == 2 else QUERIES
     expected = slow_scores(model, queries, WORLD, whole=True)
     torch.testing.assert_close(scores_of(model, queries), expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-@pytest.mark.parametrize("inside", [False, True])
-def test_scores_of_sampled_neighbourhoods_follow_the_equations(steps: int, inside: bool) -> None:
-    model = build(WORLD, neighbors=3, decay=4.0, steps=steps, activation_inside=inside)
+def test_scores_of_sampled_neighbourhoods_follow_the_equations(steps: int) -> None:
+    model = build(WORLD, neighbors=3, decay=4.0, steps=steps)
     expected = slow_scores(model, QUERIES[:8], WORLD, whole=False)
     torch.testing.assert_close(scores_of(model, QUERIES[:8]), expected, rtol=1e-6, atol=1e-6)
 
 
 @settings(checked, max_examples=25)
-@given(worlds_with_queries(), st.booleans(), st.sampled_from([1, 2]))
+@given(worlds_with_queries(), st.sampled_from([1, 2]))
 def test_scores_follow_the_equations_in_any_world(
-    drawn: tuple[World, list[Query]], inside: bool, steps: int
+    drawn: tuple[World, list[Query]], steps: int
 ) -> None:
     """Self loops, duplicates, no facts at all, times far outside the timeline."""
     world, queries = drawn
-    options = {"dim": 4, "strategy": "whole", "steps": steps, "activation_inside": inside}
     queries = [query for query in queries if abs(query[2]) < 1000]
-    model = build(world, **options)
+    model = build(world, dim=4, strategy="whole", steps=steps)
     found = scores_of(model, queries, world)
     expected = slow_scores(model, queries, world, whole=True)
     torch.testing.assert_close(found, expected.view_as(found), rtol=1e-6, atol=1e-6)
@@ -190,36 +184,12 @@ def test_an_entity_without_facts_is_its_own_vector_through_f() -> None:
     torch.testing.assert_close(found[0], expected)
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_both_aggregators_give_the_same_scores_and_gradients(
-    options: dict[str, Any], training: bool
-) -> None:
-    """For a linear f, neighbour by neighbour or with the mean first."""
-    fused = build(WORLD, neighbors=5, **options).train(training)
-    plain = build(WORLD, neighbors=5, **options).train(training)
-    steps = {"first": fused.first, "second": fused.second}
-    for name, step in steps.items():
-        if step is not None:
-            aggregator = PlainAggregator(8, plain.relation_dim, plain.settings.own_vector).double()
-            aggregator.load_state_dict(step.state_dict())
-            setattr(plain, name, aggregator)
-    queries = [query for query in QUERIES if 0 <= query[2] < 23]
-    found = []
-    for model in (fused, plain):
-        scores = model(queries_of(queries), WORLD.graph)
-        scores.tanh().sum().backward()
-        found.append([scores.detach(), *(weight.grad for weight in model.parameters())])
-    torch.testing.assert_close(*found)
-
-
 # --- what a score may depend on -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_score_does_not_depend_on_its_batch(options: dict[str, Any], inside: bool) -> None:
-    model = build(WORLD, neighbors=3, decay=4.0, activation_inside=inside, **options)
+def test_a_score_does_not_depend_on_its_batch(options: dict[str, Any]) -> None:
+    model = build(WORLD, neighbors=3, decay=4.0, **options)
     together = scores_of(model, QUERIES)
     alone = torch.cat([scores_of(model, [query]) for query in QUERIES])
     torch.testing.assert_close(together, alone)
@@ -229,15 +199,14 @@ def test_a_score_does_not_depend_on_its_batch(options: dict[str, Any], inside: b
 @pytest.mark.parametrize("training", [True, False])
 def test_an_empty_graph_can_be_asked(training: bool) -> None:
     empty = replace(WORLD, facts=[])
-    for options in ({}, {"activation_inside": True}, {"steps": 2}, {"strategy": "whole"}):
+    for options in ({}, {"steps": 2}, {"strategy": "whole"}):
         model = build(WORLD, **options).train(training)
         assert scores_of(model, QUERIES, empty).isfinite().all()
 
 
-@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("options", [*OPTIONS, {"dropout": 0.5}, {"own_fact": "kept"}], ids=str)
-def test_gradients_are_finite_and_reach_every_weight(options: dict[str, Any], inside: bool) -> None:
-    model = build(WORLD, neighbors=4, activation_inside=inside, **options).train()
+def test_gradients_are_finite_and_reach_every_weight(options: dict[str, Any]) -> None:
+    model = build(WORLD, neighbors=4, **options).train()
     facts = with_reciprocals(WORLD.facts, 2)
     queries = queries_of([(s, r, t) for s, r, _, t in facts])
     answers = torch.tensor([o for _, _, o, _ in facts])
@@ -375,7 +344,7 @@ def facts_in(reasons: Reasons) -> list[Fact]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"activation_inside": True}, {"own_vector": True, "dropout": 0.5}, {"own_fact": "kept"}],
+    [{}, {"own_vector": True, "dropout": 0.5}, {"own_fact": "kept"}],
     ids=str,
 )
 @pytest.mark.parametrize(("query", "answer"), [((0, 0, 3), 4), ((2, 3, 11), 1), ((1, 1, -4), 1)])
@@ -435,7 +404,7 @@ def test_reasons_have_the_true_direction() -> None:
     assert sorted(facts_in(reasons)) == world.facts
 
 
-@pytest.mark.parametrize("options", [{}, {"steps": 2}, {"activation_inside": True}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"steps": 2}], ids=str)
 def test_how_many_facts_are_left_out_at_once_does_not_matter(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -481,7 +450,6 @@ def test_parameters_are_the_papers_less_what_its_code_does_not_use(
         # A relation of BiQUE is a rotation and a shift, and both go into W.
         ({"decoder": "bique"}, 2 * 2 * 16 + 16 * 16),
         ({"steps": 2}, 2 * (2 * 16 * 16 + 16)),
-        ({"steps": 2, "shared_layers": True}, 0),
     ],
     ids=str,
 )
@@ -518,7 +486,6 @@ def test_weights_start_as_published() -> None:
         ({"decoder": "bique", "dim": 30}, "multiple of 8; 24 or 32 would do"),
         ({"decoder": "bique", "dim": 4}, "multiple of 8; 8 would do"),
         ({"initial_scale": 0.0}, "initial_scale is 0.0; it must be above 0"),
-        ({"shared_layers": True}, "about two steps; set steps to 2"),
         ({"decoder": "complex", "dim": 7}, "multiple of 2; 6 or 8 would do"),
         ({"dropout": 1.0}, "dropout is 1.0; 0 up to below 1"),
         ({"dropout": -0.1}, "dropout is -0.1"),

@@ -3,7 +3,7 @@
 import torch
 
 from oracle import World
-from targcn.graph.neighbors import HiddenFacts
+from targcn.graph.hidden import HiddenFacts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.tgap_graph import WholeGraph
 

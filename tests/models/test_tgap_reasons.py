@@ -10,7 +10,7 @@ from hypothesis import given
 from oracle import Edge, Fact, Query, World, checked, queries_of, tgap, worlds_with_queries
 from small_training import create
 from targcn.models import tgap_reasons
-from targcn.models.base import KINDS, NO_FACT, Reasons
+from targcn.models.reasons import KINDS, NO_FACT, Reasons
 from targcn.models.tgap import LEAST_MASS, TGAP
 
 SETTINGS: list[dict[str, Any]] = [

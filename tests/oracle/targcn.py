@@ -71,7 +71,7 @@ def targcn_scores(
         return step.f.weight @ torch.cat([vector, phi(moment)]) + step.f.bias
 
     def describe(entity: int, time: int, number: int) -> torch.Tensor:
-        step = model.first if number == 1 or options.shared_layers else model.second
+        step = model.first if number == 1 else model.second
         near, own = see(entity, time), model.entities[entity]
         if not near:
             return activate(f(step, own, time if absolute else 0))
@@ -79,9 +79,6 @@ def targcn_scores(
         for neighbor, relation, delta in near:
             h_e = model.entities[neighbor] if number == 1 else describe(neighbor, time + delta, 1)
             h_et = f(step, h_e, time + delta if absolute else delta)  # equation 1
-            h_et = activate(h_et) if options.activation_inside else h_et
-            if number == 2 and options.shared_layers:
-                h_et = h_e  # f was applied in the first step
             both = torch.cat([h_et, model.relations[relation]])
             messages.append(step.W.weight @ both + step.W.bias)
         mean = torch.stack(messages).sum(0) / len(messages)  # equation 2
@@ -92,6 +89,5 @@ def targcn_scores(
     scores = []
     for entity in range(len(model.entities)):
         x = f(model.first, model.entities[entity], t if absolute else 0)
-        x = activate(x) if options.activation_inside else x
         scores.append(decode(options.decoder, subject, model.relations[r].tolist(), x.tolist()))
     return scores

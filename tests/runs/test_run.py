@@ -51,7 +51,7 @@ def scores(run: Run) -> torch.Tensor:
     ("model", "settings"),
     [
         ("targcn", TARGCN),
-        ("targcn", TARGCN | {"steps": 2, "activation_inside": True, "time_encoding": "absolute"}),
+        ("targcn", TARGCN | {"steps": 2, "time_encoding": "absolute"}),
         ("decayed-copy", {}),
         ("seen", {}),
     ],

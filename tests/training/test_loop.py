@@ -273,7 +273,7 @@ def test_a_run_killed_before_it_was_first_saved_begins_again(
     def die(*arguments: Any) -> None:
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(loop, "write_state", die)
+    monkeypatch.setattr(loop, "save_position", die)
     with pytest.raises(RuntimeError, match="killed"):
         train(tmp_path / "run")
     monkeypatch.undo()

@@ -30,9 +30,9 @@ from targcn.models.targcn import TARGCN
 from targcn.runs.run import Run
 from targcn.training.batches import Batch
 from targcn.training.cuda_graph import CUDAGraphed
-from targcn.training.gradient_step import matmul_precision
 from targcn.training.loop import Trainer
 from targcn.training.optimizers import set_learning_rate
+from targcn.training.step_runner import matmul_precision
 
 TRAINING: Final = "training"
 PRODUCTS: Final = "scoring products and loss alone"
@@ -146,7 +146,7 @@ def _training_step(trainer: Trainer) -> Step:
 
     def step(batch: Batch) -> None:
         set_learning_rate(trainer.optimizer, trainer.settings.learning_rate)
-        loss_sum.add_(trainer.gradient_step(batch))
+        loss_sum.add_(trainer.runner(batch))
 
     return step
 

@@ -280,31 +280,6 @@ def bench_scale(
     _show(result, out, json)
 
 
-@bench.command(name="shards")
-def bench_shards(
-    *,
-    processes: Counts = (1, 2, 4),
-    shape: HowToGenerate = None,
-    prior_dim: Count = 128,
-    folder: Path | None = None,
-    out: Out = None,
-    json: AsJson = False,
-) -> None:
-    """See what memory each process needs that holds its share of the tables of evidence.
-
-    By default there are 1,000 facts and 1,000,000 entities.
-
-    Args:
-        processes: Numbers of processes, all on this machine.
-        prior_dim: Numbers per vector of an entity.
-        folder: Where to write data and runs meanwhile; default: where temporary files go.
-    """
-    from targcn.bench.shards import DEFAULT, measure_shards
-
-    sizes = replace(DEFAULT, **_given(shape))
-    _show(measure_shards(processes, sizes, prior_dim=prior_dim, folder=folder), out, json)
-
-
 def _given(sizes: Sizes | None) -> dict[str, Any]:
     return {name: value for name, value in vars(sizes or Sizes()).items() if value is not None}
 

@@ -20,7 +20,6 @@ from targcn.evaluation.ranking import (
     in_batches,
     require_numbers,
     rows_at_once,
-    score,
 )
 from targcn.graph.queries import time_order
 from targcn.models.base import Model
@@ -149,7 +148,7 @@ def _add_up(
 
     def of_batch(rows: slice) -> Tensor:
         asked, answers = queries[rows], targets[rows]
-        scores = score(model, asked, evaluator.graph)
+        scores: Tensor = model(asked, evaluator.graph)
         require_numbers(scores)
         of_rows, known = evaluator.known["time-aware"].look_up(asked)
         others = known != answers[of_rows]
@@ -159,7 +158,7 @@ def _add_up(
     with evaluator.processes.barrier():
         size = rows_at_once(evaluator.graph.num_entities, evaluator.device)
         nothing = torch.zeros(shape, dtype=torch.float64)
-        batches = in_batches(of_batch, len(queries), size, progress, model.sharded_over)
+        batches = in_batches(of_batch, len(queries), size, progress)
         total = sum(batches, nothing)
     return evaluator.processes.sum(total)
 

@@ -52,11 +52,13 @@ class Evaluator:
         setting: Setting,
         device: torch.device,
         processes: ProcessGroup = SINGLE_PROCESS,
+        graph: TemporalGraph | None = None,
     ) -> None:
+        """A graph is that of the context, if there is one on the device already."""
         self.dataset, self.device, self.processes = dataset, device, processes
         self.facts = facts_to_ask(dataset, setting)
         self.setting = setting = complete_setting(setting, dataset)
-        self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
+        self.graph = graph or TemporalGraph.of_context(dataset, setting.context).to(device)
         self.known = known_answers(dataset, device, setting.intervals == "identical")
         ask: Callable[[Facts, int], tuple[Queries, Tensor]]
         ask = interval_queries if setting.intervals else queries_of

@@ -43,7 +43,7 @@ class KnownAnswers(Columns):
         """Index the true answers among these facts."""
         if graph.folder is not None:
             return AnswersInGraph.of_stored(graph, which)
-        if which == "time-aware" and graph.ends is not None:
+        if which == "time-aware" and graph.has_intervals:
             return AnswersOverTime.of_intervals(graph)
         end_of_time = graph.span if which == "time-aware" else 0
         num_entities, num_relations = graph.num_entities, graph.num_relations
@@ -152,7 +152,6 @@ class AnswersOverTime(KnownAnswers):
 
     @classmethod
     def of_intervals(cls, graph: TemporalGraph) -> "AnswersOverTime":
-        assert graph.ends is not None
         require_keys(len(graph), graph.span + 1)
         groups = graph.subjects.long() * (2 * graph.num_relations) + graph.relations
         merged = merge_intervals(groups, graph.objects, graph.times, graph.ends, graph.span)
@@ -194,7 +193,6 @@ class AnswersOfInterval(KnownAnswers):
 
     @classmethod
     def of_intervals(cls, graph: TemporalGraph) -> "AnswersOfInterval":
-        assert graph.ends is not None
         require_keys(graph.span, graph.span + 1)
         known = cls(
             graph.offsets[:0],

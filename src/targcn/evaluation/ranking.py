@@ -10,10 +10,8 @@ from typing import Final, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.devices import available_bytes, is_out_of_memory
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.asking import Ticks
 from targcn.evaluation.filters import Filter, KnownAnswers
@@ -63,26 +61,16 @@ def rank_targets(
         if ticks is not None:
             places = numbers - (ends - counts)[owners]
             asked = replace(asked, times=ticks.pick(owners, places))
-        ranks = ranks_of(score(model, asked, context), targets[owners], asked, known, ties)
+        ranks = ranks_of(model(asked, context), targets[owners], asked, known, ties)
         return torch.stack([*(ranks[which] for which in known), order[owners].double()]).cpu()
 
     batch_size = rows_at_once(context.num_entities, context.device)
     sums = torch.zeros(len(known), len(queries), dtype=torch.float64)
     num_asked = int(counts.sum())
-    processes = model.sharded_over
-    for *ranks, owners in in_batches(rank, num_asked, batch_size, progress, processes):
+    for *ranks, owners in in_batches(rank, num_asked, batch_size, progress):
         sums.index_add_(1, owners.long(), torch.stack(ranks))
     means = sums / torch.empty_like(counts).scatter_(0, order, counts).cpu()
     return dict(zip(known, means, strict=True))
-
-
-def score(model: Model, queries: Queries, context: TemporalGraph) -> Tensor:
-    """The scores of a model, of which processes that hold its tables together all ask as many."""
-    [most] = model.sharded_over.largest(len(queries))
-    missing = most - len(queries)
-    asked = queries.map(lambda column: functional.pad(column, (0, missing))) if missing else queries
-    scores: Tensor = model(asked, context)
-    return scores[: len(queries)]
 
 
 def in_batches(
@@ -90,36 +78,23 @@ def in_batches(
     num_rows: int,
     batch_size: int,
     progress: Progress | None = None,
-    processes: ProcessGroup = SINGLE_PROCESS,
 ) -> Iterator[Tensor]:
-    """What is computed for each batch of rows; one that does not fit into memory is halved.
-
-    Processes that compute together have as many batches, the last of some without rows, and none
-    leaves the others alone: not to repeat a batch, nor with an error before the end.
-    """
-    start, failed = 0, None
-    [end], batch_size = processes.largest(num_rows), processes.smallest(batch_size)
-    while start < end:
-        rows = slice(min(start, num_rows), min(start + batch_size, num_rows))
+    """What is computed for each batch of rows; one that does not fit into memory is halved."""
+    start = 0
+    while start < num_rows:
+        rows = slice(start, min(start + batch_size, num_rows))
         try:
             with torch.inference_mode():
                 computed = compute(rows)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error) or batch_size == 1 or processes.size > 1:
+            if not is_out_of_memory(error) or batch_size == 1:
                 raise
             batch_size //= 2
             continue
-        except InputError as error:
-            if processes.size == 1:
-                raise
-            failed = error
-        else:
-            yield computed
-        start += batch_size
+        yield computed
+        start = rows.stop
         if progress is not None:
             progress(rows.stop, num_rows)
-    if failed is not None:
-        raise failed
 
 
 class Known(Protocol[Asked]):

@@ -20,7 +20,7 @@ class Copies:
         # The facts of an object are sorted by their beginning, then end, and stay so within a key.
         order = torch.argsort(keys, stable=True)
         keys, times = keys[order], graph.times[order].long()
-        ends = graph.last_ticks[order].long().clamp(max=graph.span)
+        ends = graph.ends[order].long().clamp(max=graph.span)
         is_new = torch.ones_like(keys, dtype=torch.bool)
         is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
         self.keys, numbers = torch.unique_consecutive(keys[is_new], return_inverse=True)

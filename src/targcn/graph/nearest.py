@@ -5,13 +5,12 @@ length; no fact outside it is looked at. A fact that holds over an interval is s
 nearest to the query's time, which is that time itself while it holds.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from targcn.graph.columns import Columns
-from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.ragged import take
 from targcn.graph.temporal_graph import (
     RelationMajor,
@@ -83,20 +82,6 @@ def nearest_of_relations(
     )
 
 
-def hide_nearest(
-    facts: NearestFacts, hidden: HiddenFacts | None, context: TemporalGraph
-) -> NearestFacts:
-    """Empty the places of the hidden fact of each row, whichever end it is seen from."""
-    if hidden is None:
-        return facts
-    then = facts.times == hidden.times[:, None]
-    filled = facts.filled
-    for subjects, relations, objects in hidden.sides(context.num_relations):
-        ends = (facts.subjects == subjects[:, None]) & (facts.objects == objects[:, None])
-        filled = filled & ~(ends & then & (facts.relations == relations[:, None]))
-    return replace(facts, filled=filled)
-
-
 def _nearest_of(
     facts: TemporalGraph | RelationMajor,
     graph: TemporalGraph,
@@ -107,7 +92,7 @@ def _nearest_of(
     """The positions of the `count` nearest facts of each owner, and which of them exist."""
     starts, ends = facts.offsets[owners], facts.offsets[owners + 1]
     here = find_first(facts.keys, graph.span, owners, times)
-    if facts.ends is not None:
+    if facts.by_end is not None:
         return _nearest_intervals(facts, starts, ends, here, owners, times, count)
     ends = here if graph.past_only else ends
     return _nearest(facts.times, starts, ends, here, times, count)

@@ -2,11 +2,11 @@
 
 For each pair (entity, time), at most K facts that come in to the entity are sampled from a context
 graph, without replacement, with a probability that falls with their distance in time (the paper's
-temporal neighbouring graph). A fact is hidden from a query in `hide_facts`, and what a query must
-not see yet is cut off in `sample_neighbors`.
+temporal neighbouring graph). What a query must not see yet is cut off in `sample_neighbors`; facts
+are hidden by hidden.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -15,16 +15,15 @@ from torch import Tensor
 from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import SIDES_OF_A_FACT, HiddenFacts, hide_in_sample
 from targcn.graph.random import combine, shifted, uniform
-from targcn.graph.temporal_graph import TemporalGraph, moments_near, reciprocal_of
+from targcn.graph.temporal_graph import TemporalGraph, moments_near
 
 Strategy = Literal["near", "random", "whole"]
 # Candidates weighed together, over all rows; bounds memory, not results.
 MOST_CANDIDATES_AT_ONCE = 8_000_000
 # Below this a weight would be a subnormal number, which slows processors down tenfold.
 LEAST_EXPONENT = -80.0
-# A fact comes in to each of its ends: twice to the same entity if it is a self loop.
-SIDES_OF_A_FACT = 2
 
 
 @dataclass(frozen=True)
@@ -72,27 +71,6 @@ class Neighborhood(Columns):
     filled: Tensor
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenFacts(Columns):
-    """For each row one fact that it must not see, whichever end of the fact it is at.
-
-    An interval is hidden by a time at which it holds.
-    """
-
-    subjects: Tensor
-    relations: Tensor
-    objects: Tensor
-    times: Tensor
-
-    def sides(self, num_relations: int) -> tuple[tuple[Tensor, Tensor, Tensor], ...]:
-        """Subjects, relations and objects as seen from one end of the facts and from the other."""
-        back = reciprocal_of(self.relations, num_relations)
-        return (
-            (self.subjects, self.relations, self.objects),
-            (self.objects, back, self.subjects),
-        )
-
-
 def sample_neighbors(
     graph: TemporalGraph,
     entities: Tensor,
@@ -134,7 +112,7 @@ def sample_neighbors(
     keep = width if how.strategy == "whole" else min(keep, width)
     row_hashes = combine(seed, entities, times)
     inside = times
-    if graph.ends is None:
+    if not graph.has_intervals:
         # A time outside the timeline is farther from every fact, by as much as it lies outside.
         inside = torch.minimum(times, latest).clamp(min=0)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
@@ -152,9 +130,12 @@ def sample_neighbors(
         return found
     # Seen from another time than the query's, as a neighbour does, a fact that holds then does not
     # show whether it holds at the query's.
-    firsts, lasts = graph.times[positions], graph.last_ticks[positions]
-    then = (firsts <= hidden.times[:, None]) & (lasts >= hidden.times[:, None])
-    return hide_facts(found, then, entities, hidden, graph.num_relations, how)
+    holds = graph.times[positions] <= hidden.times[:, None]
+    holds &= graph.ends[positions] >= hidden.times[:, None]
+    # A neighbourhood holds the facts that come in to an entity, which is their object.
+    says = hidden.are(subjects, relations, entities[:, None], graph.num_relations)
+    most = None if how.strategy == "whole" else how.neighbors
+    return replace(found, filled=hide_in_sample(filled, says & holds, most))
 
 
 def _race(
@@ -176,7 +157,7 @@ def _race(
         return positions[:, :0], gone[:, :0]
     positions.clamp_(max=len(graph) - 1)
     outside = outside[:, None]
-    if graph.ends is None:
+    if not graph.has_intervals:
         distances = graph.times.take(positions).sub_(inside.to(graph.times.dtype)[:, None]).abs_()
     else:
         distances = moments_near(graph, positions, inside).sub_(inside[:, None]).abs_()
@@ -198,27 +179,3 @@ def _race(
         arrivals = arrivals.log_().add_(distances, alpha=1 / how.decay)
     first = torch.topk(arrivals.masked_fill_(gone, torch.inf), keep, dim=1, largest=False)
     return positions.gather(1, first.indices), first.values < torch.inf
-
-
-def hide_facts(
-    found: Neighborhood,
-    then: Tensor,
-    entities: Tensor,
-    hidden: HiddenFacts,
-    num_relations: int,
-    how: Sampling,
-) -> Neighborhood:
-    """Empty the places of the hidden facts, where they hold `then`. Here an answer could leak.
-
-    More than K facts were sampled, by as many as the hidden one can fill places. The others keep
-    their order of arrival, so the first K of them are a sample of the graph without the hidden
-    fact. (All copies of a duplicate fact are hidden, and may leave fewer than K.)
-    """
-    filled = found.filled
-    # A neighbourhood holds the facts that come in to an entity, which is their object.
-    for there, relation, here in hidden.sides(num_relations):
-        own = (found.entities == there[:, None]) & (found.relations == relation[:, None])
-        filled = filled & ~(own & then & (entities == here)[:, None])
-    if how.strategy != "whole":
-        filled = filled & (filled.cumsum(1) <= how.neighbors)
-    return Neighborhood(found.entities, found.relations, found.deltas, filled)

@@ -1,7 +1,7 @@
 """Partners: with whom an entity shares facts, under which relation and how often, at any time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -9,7 +9,6 @@ from torch import Tensor
 
 from targcn.graph.build import pieces_of
 from targcn.graph.columns import Columns
-from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.ragged import take
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
@@ -117,7 +116,7 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
         keys = (owners * num_relations + relations) * num_entities + graph.subjects[place]
         # The facts of an entity are sorted by time, and stay so within a key.
         keys, order = torch.sort(keys, stable=True)
-        times, ends = graph.times[place][order].long(), graph.last_ticks[place][order]
+        times, ends = graph.times[place][order].long(), graph.ends[place][order]
         is_new = torch.ones_like(keys, dtype=torch.bool)
         is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
         keys, numbers, counts = torch.unique_consecutive(
@@ -139,27 +138,3 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
             counts,
             moments,
         )
-
-
-def hide_partner(
-    found: PartnersOf, most: int, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
-) -> PartnersOf:
-    """Count the hidden fact of each row out, whichever end it is seen from.
-
-    Of intervals, all that hold at its time say the same and are counted out.
-
-    More partners were found than the `most` that stay, by as many as the hidden fact has sides: a
-    rare partner that stayed among more frequent ones would give the answer away.
-    """
-    counts = found.counts
-    copies = torch.ones_like(subjects)
-    if context.ends is not None:
-        copies = context.copies.count(*hidden.tensors())
-    for here, relations, partners in hidden.sides(context.num_relations):
-        own = (found.relations == relations[:, None]) & (found.partners == partners[:, None])
-        counts = counts - (own & (subjects == here)[:, None]) * copies[:, None]
-    # In the order of `Partners`: the more frequent first, then by relation and partner.
-    keys = found.relations * context.num_entities + found.partners
-    order = counts * (2 * context.num_relations * context.num_entities) - keys
-    kept = torch.topk(order, min(most, order.shape[1]), dim=1).indices
-    return replace(found, counts=counts).map(lambda column: column.gather(1, kept))

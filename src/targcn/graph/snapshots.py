@@ -13,38 +13,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import Folds
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import distinct, expand_ranges
-from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph, find_first
 
 # Stands for a snapshot or a node that there is not.
 NONE = -1
 # The fold of a block that shows all its facts.
 ALL_SHOWN = -1
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """How the facts of each time are divided by chance, so that some can be hidden from others."""
-
-    number: int
-    seed: Tensor
-
-    def of_facts(
-        self, subjects: Tensor, relations: Tensor, objects: Tensor, times: Tensor
-    ) -> Tensor:
-        """The fold of each fact; the same if the data repeat it."""
-        rows = combine(self.seed, subjects, relations, objects, times)
-        return whole_numbers(rows, rows.new_zeros(()), self.number)
-
-    def of_queries(self, queries: Queries, answers: Tensor, num_relations: int) -> Tensor:
-        """The fold of each query's own fact, whichever of its sides is asked for."""
-        turned = queries.relations >= num_relations
-        relations = queries.relations % num_relations
-        subjects = torch.where(turned, answers, queries.subjects)
-        objects = torch.where(turned, queries.subjects, answers)
-        return self.of_facts(subjects, relations, objects, queries.times)
 
 
 @dataclass(frozen=True, eq=False)

@@ -198,6 +198,7 @@ def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph
         subjects,
         relations,
         times,
+        times,
         keys,
         _map_offsets(folder / "offsets.npy", len(dataset.entities), num_rows),
         folder=folder,
@@ -212,7 +213,7 @@ def map_by_relation(graph: TemporalGraph) -> RelationMajor:
         for name in ("subjects", "objects", "times", "keys")
     )
     offsets = _map_offsets(folder / "offsets.npy", 2 * graph.num_relations, len(graph))
-    return RelationMajor(subjects, objects, times, keys, offsets)
+    return RelationMajor(subjects, objects, times, times, keys, offsets)
 
 
 def map_partners(graph: TemporalGraph) -> Partners:

@@ -4,7 +4,6 @@ The reciprocal of each fact is added here and nowhere else. Facts are sorted by 
 facts that come in to an entity lie together, in the order of time.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.errors import InputError
-from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts, as_intervals, join_facts
+from targcn.facts.dataset import OPEN, Context, Dataset, Facts, as_intervals, join_facts
 from targcn.graph.build import (
     Allocate,
     both_directions,
@@ -47,15 +46,15 @@ class TemporalGraph:
     span: int
     subjects: Tensor
     relations: Tensor
+    # The first and the last ticks; where every fact has one time, the very same tensor.
     times: Tensor
+    ends: Tensor
     keys: Tensor
     offsets: Tensor
     # Whether each query may use only the facts before its own time.
     past_only: bool = False
     # What random draws know each fact by, where that is not its position.
     numbers: Tensor | None = None
-    # The last tick of every fact, if facts hold over intervals; `times` are then the first ticks.
-    ends: Tensor | None = None
     # Where the columns are mapped from, with other indexes of the same facts (stored.py).
     folder: Path | None = None
 
@@ -98,20 +97,12 @@ class TemporalGraph:
         sizes = [span, 2 * num_relations, num_entities, span + 1][: len(columns)]
         for place, owners in sort_pieces(offsets, keys, columns, sizes):
             torch.add(owners.long() * span, columns[0][place], out=keys[place])
-        times, relations, subjects, *ends = columns
-        if ends:
-            ends[0].masked_fill_(ends[0] == span, _largest(ends[0]))
-        return cls(
-            num_entities,
-            num_relations,
-            span,
-            subjects,
-            relations,
-            times,
-            keys,
-            offsets,
-            ends=ends[0] if ends else None,
-        )
+        times, relations, subjects, *intervals = columns
+        for ends in intervals:
+            ends.masked_fill_(ends == span, _largest(ends))
+        ends = intervals[0] if intervals else times
+        counts = num_entities, num_relations, span
+        return cls(*counts, subjects, relations, times, ends, keys, offsets)
 
     @classmethod
     def of_context(
@@ -132,7 +123,7 @@ class TemporalGraph:
 
         Random draws know a fact by its place among those of its entity: later ones do not move it.
         """
-        if self.ends is not None:
+        if self.has_intervals:
             raise InputError(
                 "facts that hold over intervals cannot be cut at a query's time, so there is no "
                 "context 'past' and no past_only for them; choose train, train+valid or all"
@@ -149,7 +140,7 @@ class TemporalGraph:
         """
         incoming = slice(*self.offsets[object : object + 2].tolist())
         held = (self.subjects[incoming] == subject) & (self.relations[incoming] == relation)
-        times, ends = self.times[incoming], self.last_ticks[incoming]
+        times, ends = self.times[incoming], self.ends[incoming]
         if end is None:
             held &= (times <= time) & (ends >= time)
         else:
@@ -159,11 +150,6 @@ class TemporalGraph:
     def shows(self, subject: int, relation: int, object: int, time: int) -> bool:
         """Whether a query for one entity of a fact would see the fact itself."""
         return not self.past_only and len(self.positions_of(subject, relation, object, time)) > 0
-
-    def without(self, facts: Sequence[Sequence[int]]) -> "TemporalGraph":
-        """The graph without those of these facts, four numbers each, that it shows."""
-        shown = [fact for fact in facts if self.shows(*fact)]
-        return self.changed(Facts.of(*zip(*shown, strict=True)), NO_FACTS) if shown else self
 
     def changed(self, without: Facts, given: Facts) -> "TemporalGraph":
         """The graph without some facts and with others that it does not hold.
@@ -177,7 +163,7 @@ class TemporalGraph:
         kept = torch.ones(len(here), dtype=torch.bool)
         kept[gone] = False
         facts = [here.subjects, here.relations, here.objects, here.times]
-        if here.ends is not None:
+        if here.has_intervals:
             facts.append(here.ends.masked_fill(here.ends == _largest(here.ends), OPEN))
             given = as_intervals(given)
         stay = kept & (here.relations < here.num_relations)
@@ -209,9 +195,8 @@ class TemporalGraph:
         return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
 
     @property
-    def last_ticks(self) -> Tensor:
-        """The last tick of every fact: that of an interval, or the only one."""
-        return self.times if self.ends is None else self.ends
+    def has_intervals(self) -> bool:
+        return self.ends is not self.times
 
     def ends_before(self, entities: Tensor, times: Tensor) -> Tensor:
         """The end of the facts that come in to each entity before a time; offsets are the start.
@@ -243,7 +228,7 @@ class TemporalGraph:
     @cached_property
     def by_end(self) -> "ByEnd | None":
         """The facts of each entity, found by when they end, if they hold over intervals."""
-        return None if self.ends is None else ByEnd.of(self.objects, self.ends, self.span)
+        return ByEnd.of(self.objects, self.ends, self.span) if self.has_intervals else None
 
     @cached_property
     def partners(self) -> "Partners":
@@ -269,25 +254,22 @@ class TemporalGraph:
 
     @property
     def num_bytes(self) -> int:
-        columns = [*self._columns, *([] if self.ends is None else [self.ends])]
+        columns = [self.subjects, self.relations, self.times, self.keys, self.offsets]
+        columns += [self.ends] if self.has_intervals else []
         return sum(column.numel() * column.element_size() for column in columns)
 
-    @property
-    def _columns(self) -> tuple[Tensor, ...]:
-        return self.subjects, self.relations, self.times, self.keys, self.offsets
-
     def to(self, device: torch.device | str) -> "TemporalGraph":
-        subjects, relations, times, keys, offsets = (one.to(device) for one in self._columns)
+        times = self.times.to(device)
         return replace(
             self,
             folder=self.folder if torch.device(device).type == "cpu" else None,
-            subjects=subjects,
-            relations=relations,
+            subjects=self.subjects.to(device),
+            relations=self.relations.to(device),
             times=times,
-            keys=keys,
-            offsets=offsets,
+            ends=self.ends.to(device) if self.has_intervals else times,
+            keys=self.keys.to(device),
+            offsets=self.offsets.to(device),
             numbers=None if self.numbers is None else self.numbers.to(device),
-            ends=None if self.ends is None else self.ends.to(device),
         )
 
 
@@ -302,9 +284,10 @@ class RelationMajor:
     subjects: Tensor
     objects: Tensor
     times: Tensor
+    ends: Tensor
     keys: Tensor
     offsets: Tensor
-    ends: Tensor | None = None
+    # Where facts hold over intervals.
     by_end: "ByEnd | None" = None
 
     @classmethod
@@ -312,15 +295,19 @@ class RelationMajor:
         keys = graph.relations.long() * graph.span + graph.times
         order = torch.argsort(keys, stable=True)
         counts = torch.bincount(graph.relations, minlength=2 * graph.num_relations)
-        ends = None if graph.ends is None else graph.ends[order]
+        times, by_end = graph.times[order], None
+        ends = times
+        if graph.has_intervals:
+            ends = graph.ends[order]
+            by_end = ByEnd.of(graph.relations[order], ends, graph.span)
         return cls(
             graph.subjects[order],
             graph.objects[order],
-            graph.times[order],
+            times,
+            ends,
             keys[order],
             functional.pad(counts.cumsum(0), (1, 0)),
-            ends,
-            None if ends is None else ByEnd.of(graph.relations[order], ends, graph.span),
+            by_end,
         )
 
 
@@ -372,7 +359,7 @@ def find_first(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor
 def moments_near(facts: TemporalGraph | RelationMajor, places: Tensor, times: Tensor) -> Tensor:
     """When each of these facts is seen from the time of its row: at its moment nearest to it."""
     moments = take(facts.times, places).long()
-    if facts.ends is None:
+    if facts.ends is facts.times:
         return moments
     return torch.minimum(torch.maximum(times.long()[:, None], moments), take(facts.ends, places))
 

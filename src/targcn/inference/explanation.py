@@ -10,7 +10,7 @@ from torch import Tensor
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts
-from targcn.models.base import KINDS, NO_FACT, Kind, Measure, Part, Reasons
+from targcn.models.reasons import KINDS, NO_FACT, Kind, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
 from targcn.output.shown import Shown
 from targcn.output.tables import Table

@@ -22,6 +22,7 @@ from targcn.evaluation.candidates import (
 from targcn.evaluation.filters import Filter, KnownAnswers, known_answers
 from targcn.evaluation.ranking import Progress, ranks_of, rows_at_once
 from targcn.facts.dataset import Context, Dataset
+from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import (
@@ -358,7 +359,7 @@ class Predictor:
         """The context without these facts."""
         if not self.model.reads_context:
             return self.graph
-        return self.graph.without(torch.stack(facts.tensors(), dim=1).tolist())
+        return without_facts(self.graph, torch.stack(facts.tensors(), dim=1).tolist())
 
 
 def _require_some(top: int, what: str) -> None:

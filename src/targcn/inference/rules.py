@@ -12,8 +12,8 @@ from targcn.facts.dataset import Dataset
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.explanation import Asked, multiple
-from targcn.models.base import KINDS, NO_FACT, Kind, Rules
 from targcn.models.layers.buckets import ENDLESS
+from targcn.models.reasons import KINDS, NO_FACT, Kind, Rules
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run

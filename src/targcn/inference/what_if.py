@@ -75,7 +75,7 @@ def change_context(
             raise _too_early(fact, dataset)
         if _find(graph, ids):
             raise InputError(f"the context holds {_in_words(fact)} already; nothing would change")
-        new.append((*ids, ids[3]) if graph.ends is not None and len(ids) == 4 else ids)
+        new.append((*ids, ids[3]) if graph.has_intervals and len(ids) == 4 else ids)
     return graph.changed(_columns(gone), _columns(new))
 
 
@@ -179,7 +179,7 @@ def _too_early(fact: Fact, dataset: Dataset) -> InputError:
 def _find(graph: TemporalGraph, ids: tuple[int, ...]) -> list[tuple[int, ...]]:
     """The facts of a graph that say the same at a time, or over that very interval."""
     positions = graph.positions_of(*ids)
-    if graph.ends is None:
+    if not graph.has_intervals:
         return [ids] * (len(positions) > 0)
     return [
         (*ids[:3], first, last) for first, last in zip(*_intervals(graph, positions), strict=True)
@@ -188,7 +188,7 @@ def _find(graph: TemporalGraph, ids: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 def _intervals(graph: TemporalGraph, positions: Tensor) -> tuple[list[int], list[int]]:
     """The first and the last ticks of some facts."""
-    lasts = graph.last_ticks[positions]
+    lasts = graph.ends[positions]
     still = lasts == torch.iinfo(lasts.dtype).max
     return graph.times[positions].tolist(), lasts.masked_fill(still, OPEN).tolist()
 

@@ -5,120 +5,23 @@ some models can do has a default here, so that no caller needs to ask which mode
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
-import torch
 from torch import Tensor, nn
 
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup, is_sharded, own_rows
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
+from targcn.models.reasons import Reasons, Rules
 
 
 @dataclass(frozen=True)
 class ModelSettings:
     """What a model is built from, besides a data set; the defaults are those for any data."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one of the models that a model is made of says about an answer."""
-
-    name: str
-    weight: float
-    probability: float
-
-
-# What evidence can be: a fact of the query's entity; one of its relation, whosever it is; a path of
-# several facts from the entity to the answer; what happened between the two at any time, counted.
-Kind = Literal["fact", "relation", "path", "partner"]
-KINDS: Final[tuple[Kind, ...]] = ("fact", "relation", "path", "partner")
-NO_FACT: Final = -1
-# What an effect is: the answer's probability with all facts, minus its probability without this
-# one; or the part of the answer's score, or of its probability, that comes from this piece.
-Measure = Literal["change of probability", "part of score", "part of probability"]
-
-
-@dataclass(frozen=True, eq=False)
-class Reasons(Columns):
-    """What a model used for one answer, one piece of evidence per row, and the effect of each.
-
-    The four columns are facts of the data, one per row, or several where paths are among the
-    pieces; where a piece has fewer facts, the relations of the others are NO_FACT.
-    """
-
-    subjects: Tensor
-    relations: Tensor
-    objects: Tensor
-    times: Tensor
-    # What `measure` says.
-    effects: Tensor
-    # One score per entity, of which the answer's rank and probability can be computed.
-    scores: Tensor
-    # Positions in KINDS; none: all are facts of the query's entity.
-    kinds: Tensor | None = None
-    # How often it happened; only that of a partner is not 1, and its time means nothing.
-    counts: Tensor | None = None
-    # What each piece adds to a sum that is 1 without evidence, if effects are parts of a score.
-    weights: Tensor | None = None
-    # The other parts of the score or the probability, in words. With the effects they add up.
-    others: tuple[tuple[str, float], ...] = ()
-    # For a model that is made of others.
-    parts: tuple[Part, ...] = ()
-    # Whether effects are parts of the probability.
-    of_probability: bool = False
-    # How many more pieces were used, whose effects would take too long to compute.
-    left_out: int = 0
-
-    @property
-    def measure(self) -> Measure:
-        if self.of_probability:
-            return "part of probability"
-        return "change of probability" if self.weights is None else "part of score"
-
-    def as_changes(self, answer: int) -> "Reasons":
-        """The same pieces; effects are what leaving out each does to the answer's probability."""
-        if self.of_probability:
-            # What is left of the answer's probability, out of what is left of all.
-            whole = self.scores.double().softmax(0)[answer]
-            without = (whole - self.effects) / (1 - self.effects).clamp(min=1e-12)
-            return replace(self, effects=whole - without, others=(), of_probability=False)
-        if self.weights is None:
-            return self
-        scores, total = self.scores.double(), 1 + self.weights.sum()
-        without = scores[answer] + ((total - self.weights) / total).log()
-        others = scores.index_fill(0, torch.tensor(answer, device=scores.device), -torch.inf)
-        rivals = others.logsumexp(0)
-        effects = (scores[answer] - rivals).sigmoid() - (without - rivals).sigmoid()
-        return replace(self, effects=effects, weights=None, others=())
-
-
-@dataclass(frozen=True, eq=False)
-class Rules(Columns):
-    """What a model has learned about kinds of evidence, one rule per row.
-
-    Relations include reciprocal ones. Evidence has two columns, of which the second is for the
-    second facts of paths; where there is none, its relation is NO_FACT.
-    """
-
-    # Positions in KINDS.
-    kinds: Tensor
-    # The relation of a query, and that of the evidence.
-    asked: Tensor
-    found: Tensor
-    # From how many ticks after the query to how many, negative if before; of partners, counts.
-    # Where a range has no end, it is ENDLESS (layers/buckets.py).
-    first: Tensor
-    last: Tensor
-    # What such a piece adds to a sum that is 1 without evidence.
-    weights: Tensor
-    # How often such a piece spoke for the true answer.
-    support: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +50,6 @@ class Model(nn.Module, ABC):
     reads_intervals: ClassVar[bool] = True
     # Whether its loss compares the answer with all entities, and can leave out some of them.
     can_filter_loss: ClassVar[bool] = False
-    # Whether its tables with one row per entity can be sharded over processes; it makes and reads
-    # them by layers/sharded_tables.py alone.
-    can_shard_tables: ClassVar[bool] = False
     # What messages say about entities that came with added facts.
     about_new_entities: ClassVar[str] = "are scored by their facts alone"
 
@@ -176,24 +76,6 @@ class Model(nn.Module, ABC):
     @property
     def num_parameters(self) -> int:
         return sum(weight.numel() for weight in self.parameters())
-
-    @property
-    def sharded_over(self) -> ProcessGroup:
-        """The processes that hold its tables together, and score together; often a single one."""
-        tables: list[Any] = [weight for weight in self.parameters() if is_sharded(weight)]
-        if not tables:
-            return SINGLE_PROCESS
-        mesh = tables[0].device_mesh
-        return ProcessGroup(mesh.get_local_rank(), mesh.size())
-
-    def weights_here(self) -> dict[str, Tensor]:
-        """All weights by name; of a sharded table the rows of this process."""
-        return {name: own_rows(value) for name, value in self.state_dict().items()}
-
-    def load_weights_here(self, weights: Mapping[str, Tensor]) -> None:
-        """Take back what `weights_here` gave."""
-        for name, value in self.weights_here().items():
-            value.copy_(weights[name])
 
     def add_entities(self, count: int) -> None:
         """Make room for entities that training never saw; their ids follow the others."""

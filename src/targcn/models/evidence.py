@@ -20,19 +20,18 @@ from torch.nn import functional
 
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import SIDES_OF_A_FACT, HiddenFacts, hide_nearest, hide_partner
 from targcn.graph.nearest import (
     NearestFacts,
-    hide_nearest,
     nearest_of_entities,
     nearest_of_relations,
 )
-from targcn.graph.neighbors import SIDES_OF_A_FACT, HiddenFacts
-from targcn.graph.partners import PartnersOf, hide_partner
+from targcn.graph.partners import PartnersOf
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, Reasons, Rules, Shortlist
+from targcn.models.base import Learner, Shortlist
 from targcn.models.evidence_reasons import find_reasons, find_rules
 from targcn.models.evidence_settings import EvidenceSettings
 from targcn.models.evidence_shortlist import ShortlistOfPrior
@@ -54,7 +53,7 @@ from targcn.models.layers.evidence_weights import (
     weigh_each_once,
 )
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.layers.sharded_tables import entity_table, needed_rows, products_with_all
+from targcn.models.reasons import Reasons, Rules
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
 MOST_PIECES_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 22}
@@ -82,7 +81,6 @@ class Evidence(Learner):
     Settings = EvidenceSettings
     reads_context = True
     can_filter_loss = True
-    can_shard_tables = True
     about_new_entities = "are scored by their facts and the mean prior"
     settings: EvidenceSettings
 
@@ -99,17 +97,13 @@ class Evidence(Learner):
         self.path_weights = PathWeights(num_relations, times, dim, bias=-4.0)
         self.partner_weights = FactWeights(num_relations, counts, dim, bias=-3.0)
         size = settings.prior_dim
-
-        def draw(count: int) -> Tensor:
-            return SCALE * torch.randn(count, size)
-
-        self.prior_relations = nn.Parameter(draw(num_relations))
-        self.prior_subjects = entity_table(num_entities, draw)
-        self.prior_objects = entity_table(num_entities, draw)
+        self.prior_relations = nn.Parameter(SCALE * torch.randn(num_relations, size))
+        self.prior_subjects = nn.Parameter(SCALE * torch.randn(num_entities, size))
+        self.prior_objects = nn.Parameter(SCALE * torch.randn(num_entities, size))
         for table in (self.prior_relations, self.prior_subjects, self.prior_objects):
             # Without numbers there is nothing to learn, and some kernels fail.
             table.requires_grad_(size > 0)
-        self.prior_bias = entity_table(num_entities, torch.zeros)
+        self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
             self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
         self.shortlist_of_prior = ShortlistOfPrior()
@@ -343,31 +337,27 @@ class Evidence(Learner):
         """(p[r] + p'[s]) · q[o] + β[o] for every o."""
         asked = self._asked(queries, kept)
         if asked is None:
-            everyone = torch.arange(len(self.prior_bias), device=self.prior_bias.device)
-            _, bias = needed_rows(everyone, self.prior_bias)
-            return bias.expand(len(queries), -1)
-        return products_with_all(asked, self.prior_objects, self.prior_bias)
+            return self.prior_bias.expand(len(queries), -1)
+        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
 
     def _asked(self, queries: Queries, kept: Tensor | None) -> Tensor | None:
         """p[r] + p'[s], unless there is no prior."""
         if self.settings.prior_dim == 0:
             return None
         relations = functional.embedding(queries.relations, self.prior_relations)
-        places, subjects = needed_rows(queries.subjects, self.prior_subjects)
-        asked = relations + functional.embedding(places, subjects)
+        asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
         if kept is not None:
             asked = asked * kept / (1 - self.settings.prior_dropout)
         return asked
 
     def _prior_of(self, asked: Tensor | None, entities: Tensor) -> Tensor:
         """The prior of some entities: the same ones for every query, or a row for each."""
-        places, bias, objects = needed_rows(entities, self.prior_bias, self.prior_objects)
-        bias = take(bias, places)
+        bias = take(self.prior_bias, entities)
         if asked is None:
             return bias
         if entities.dim() == 1:
-            return torch.addmm(bias, asked, functional.embedding(places, objects).T)
-        return bias + products_of_rows(asked, objects, places)
+            return torch.addmm(bias, asked, functional.embedding(entities, self.prior_objects).T)
+        return bias + products_of_rows(asked, self.prior_objects, entities)
 
 
 def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from targcn.graph.neighbors import HiddenFacts
+from targcn.graph.hidden import HiddenFacts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import KINDS, NO_FACT, Reasons, Rules
 from targcn.models.layers.buckets import TimeBuckets
+from targcn.models.reasons import KINDS, NO_FACT, Reasons, Rules
 
 if TYPE_CHECKING:
     from targcn.models.evidence import Evidence, EvidenceSample

@@ -20,7 +20,6 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
 from targcn.models.layers.arithmetic import changes, in_parts, sum_of_powers
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.layers.sharded_tables import entity_table, needed_rows, products_with_all
 from targcn.models.layers.sums import rows_and_table
 
 
@@ -59,7 +58,6 @@ class Factorization(Learner):
 
     Settings = FactorSettings
     can_filter_loss = True
-    can_shard_tables = True
     settings: FactorSettings
     # How many real numbers make one of the `dim` numbers of an entity: 2 for complex ones.
     parts: ClassVar[int] = 2
@@ -74,9 +72,7 @@ class Factorization(Learner):
     def __init__(self, settings: FactorSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
         self.num_relations = len(dataset.relations)
-        self.entities = entity_table(
-            len(dataset.entities), lambda count: self.draw(count, self.parts)
-        )
+        self.entities = self.table(len(dataset.entities), self.parts)
         self.add_tables(dataset)
 
     def add_tables(self, dataset: Dataset) -> None:
@@ -95,12 +91,8 @@ class Factorization(Learner):
 
     def table(self, num_rows: int, parts: int, dim: int | None = None) -> nn.Parameter:
         """A table with `dim` numbers per row, each of several parts, laid out part by part."""
-        return nn.Parameter(self.draw(num_rows, parts, dim))
-
-    def draw(self, num_rows: int, parts: int, dim: int | None = None) -> Tensor:
-        """The initial weights of so many rows."""
         width = (dim or self.settings.dim) * parts
-        return torch.randn(num_rows, width) * self.settings.init_scale
+        return nn.Parameter(torch.randn(num_rows, width) * self.settings.init_scale)
 
     def time_table(self, dataset: Dataset, parts: int, dim: int | None = None) -> "TimeTable":
         """A table of the same kind with one row per time that can be learned."""
@@ -108,9 +100,8 @@ class Factorization(Learner):
         return TimeTable(ticks, self.table(len(ticks), parts, dim))
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        places, subjects = needed_rows(queries.subjects, self.entities)
-        vectors, _ = self.combine(subjects[places], queries)
-        return products_with_all(vectors, self.entities)
+        vectors, _ = self.combine(self.entities[queries.subjects], queries)
+        return vectors @ self.entities.T
 
     def loss(
         self, queries: Queries, answers: Tensor, sample: Columns, others: Tensor | None = None
@@ -118,7 +109,7 @@ class Factorization(Learner):
         """Cross-entropy of the answers against all entities, and the regularisers."""
         ends, entities = rows_and_table(self.entities, torch.cat([queries.subjects, answers]))
         vectors, factors = self.combine(ends[: len(answers)], queries)
-        loss = cross_entropy(products_with_all(vectors, entities), answers, others)
+        loss = cross_entropy(vectors @ entities.T, answers, others)
         settings = self.settings
         if settings.factor_weight > 0:
             powers = sum(sum_of_powers(factor, settings.power) for factor in factors)

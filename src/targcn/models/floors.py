@@ -118,7 +118,7 @@ class _Groups:
         self.moments = self.of_fact * self.span + self.times
         # The last ticks of each group's facts, in their own order.
         self.last_moments, self.last_times = self.moments, self.times
-        if context.ends is not None:
+        if context.has_intervals:
             last_times = context.ends[order].long().clamp(max=context.span)
             self.last_moments = torch.sort(self.of_fact * self.span + last_times).values
             self.last_times = self.last_moments % self.span

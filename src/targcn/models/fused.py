@@ -16,7 +16,8 @@ from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import NO_FACT, Model, ModelSettings, Part, Reasons
+from targcn.models.base import Model, ModelSettings
+from targcn.models.reasons import NO_FACT, Part, Reasons
 
 FUSED: Final = "fused"
 

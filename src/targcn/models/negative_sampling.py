@@ -177,7 +177,7 @@ class _Truths:
     def hold(self, queries: Queries, candidates: Tensor) -> Tensor:
         """Whether the context holds each query with each of its candidates as the answer."""
         context = self.context
-        if context.ends is not None:
+        if context.has_intervals:
             subjects, relations, times = (column[:, None] for column in queries.tensors())
             return context.copies.count(subjects, relations, candidates, times) > 0
         if len(self.codes) == 0:

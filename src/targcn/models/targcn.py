@@ -4,7 +4,7 @@
 Equations 1 and 2 stand in layers/aggregators.py; equation 3 is `loss`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,20 +13,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from targcn.config import require_least, require_positive
-from targcn.distributed import is_sharded
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.neighbors import HiddenFacts, Neighborhood, Sampling, sample_neighbors
+from targcn.graph.hidden import HiddenFacts
+from targcn.graph.neighbors import Neighborhood, Sampling, sample_neighbors
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, Reasons
-from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
+from targcn.models.base import Learner, ModelSettings
+from targcn.models.layers.aggregators import Aggregator, Neighbors
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, RELATION_LENGTHS, Decoder
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.layers.sharded_tables import entity_table, needed_rows, products_with_all
 from targcn.models.layers.time_encoding import TimeEncoding
+from targcn.models.reasons import Reasons
 
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = 1 << 25
@@ -45,9 +45,6 @@ class TARGCNSettings(Sampling, ModelSettings):
     steps: Literal[1, 2] = 1
     """Aggregation steps: with 2, each neighbour is first described by its own neighbourhood."""
 
-    shared_layers: bool = False
-    """With 2 steps: one W for both, and f in the first alone, as in the published code."""
-
     decoder: Decoder = "distmult"
     """Score function: distmult, complex or bique."""
 
@@ -56,9 +53,6 @@ class TARGCNSettings(Sampling, ModelSettings):
 
     activation: Literal["tanh", "relu"] = "tanh"
     """Applied after the mean over the neighbourhood."""
-
-    activation_inside: bool = False
-    """Apply it inside f as well, to each neighbour and candidate."""
 
     time_encoding: Literal["difference", "absolute"] = "difference"
     """What Φ encodes: the difference to the query's time, or the time itself (ablation)."""
@@ -89,8 +83,6 @@ class TARGCNSettings(Sampling, ModelSettings):
                 f"dim is {self.dim}, but {self.decoder} needs a multiple of {multiple}; "
                 f"{dims} would do"
             )
-        if self.shared_layers and self.steps == 1:
-            raise InputError("shared_layers is about two steps; set steps to 2 or leave it out")
         require_positive(self, "initial_scale")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is {self.dropout}; 0 up to below 1 was expected")
@@ -113,7 +105,6 @@ class TARGCN(Learner):
     Settings = TARGCNSettings
     reads_context = True
     can_filter_loss = True
-    can_shard_tables = True
     about_new_entities = (
         "have no vector of their own (the mean of all vectors stands in for it, so that as answers "
         "they all have the same score)"
@@ -127,14 +118,7 @@ class TARGCN(Learner):
         self.activation = torch.tanh if settings.activation == "tanh" else torch.relu
         self.relation_dim = RELATION_LENGTHS[settings.decoder] * dim
         scale = settings.initial_scale
-        self.entities = entity_table(
-            len(dataset.entities), lambda count: scale * torch.randn(count, dim)
-        )
-        if is_sharded(self.entities) and settings.activation_inside:
-            raise InputError(
-                "activation_inside changes every row of the table before it is multiplied, which "
-                "needs it whole; leave out activation_inside or shard_tables"
-            )
+        self.entities = nn.Parameter(scale * torch.randn(len(dataset.entities), dim))
         self.relations = nn.Parameter(
             scale * torch.randn(2 * self.num_relations, self.relation_dim)
         )
@@ -144,17 +128,11 @@ class TARGCN(Learner):
             settings.time_factor,
             settings.time_scaled,
         )
-        self.first = self._aggregator()
-        own_second = settings.steps == 2 and not settings.shared_layers
-        self.second = self._aggregator() if own_second else None
+        sizes = dim, self.relation_dim, settings.own_vector
+        self.first = Aggregator(*sizes)
+        self.second = Aggregator(*sizes) if settings.steps == 2 else None
         ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
         self.largest_neighborhood = int(np.bincount(ends, minlength=1).max())
-
-    def _aggregator(self) -> Aggregator:
-        sizes = self.settings.dim, self.relation_dim, self.settings.own_vector
-        if self.settings.activation_inside:
-            return PlainAggregator(*sizes, self.activation)
-        return FusedAggregator(*sizes)
 
     def embeddings(self) -> dict[str, Tensor]:
         return {"entities": self.entities, "relations": self.relations}
@@ -171,9 +149,7 @@ class TARGCN(Learner):
 
     @property
     def has_static_shapes(self) -> bool:
-        settings = self.settings
-        many_times = settings.time_encoding == "absolute" and settings.activation_inside
-        return settings.strategy != "whole" and not many_times
+        return self.settings.strategy != "whole"
 
     @property
     def sample_width(self) -> int:
@@ -234,24 +210,10 @@ class TARGCN(Learner):
             subjects = subjects * sample.kept / (1 - self.settings.dropout)
         relations = functional.embedding(queries.relations, self.relations)
         wanted = DECODERS[self.settings.decoder](subjects, relations)
-        return self._score_candidates(wanted, table, queries.times)
-
-    def _score_candidates(self, wanted: Tensor, table: Tensor, times: Tensor) -> Tensor:
-        """The products of the decoded queries with each candidate f(h_o ‖ Φ(0))."""
-        if not self.settings.activation_inside:
-            # wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o + a number that all candidates
-            # share and that changes no rank and no probability: one product with the entity table.
-            return products_with_all(wanted @ self.first.entity_weight, table)
-        entities = functional.linear(table, self.first.entity_weight)
-        if self.settings.time_encoding == "difference":
-            now = self.first.encode_time(self.time_encoding(times.new_zeros(1)))
-            return wanted @ self.activation(entities + now).T
-        scores = wanted.new_empty(len(wanted), len(table))
-        for time in torch.unique(times):
-            rows = times == time
-            now = self.first.encode_time(self.time_encoding(time))
-            scores[rows] = wanted[rows] @ self.activation(entities + now).T
-        return scores
+        # A candidate is f(h_o ‖ Φ(0)), and wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o
+        # + a number that all candidates share and that changes no rank and no probability: one
+        # product with the entity table.
+        return wanted @ self.first.entity_weight @ table.T
 
     def encode(self, queries: Queries, sample: TARGCNSample) -> tuple[Tensor, Tensor]:
         """The vectors h_(s,t) of the queries' subjects, and the entity table to go on with."""
@@ -262,8 +224,8 @@ class TARGCN(Learner):
         far = sample.far.map(lambda column: column.flatten(0, 1))
         inner, table = self._aggregate(self.first, entities, times, far)
         vectors = inner.view(*near.entities.shape, self.settings.dim)
-        second = self.second or self.first
-        outer, _ = self._aggregate(second, queries.subjects, queries.times, near, vectors)
+        assert self.second is not None
+        outer, _ = self._aggregate(self.second, queries.subjects, queries.times, near, vectors)
         return outer, table
 
     def _aggregate(
@@ -279,17 +241,9 @@ class TARGCN(Learner):
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
         code_table, codes = self.time_encoding.look_up(moments)
-        entities: Tensor = self.entities
-        if is_sharded(entities):
-            ids = [subjects] if vectors is not None else [subjects, near.entities.flatten()]
-            places, entities = needed_rows(torch.cat(ids), entities)
-            subjects, others = places.tensor_split([len(subjects)])
-            if vectors is None:
-                near = replace(near, entities=others.view_as(near.entities))
-        tables = entities, self.relations, code_table
-        encoded = vectors is not None and self.settings.shared_layers
-        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors, encoded))
-        return self.activation(aggregated), self.entities if is_sharded(self.entities) else table
+        tables = self.entities, self.relations, code_table
+        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors))
+        return self.activation(aggregated), table
 
     @torch.no_grad()
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
@@ -333,9 +287,7 @@ class TARGCN(Learner):
     def _variants_at_once(self, seen: TARGCNSample) -> int:
         """How many variants of one query's sample are scored together."""
         num_places = sum(column.numel() for column in seen.tensors()) // 4
-        # The plain aggregator lays out several vectors for every place.
-        per_place = 8 * self.settings.dim if self.settings.activation_inside else 1
-        return max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + per_place * num_places), 1)
+        return max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + num_places), 1)
 
 
 def _times_of(near: Neighborhood, times: Tensor) -> Tensor:

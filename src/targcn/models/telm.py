@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from targcn.config import require_least
-from targcn.distributed import own_rows
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import Factorization, FactorSettings
@@ -42,7 +41,7 @@ class TeLM(Factorization):
         self.in_use: Tensor
         if self.settings.warm_up:
             with torch.no_grad():
-                own_rows(self.entities).view(-1, 4, self.settings.dim)[:, 1:3] = 0
+                self.entities.view(-1, 4, self.settings.dim)[:, 1:3] = 0
         self.relations = self.table(2 * self.num_relations, 4)
         self.times = self.time_table(dataset, 4)
         # Only the regulariser uses it: without that there is nothing to learn.

@@ -22,10 +22,11 @@ from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import Folds
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import look_up
 from targcn.graph.random import combine, uniform, whole_numbers
-from targcn.graph.snapshots import ALL_SHOWN, NONE, Folds, Moments, Snapshots, Windows
+from targcn.graph.snapshots import ALL_SHOWN, NONE, Moments, Snapshots, Windows
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.factorization import TimeTable, learned_ticks

@@ -25,14 +25,15 @@ from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import HiddenFacts
 from targcn.graph.nearest import nearest_positions
-from targcn.graph.neighbors import HiddenFacts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, PerContext, Reasons
+from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges, Terms, xavier
 from targcn.models.layers.flow import Subgraph, TransitionScores
 from targcn.models.layers.losses import cross_entropy
+from targcn.models.reasons import Reasons
 from targcn.models.tgap_graph import WholeGraph
 from targcn.models.tgap_reasons import find_reasons
 

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import without_facts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import KINDS, NO_FACT, Reasons
+from targcn.models.reasons import KINDS, NO_FACT, Reasons
 
 if TYPE_CHECKING:
     from targcn.models.tgap import TGAP, Step
@@ -41,7 +42,7 @@ def find_reasons(model: "TGAP", query: Queries, answer: int, context: TemporalGr
     if relation >= context.num_relations:
         fact = (answer, relation - context.num_relations, subject, time)
     # In the place of the explained fact the next nearest one is seen.
-    shared = model.share(time, context.without([fact]))
+    shared = model.share(time, without_facts(context, [fact]))
     mass, steps = model.flow(query, shared)
     paths = _walk(steps, query, answer, context.num_entities)
     total, effects = mass[0, :, answer].double().mean(), paths.masses.double().mean(1)

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from targcn.config import build
 from targcn.errors import InputError
@@ -23,6 +23,8 @@ from targcn.models.registry import DEFAULT, find_model
 from targcn.recipes.training_settings import TrainingSettings
 
 FOLDER = Path(__file__).parent
+# Settings that there once were, with the value that changes nothing.
+GONE: Final = {"activation_inside": False, "shared_layers": False, "shard_tables": False}
 # Data sets that a recipe's file name may end with.
 DATA_SETS = ("icews14", "icews05-15", "gdelt", "congress")
 
@@ -97,15 +99,22 @@ def make_recipe(
     recipe = Recipe(
         model,
         name,
-        build(of_model.Settings, settings, model),
-        build(TrainingSettings, training, "training"),
+        build(of_model.Settings, without_gone(settings), model),
+        build(TrainingSettings, without_gone(training), "training"),
         about,
     )
     if recipe.training.filtered_loss and not of_model.can_filter_loss:
         raise InputError(f"{model} is not trained against all entities; leave filtered_loss out")
-    if recipe.training.shard_tables and not of_model.can_shard_tables:
-        raise InputError(f"{model} needs its tables whole in every process; leave shard_tables out")
     return recipe
+
+
+def without_gone(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that were kept by an older version, without those that say what all models do now.
+
+    >>> without_gone({"dim": 8, "shared_layers": False})
+    {'dim': 8}
+    """
+    return {name: value for name, value in settings.items() if (name, value) not in GONE.items()}
 
 
 def change(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:

@@ -44,9 +44,6 @@ class TrainingSettings:
     compile: bool = False
     """Compile training and evaluation with torch.compile; needs a C compiler."""
 
-    shard_tables: bool = False
-    """Under torchrun, let each process hold only its share of the tables of entities."""
-
     validate_every: int = 5
     """Epochs from one validation to the next."""
 

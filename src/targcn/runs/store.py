@@ -27,7 +27,6 @@ from torch.random import fork_rng
 
 from targcn import __version__
 from targcn.config import build
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import DamagedError, InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
@@ -42,12 +41,11 @@ from targcn.files import (
 )
 from targcn.models.base import ModelSettings
 from targcn.models.fused import FUSED, FusedSettings
-from targcn.models.layers.sharded_tables import sharded_tables
 from targcn.models.registry import create
 from targcn.recipes.recipe import make_recipe
 from targcn.runs.card import write_card
 from targcn.runs.run import Run, TrainingRecord, fused_run
-from targcn.runs.tensors import Expected, InPieces, expect_like, read_tensors, write_tensors
+from targcn.runs.tensors import Expected, expect_like, read_tensors, write_tensors
 
 MANIFEST: Final = "run.json"
 WEIGHTS: Final = "weights.safetensors"
@@ -57,20 +55,16 @@ TRACE: Final = "trace.jsonl"
 # 2: recipes, `dim`, and the layers of TARGCN have got their present names.
 FORMAT: Final = 2
 
-Weights = Mapping[str, Tensor | InPieces]
-
 
 def save_run(
     run: Run,
     folder: Path | str,
     reports: Sequence[Report] = (),
     links: Mapping[str, Path] | None = None,
-    weights: Weights | None = None,
 ) -> None:
     """Write a run folder, with the reports that there are so far.
 
     The members of a fused run are written into it, unless `links` says in which folders they are.
-    Weights are given if the model does not hold all of them.
     """
     folder = Path(folder)
     manifest: dict[str, Any] = {
@@ -90,14 +84,12 @@ def save_run(
         (draft / "data").mkdir()
         run.dataset.write_into(draft / "data")
         (draft / MANIFEST).write_text(to_json(manifest, indent=2), encoding="utf-8")
-        write_result(run, draft, reports, weights)
+        write_result(run, draft, reports)
 
 
-def write_result(
-    run: Run, folder: Path, reports: Sequence[Report], weights: Weights | None = None
-) -> None:
+def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
     """Put the present weights of a run, its record and its reports into its folder."""
-    weights = run.model.state_dict() if weights is None else weights
+    weights = run.model.state_dict()
     if not run.members and weights:
         write_tensors(folder / WEIGHTS, weights)
     result = {
@@ -119,13 +111,8 @@ def write_temperature(folder: Path, temperature: float) -> None:
         draft.write_text(to_json(manifest, indent=2), encoding="utf-8")
 
 
-def load_run(
-    folder: Path | str, processes: ProcessGroup = SINGLE_PROCESS, device: torch.device | None = None
-) -> Run:
-    """Read a run folder.
-
-    Several processes that are given hold the tables together, on a device, if it was so trained.
-    """
+def load_run(folder: Path | str) -> Run:
+    """Read a run folder."""
     folder = Path(folder)
     require_unicode(folder)
     if not (folder / MANIFEST).is_file():
@@ -161,14 +148,12 @@ def load_run(
         return replace(fused, temperature=temperature)
     recipe = make_recipe(name, recipe_name, settings, training)
     weights: dict[str, Tensor] = {}
-    place = device or torch.device("cpu")
-    with sharded_tables(processes, place, enabled=recipe.training.shard_tables):
-        if expected := _expected_weights(folder, name, dataset, recipe.settings):
-            weights, _ = read_tensors(folder / WEIGHTS, expected)
-        # The initial weights are replaced at once; torch's generator is left as it was.
-        with fork_rng(devices=[]):
-            model = create(name, dataset, recipe.settings)
-    model.load_weights_here(weights)
+    if expected := _expected_weights(folder, name, dataset, recipe.settings):
+        weights, _ = read_tensors(folder / WEIGHTS, expected)
+    # The initial weights are replaced at once; torch's generator is left as it was.
+    with fork_rng(devices=[]):
+        model = create(name, dataset, recipe.settings)
+    model.load_state_dict(weights)
     record = read_record(folder)
     return Run(recipe, seed, dataset, model, trained=record, temperature=temperature)
 
@@ -190,11 +175,6 @@ def _expected_weights(
 def open_run(run: Run | Path | str) -> Run:
     """The run itself, or the one in a folder."""
     if isinstance(run, Run):
-        if (size := run.model.sharded_over.size) > 1:
-            raise InputError(
-                f"{size} processes hold the tables of this run together, which only training and "
-                "evaluation can share; load the run from its folder in a single process"
-            )
         return run
     if isinstance(run, str | Path):
         return load_run(run)
@@ -262,7 +242,7 @@ def read_record(folder: Path) -> TrainingRecord | None:
         raise DamagedError(f"{path} is damaged ({error}); train the run again") from None
 
 
-def write_state(folder: Path, tensors: Weights, position: Mapping[str, Any]) -> None:
+def write_state(folder: Path, tensors: Mapping[str, Tensor], position: Mapping[str, Any]) -> None:
     """Keep where a training stands, in one file that is replaced in one step."""
     write_tensors(folder / STATE, tensors, {"position": to_json(position)})
 

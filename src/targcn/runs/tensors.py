@@ -2,23 +2,17 @@
 
 The header of a file says what it holds. It is checked before a number is read, and the numbers
 before they are used: a wrong shape in an optimiser's state would have memory read out of bounds.
-
-A file holds every tensor whole. One that is sharded over processes is written and read by rows, so
-that no process needs all of it at once.
 """
 
-import json
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
 
-from targcn.distributed import ProcessGroup, rows_here, rows_of_process
 from targcn.errors import DamagedError, InputError
 from targcn.files import atomic_file, system_reason
 
@@ -33,11 +27,6 @@ TYPES: Final = {
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
-NAMES: Final = {dtype: name for name, dtype in TYPES.items()}
-
-
-# Bytes of a sharded tensor that are sent and written at once.
-PIECE_BYTES: Final = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -47,146 +36,47 @@ class Expected:
     shape: tuple[int, ...]
     dtype: torch.dtype
     least: float = -math.inf
-    # Of a sharded tensor, the rows of this process.
-    rows: range | None = None
 
     def blank(self) -> Tensor:
-        """Zeros in the place of all that this process holds of it."""
-        shape = self.shape if self.rows is None else (len(self.rows), *self.shape[1:])
-        return torch.zeros(shape, dtype=self.dtype)
+        """Zeros in the place of it."""
+        return torch.zeros(self.shape, dtype=self.dtype)
 
 
 def expect_like(tensors: Mapping[str, Tensor], prefix: str = "") -> dict[str, Expected]:
     """Tensors of the same names, below a prefix, shapes and types."""
     return {
-        prefix + name: Expected(tuple(value.shape), value.dtype, rows=rows_here(value))
-        for name, value in tensors.items()
+        prefix + name: Expected(tuple(value.shape), value.dtype) for name, value in tensors.items()
     }
-
-
-@dataclass(frozen=True, eq=False)
-class InPieces:
-    """A tensor whose rows come piece by piece."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    pieces: Iterator[Tensor]
-
-
-@contextmanager
-def gathered(
-    tensors: Mapping[str, Tensor], expected: Mapping[str, Expected], processes: ProcessGroup
-) -> Iterator[dict[str, Tensor | InPieces]]:
-    """In the main process, the tensors of all: a sharded one in pieces, sent when it is read.
-
-    Every process enters the block with its own rows. Pieces that the main one leaves, since it
-    cannot write them, are read when it leaves the block: the others would wait for ever.
-    """
-    sharded = {
-        name: one for name in _in_order(expected) if (one := expected[name]).rows is not None
-    }
-    if not processes.is_main:
-        for name in sharded:
-            for piece in _cut(tensors[name]):
-                distributed.send(piece, 0)
-        yield dict(tensors)
-        return
-    pieces = {
-        name: InPieces(one.shape, one.dtype, _receive(tensors[name], one, processes.size))
-        for name, one in sharded.items()
-    }
-    try:
-        yield {**tensors, **pieces}
-    finally:
-        for left in pieces.values():
-            for _ in left.pieces:
-                pass
-
-
-def _receive(own: Tensor, expected: Expected, size: int) -> Iterator[Tensor]:
-    """The rows of all processes, one after the other."""
-    yield from _cut(own)
-    for index in range(1, size):
-        num_rows = len(rows_of_process(expected.shape[0], index, size))
-        # Cut as its owner cuts it.
-        for like in _cut(torch.empty((num_rows, *own.shape[1:]), dtype=own.dtype, device="meta")):
-            piece = torch.empty_like(like, device="cpu")
-            distributed.recv(piece, index)
-            yield piece
-
-
-def _cut(rows: Tensor) -> Iterator[Tensor]:
-    """Some rows at a time, on the CPU if they hold numbers."""
-    if rows.numel() == 0:
-        return
-    size = max(PIECE_BYTES // rows[:1].nbytes, 1)
-    for first in range(0, len(rows), size):
-        piece = rows[first : first + size].detach().contiguous()
-        yield piece if piece.is_meta else piece.cpu()
 
 
 def write_tensors(
-    path: Path,
-    tensors: Mapping[str, Tensor | InPieces],
-    metadata: Mapping[str, str] | None = None,
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write tensors, whole or not at all, as a file of the format safetensors.
+    """Write tensors, whole or not at all, as a file of the format safetensors."""
+    from safetensors.torch import save_file
 
-    That is the length of a header, the header as JSON, and the numbers of all tensors.
-    """
-    header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
-    names, end = _in_order(tensors), 0
-    for name in names:
-        one = tensors[name]
-        begin, end = end, end + math.prod(one.shape) * one.dtype.itemsize
-        header[name] = {
-            "dtype": NAMES[one.dtype],
-            "shape": list(one.shape),
-            "data_offsets": [begin, end],
-        }
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text += b" " * (-len(text) % 8)
-    with atomic_file(path) as draft, draft.open("wb") as stream:
-        stream.write(len(text).to_bytes(8, "little") + text)
-        for name in names:
-            one = tensors[name]
-            for piece in one.pieces if isinstance(one, InPieces) else [one.detach().cpu()]:
-                stream.write(piece.contiguous().flatten().view(torch.uint8).numpy().data)
-
-
-def _in_order(tensors: Mapping[str, Tensor | InPieces | Expected]) -> list[str]:
-    """The names of tensors as a file has them: those of wider numbers first."""
-    return sorted(tensors, key=lambda name: (-tensors[name].dtype.itemsize, name))
+    on_cpu = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with atomic_file(path) as draft:
+        save_file(on_cpu, draft, dict(metadata) if metadata else None)
 
 
 def read_tensors(
     path: Path, expected: Mapping[str, Expected]
 ) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file and what it says about itself; an InputError where they do not fit.
-
-    Of a sharded one the rows of this process are read.
-    """
+    """The tensors of a file and what it says about itself; an InputError where they do not fit."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
         raise DamagedError(f"{path} is missing; train the run again")
     try:
         with safe_open(path, framework="pt") as stored:
-            names = list(stored.keys())
-            slices = {name: stored.get_slice(name) for name in names}
+            slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
             found = {
-                name: (tuple(one.get_shape()), TYPES.get(one.get_dtype(), one.get_dtype()))
-                for name, one in slices.items()
+                name: (tuple(kept.get_shape()), TYPES.get(kept.get_dtype(), kept.get_dtype()))
+                for name, kept in slices.items()
             }
             _require_fit(path, found, expected)
-            tensors = {}
-            for name, one in expected.items():
-                if one.rows is None:
-                    tensors[name] = stored.get_tensor(name)
-                elif one.rows:
-                    tensors[name] = slices[name][one.rows.start : one.rows.stop]
-                else:
-                    tensors[name] = one.blank()
+            tensors = {name: stored.get_tensor(name) for name in expected}
             metadata = stored.metadata() or {}
     except (OSError, SafetensorError, RuntimeError, MemoryError) as error:
         if reason := system_reason(error):

@@ -17,13 +17,11 @@ from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.files import remove_drafts, require_absent, require_plain, sole_writer
 from targcn.models.base import Learner, Model
-from targcn.models.layers.sharded_tables import sharded_tables
 from targcn.models.registry import create
 from targcn.recipes.recipe import Recipe, change, find_recipe
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import STATE, is_unfinished, load_run, save_run
-from targcn.runs.tensors import expect_like, gathered
 from targcn.training.loop import Trainer
 from targcn.training.progress import ProgressCallback, training_progress
 
@@ -49,8 +47,7 @@ def fit(
     model and of the training are those of the recipe, a name or a TOML file, changed by the
     arguments.
     Several processes train together if each calls this with the same arguments; processes that
-    were restarted go on with what they had begun in `out`. If they shard tables, the run given back
-    is shared too: all of them can evaluate it, and one alone asks what it loads from `out`.
+    were restarted go on with what they had begun in `out`.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=10)
@@ -67,12 +64,11 @@ def fit(
     else:
         raise InputError(f"the recipe is one of {recipe.model}, not of {model}; leave one out")
     where = choose_device(device)
-    with sharded_tables(processes, where, enabled=recipe.training.shard_tables):
-        run = _initial_run(recipe, seed, dataset, describe_device(where))
+    run = _initial_run(recipe, seed, dataset, describe_device(where))
     folder = None if out is None else Path(out)
     if folder is not None and processes.any_process(restarted and folder.exists())[0]:
         with processes.barrier():
-            if not _holds(folder, run, processes, where):
+            if not _holds(folder, run):
                 require_absent(folder)
         return resume(folder, device=where, progress=progress, processes=processes)
     with ExitStack() as held:
@@ -80,13 +76,9 @@ def fit(
         if isinstance(run.model, Learner):
             told = held.enter_context(training_progress(progress))
             trainer = Trainer(run, folder, where, told, processes)
-        expected = expect_like(run.model.state_dict())
-        with (
-            processes.barrier(),
-            gathered(run.model.weights_here(), expected, processes) as weights,
-        ):
+        with processes.barrier():
             if folder is not None and processes.is_main:
-                save_run(run, folder, weights=weights)
+                save_run(run, folder)
                 held.enter_context(sole_writer(folder))
         return trainer.train() if trainer else run
 
@@ -155,7 +147,7 @@ def _go_on(
     folder: Path, where: torch.device, progress: ProgressCallback | None, processes: ProcessGroup
 ) -> Run:
     with processes.barrier():
-        run = load_run(folder, processes, where)
+        run = load_run(folder)
         if processes.is_main:
             remove_drafts(folder)
         unfinished = is_unfinished(folder)
@@ -169,17 +161,16 @@ def _go_on(
         return replace(run, validation=report)
     if not (folder / STATE).exists():
         # No state was saved yet; the folder may hold trained weights all the same.
-        with sharded_tables(processes, where, enabled=run.recipe.training.shard_tables):
-            run = replace(run, model=initialize(run.recipe, run.dataset, run.seed))
+        run = replace(run, model=initialize(run.recipe, run.dataset, run.seed))
     trainer = Trainer(run, folder, where, progress, processes)
     with processes.barrier():
         trainer.restore(folder)
     return trainer.train()
 
 
-def _holds(folder: Path, run: Run, processes: ProcessGroup, device: torch.device) -> bool:
+def _holds(folder: Path, run: Run) -> bool:
     """Whether a folder holds this very training."""
-    kept = load_run(folder, processes, device)
+    kept = load_run(folder)
     return (
         (kept.recipe.model, kept.recipe.settings) == (run.recipe.model, run.recipe.settings)
         and (kept.recipe.training, kept.seed) == (run.recipe.training, run.seed)

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from targcn.devices import compiled
-from targcn.distributed import is_sharded, own_rows, rows_here
 from targcn.memory import require_memory
 from targcn.models.base import Learner
 from targcn.recipes.training_settings import TrainingSettings
@@ -42,11 +41,8 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """The optimiser that the settings name, for all parameters of a model.
-
-    Of a sharded table it sees the rows of this process, as a tensor of its own.
-    """
-    parameters = [own_weight(weight) for weight in model.parameters()]
+    """The optimiser that the settings name, for all parameters of a model."""
+    parameters = list(model.parameters())
     device = parameters[0].device
     # On a GPU the rate is a tensor, so that a replayed step reads its present value.
     on_gpu = device.type == "cuda"
@@ -66,21 +62,13 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
     return torch.optim.Adagrad(parameters, lr=rate, weight_decay=decay, fused=True)
 
 
-def own_weight(weight: nn.Parameter) -> Tensor:
-    """A parameter as one process updates it: itself, or the rows that it holds of a table."""
-    if not is_sharded(weight):
-        return weight
-    return own_rows(weight).requires_grad_(weight.requires_grad)
-
-
 def expected_state(model: Learner, settings: TrainingSettings) -> dict[str, Expected]:
     """What `state_of` gives, by number of the weight and name."""
     expected = {}
     for number, weight in enumerate(model.parameters()):
         expected[f"{number}/step"] = Expected((), torch.float32, 0.0)
         for name, least in KEPT[settings.optimizer].items():
-            shape = tuple(weight.shape)
-            expected[f"{number}/{name}"] = Expected(shape, weight.dtype, least, rows_here(weight))
+            expected[f"{number}/{name}"] = Expected(tuple(weight.shape), weight.dtype, least)
     return expected
 
 

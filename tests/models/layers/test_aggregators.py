@@ -1,14 +1,11 @@
-"""Both aggregators against equations 1 and 2, taken neighbour by neighbour."""
-
-from collections.abc import Callable
-from dataclasses import replace
+"""The aggregator against equations 1 and 2, taken neighbour by neighbour."""
 
 import pytest
 import torch
 from torch import Tensor
 
 from targcn.graph.neighbors import Neighborhood
-from targcn.models.layers.aggregators import Aggregator, FusedAggregator, Neighbors, PlainAggregator
+from targcn.models.layers.aggregators import Aggregator, Neighbors
 
 DIM, RELATION_DIM = 4, 6
 NUM_SUBJECTS = 6
@@ -41,7 +38,7 @@ def example(num_places: int, own_vectors: bool, num_entities: int = 9) -> Neighb
     )
 
 
-def by_hand(step: Aggregator, near: Neighbors, activate: Callable[[Tensor], Tensor]) -> Tensor:
+def by_hand(step: Aggregator, near: Neighbors) -> Tensor:
     found = []
     for row in range(NUM_SUBJECTS):
         own = near.entity_table[near.subjects[row]]
@@ -51,8 +48,7 @@ def by_hand(step: Aggregator, near: Neighbors, activate: Callable[[Tensor], Tens
             if near.vectors is not None:
                 h_e = near.vectors[row, place]
             phi = near.code_table[near.codes[row, place]]
-            h_et = activate(step.f.weight @ torch.cat([h_e, phi]) + step.f.bias)  # equation 1
-            h_et = h_e if near.encoded else h_et
+            h_et = step.f.weight @ torch.cat([h_e, phi]) + step.f.bias  # equation 1
             h_r = near.relation_table[near.facts.relations[row, place]]
             messages.append(step.W.weight @ torch.cat([h_et, h_r]) + step.W.bias)
         if messages:
@@ -73,17 +69,13 @@ def gradients(step: Aggregator, near: Neighbors, value: Tensor) -> list[Tensor]:
 @pytest.mark.parametrize("own_vectors", [False, True])
 @pytest.mark.parametrize("own_vector", [False, True])
 @pytest.mark.parametrize("num_entities", [9, 300])
-@pytest.mark.parametrize("kind", ["plain", "activated", "fused"])
 def test_an_aggregator_follows_the_equations(
-    kind: str, own_vector: bool, own_vectors: bool, num_entities: int
+    own_vector: bool, own_vectors: bool, num_entities: int
 ) -> None:
-    step: Aggregator = FusedAggregator(DIM, RELATION_DIM, own_vector)
-    if kind != "fused":
-        activation = torch.tanh if kind == "activated" else None
-        step = PlainAggregator(DIM, RELATION_DIM, own_vector, activation)
-    step, near = step.double(), example(5, own_vectors, num_entities)
+    step = Aggregator(DIM, RELATION_DIM, own_vector).double()
+    near = example(5, own_vectors, num_entities)
     found, table = step(near)
-    expected = by_hand(step, near, torch.tanh if kind == "activated" else lambda vector: vector)
+    expected = by_hand(step, near)
     torch.testing.assert_close(found, expected)
     assert torch.equal(table, near.entity_table)
     # The table is used once more, as it is for the candidates.
@@ -93,40 +85,8 @@ def test_an_aggregator_follows_the_equations(
     )
 
 
-@pytest.mark.parametrize("own_vector", [False, True])
-@pytest.mark.parametrize("kind", [PlainAggregator, FusedAggregator])
-def test_vectors_that_went_through_f_are_not_encoded_again(
-    kind: type[Aggregator], own_vector: bool
-) -> None:
-    step = kind(DIM, RELATION_DIM, own_vector).double()
-    near = replace(example(5, own_vectors=True), encoded=True)
-    found, expected = step(near)[0], by_hand(step, near, lambda vector: vector)
-    torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(gradients(step, near, found), gradients(step, near, expected))
-
-
-@pytest.mark.parametrize("own_vectors", [False, True])
-@pytest.mark.parametrize("own_vector", [False, True])
-def test_the_plain_and_the_fused_aggregator_are_equal(own_vector: bool, own_vectors: bool) -> None:
-    fused = FusedAggregator(DIM, RELATION_DIM, own_vector).double()
-    plain = PlainAggregator(DIM, RELATION_DIM, own_vector).double()
-    plain.load_state_dict(fused.state_dict())
-    for num_places in (0, 1, 5):
-        near = example(num_places, own_vectors)
-        torch.testing.assert_close(fused(near)[0], plain(near)[0])
-
-
 def test_without_neighbours_every_subject_stands_in_for_itself() -> None:
     near = example(3, own_vectors=False)
     near.facts.filled.zero_()
-    for kind in (FusedAggregator, PlainAggregator):
-        step = kind(DIM, RELATION_DIM, True).double()
-        own, now = near.entity_table[near.subjects], near.code_table[near.codes[:, -1]]
-        torch.testing.assert_close(step(near)[0], step.encode(own, now))
-
-
-def test_f_of_many_entities_at_one_time_is_f_of_each() -> None:
-    step, near = FusedAggregator(DIM, RELATION_DIM).double(), example(1, own_vectors=False)
-    at_once = near.entity_table @ step.entity_weight.T + step.encode_time(near.code_table[2])
-    codes = near.code_table[2].expand_as(near.entity_table)
-    torch.testing.assert_close(at_once, step.encode(near.entity_table, codes))
+    step = Aggregator(DIM, RELATION_DIM, True).double()
+    torch.testing.assert_close(step(near)[0], by_hand(step, near))

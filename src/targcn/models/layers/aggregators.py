@@ -7,18 +7,13 @@ The mean is over the sampled neighbours (e, r, t) of the subject s. A subject wi
 as its own neighbour at Δ = 0: its vector is f(h_s ‖ Φ(0)).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from targcn.graph.neighbors import Neighborhood
 from targcn.models.layers.sums import sums_and_table, weighted_sums
-
-Activation = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +31,6 @@ class Neighbors:
     code_table: Tensor
     # The neighbours' vectors h_e, where they are not rows of the entity table.
     vectors: Tensor | None = None
-    # Whether these vectors went through f already: then they are h_(e,t).
-    encoded: bool = False
 
     def shares(self) -> tuple[Tensor, Tensor]:
         """The share of each neighbour in the mean, and whether a subject has no neighbours."""
@@ -46,8 +39,13 @@ class Neighbors:
         return filled.to(self.entity_table.dtype) / counts.clamp(min=1), counts == 0
 
 
-class Aggregator(nn.Module, ABC):
-    """The layers f and W of one step, and the subject's own vector if it is to be added."""
+class Aggregator(nn.Module):
+    """The layers f and W of one step, and the subject's own vector if it is to be added.
+
+    No product per neighbour is left, since f is linear: the mean of W(f(h_e ‖ Φ) ‖ h_r) is
+    W(f(mean h_e ‖ mean Φ) ‖ mean h_r), and the means are sums of table rows. The subject is one
+    neighbour more, which counts only if it is the only one.
+    """
 
     def __init__(self, dim: int, relation_dim: int, own_vector: bool = False) -> None:
         super().__init__()
@@ -56,73 +54,8 @@ class Aggregator(nn.Module, ABC):
         self.W = nn.Linear(dim + relation_dim, dim)
         nn.init.xavier_normal_(self.W.weight)
 
-    @abstractmethod
     def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
         """Each subject's vector before the last activation, and the entity table to go on with."""
-
-    def encode(self, vectors: Tensor, codes: Tensor) -> Tensor:
-        """Equation 1: h_(e,t) = f(h_e ‖ Φ)."""
-        inputs = torch.cat([vectors, codes], dim=-1)
-        return functional.linear(inputs, self.f.weight, self.f.bias)
-
-    def combine(self, encoded: Tensor, relations: Tensor) -> Tensor:
-        """W(h_(e,t) ‖ h_r), of which equation 2 takes the mean."""
-        inputs = torch.cat([encoded, relations], dim=-1)
-        return functional.linear(inputs, self.W.weight, self.W.bias)
-
-    @property
-    def entity_weight(self) -> Tensor:
-        """F_e."""
-        return self.f.weight.narrow(1, 0, self.dim)
-
-    def encode_time(self, codes: Tensor) -> Tensor:
-        """F_Φ Φ + f_0."""
-        return functional.linear(codes, self.f.weight[:, self.dim :], self.f.bias)
-
-
-class PlainAggregator(Aggregator):
-    """The equations as they are written, with one product per neighbour.
-
-    f may end in an activation: then the mean cannot be taken before it.
-    """
-
-    def __init__(
-        self,
-        dim: int,
-        relation_dim: int,
-        own_vector: bool = False,
-        activation: Activation | None = None,
-    ) -> None:
-        super().__init__(dim, relation_dim, own_vector)
-        self.activation = activation
-
-    def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
-        vectors, own = near.vectors, functional.embedding(near.subjects, near.entity_table)
-        if vectors is None:
-            vectors = functional.embedding(near.facts.entities, near.entity_table)
-        codes = functional.embedding(near.codes, near.code_table)
-        relations = functional.embedding(near.facts.relations, near.relation_table)
-        encoded = vectors
-        if not near.encoded:
-            encoded = self.encode(vectors, codes[:, :-1])  # equation 1
-            if self.activation is not None:
-                encoded = self.activation(encoded)
-        combined = self.combine(encoded, relations)
-        shares, alone = near.shares()
-        around = torch.einsum("bk,bkd->bd", shares, combined)  # equation 2
-        if self.own_vector:
-            around = around + own
-        return torch.where(alone, self.encode(own, codes[:, -1]), around), near.entity_table
-
-
-class FusedAggregator(Aggregator):
-    """The same for a linear f, with the mean first: no product per neighbour is left.
-
-    The mean of W(f(h_e ‖ Φ) ‖ h_r) is W(f(mean h_e ‖ mean Φ) ‖ mean h_r), and the means are sums
-    of table rows. The subject is one neighbour more, which counts only if it is the only one.
-    """
-
-    def forward(self, near: Neighbors) -> tuple[Tensor, Tensor]:
         shares, alone = near.shares()
         weights = torch.cat([shares, alone], dim=1)
         subjects = near.subjects[:, None]
@@ -136,10 +69,13 @@ class FusedAggregator(Aggregator):
             own, table = vectors[:, -1], near.entity_table
         codes = weighted_sums(near.code_table, near.codes, weights)
         relations = weighted_sums(near.relation_table, near.facts.relations, shares)
-        encoded = self.encode(mean, codes)  # equation 1, of the means
-        if near.encoded:
-            encoded = torch.where(alone, encoded, mean)
-        around = self.combine(encoded, relations)  # equation 2, of the means
+        encoded = self.f(torch.cat([mean, codes], dim=1))  # equation 1, of the means
+        around = self.W(torch.cat([encoded, relations], dim=1))  # equation 2, of the means
         if self.own_vector:
             around = around + own
         return torch.where(alone, encoded, around), table
+
+    @property
+    def entity_weight(self) -> Tensor:
+        """F_e."""
+        return self.f.weight.narrow(1, 0, self.dim)

@@ -7,9 +7,6 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from targcn.distributed import is_sharded
-from targcn.models.layers.sharded_tables import needed_rows
-
 # The largest matrix of weights worth laying out: as large as the scores of a large batch.
 MOST_COUNTS = 1 << 26
 # With this many table rows per summed row, a product costs a CPU as much as sorting does.
@@ -83,9 +80,6 @@ def sums_and_table(
 
 def rows_and_table(table: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     """Single rows of a table, and the table for a product with all of it."""
-    if is_sharded(table):
-        places, found = needed_rows(rows, table)
-        return found[places], table
     nothing = rows.new_zeros(0, 1)
     _, single, whole = sums_and_table(table, nothing, nothing.to(table.dtype), rows)
     return single, whole

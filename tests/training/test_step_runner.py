@@ -123,9 +123,9 @@ def test_parts_have_the_gradient_of_the_whole(rows: int, filtered: bool) -> None
         run = fit(TWO_AT_A_TIME.dataset, "targcn", **options)
         trainer = Trainer(run, None, torch.device("cpu"))
         trainer.model.train()
-        trainer.gradient_step.num_parts = parts
+        trainer.runner.num_parts = parts
         batch = next(trainer.batches.of_epoch(3))[:rows]
-        loss = trainer.gradient_step.compute_gradients(batch)
+        loss = trainer.take_step(batch)
         found.append([loss, *(weight.grad for weight in trainer.model.parameters())])
     for others in found[1:]:
         for one, other in zip(found[0], others, strict=True):
