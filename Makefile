@@ -30,29 +30,29 @@ format: $(READY)  ## put the style right
 	$(BIN)/ruff format .
 
 bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
-	$(BIN)/targcn bench sampler icews05-15 --out $(RESULTS)/sampler.json
-	$(BIN)/targcn bench epoch icews14 --out $(RESULTS)/epoch.json
-	$(BIN)/targcn bench epoch icews14 --model tntcomplex --out $(RESULTS)/epoch-tntcomplex.json
-	$(BIN)/targcn bench evaluate icews14 --model tntcomplex --out $(RESULTS)/evaluate-tntcomplex.json
+	$(BIN)/python -m benchmarks sampler icews05-15 --out $(RESULTS)/sampler.json
+	$(BIN)/python -m benchmarks epoch icews14 --out $(RESULTS)/epoch.json
+	$(BIN)/python -m benchmarks epoch icews14 --model tntcomplex --out $(RESULTS)/epoch-tntcomplex.json
+	$(BIN)/python -m benchmarks evaluate icews14 --model tntcomplex --out $(RESULTS)/evaluate-tntcomplex.json
 	for model in targcn seen decayed-copy; do \
-	  $(BIN)/targcn bench evaluate icews05-15 --model $$model --out $(RESULTS)/evaluate-$$model.json || exit; \
+	  $(BIN)/python -m benchmarks evaluate icews05-15 --model $$model --out $(RESULTS)/evaluate-$$model.json || exit; \
 	done
 	for model in boxte atise; do for compile in false true; do \
-	  $(BIN)/targcn bench evaluate icews14 --model $$model --dim 40 --compile $$compile --repeats 1 --no-plain \
+	  $(BIN)/python -m benchmarks evaluate icews14 --model $$model --dim 40 --compile $$compile --repeats 1 --no-plain \
 	    --out $(RESULTS)/evaluate-$$model-compile-$$compile.json || exit; \
 	done; done
-	$(BIN)/targcn bench predict icews05-15 --recipe published-code --out $(RESULTS)/predict.json
-	$(BIN)/targcn bench predict --facts 1000000 --entities 10000000 --model evidence --prior-dim 32 \
+	$(BIN)/python -m benchmarks predict icews05-15 --recipe published-code --out $(RESULTS)/predict.json
+	$(BIN)/python -m benchmarks predict --facts 1000000 --entities 10000000 --model evidence --prior-dim 32 \
 	  --out $(RESULTS)/predict-many-entities.json
 	for data in congress icews14; do \
-	  $(BIN)/targcn bench serve $$data --out $(RESULTS)/serve-$$data.json || exit; \
+	  $(BIN)/python -m benchmarks serve $$data --out $(RESULTS)/serve-$$data.json || exit; \
 	done
 	rm -rf build/missing-run
 	$(BIN)/targcn train icews14 --epochs 1 --out build/missing-run
-	$(BIN)/targcn bench missing build/missing-run --out $(RESULTS)/missing.json
-	$(BIN)/targcn bench ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
-	$(BIN)/targcn bench ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
-	$(BIN)/targcn bench scale --facts 1e6 1e7 1e8 3e8 --steps 10 --out $(RESULTS)/scale.json
+	$(BIN)/python -m benchmarks missing build/missing-run --out $(RESULTS)/missing.json
+	$(BIN)/python -m benchmarks ingest --rows 2e6 20e6 --out $(RESULTS)/ingest.json
+	$(BIN)/python -m benchmarks ingest --rows 2e6 20e6 --longest 365 --out $(RESULTS)/ingest-intervals.json
+	$(BIN)/python -m benchmarks scale --facts 1e6 1e7 1e8 3e8 --steps 10 --out $(RESULTS)/scale.json
 
 MINUTES ?= 10
 

@@ -33,7 +33,6 @@ LAYERS = [
     {"search"},
     {"experiments"},
     {"serve"},
-    {"bench"},
     {"cli"},
     {"__main__"},
 ]
@@ -89,6 +88,7 @@ def test_tests_mirror_the_package() -> None:
     """A test file is named after a module; what several tests share is not named test_."""
     tests = Path(__file__).parent
     others = {
+        "test_benchmarks.py",
         "test_imports.py",
         "test_notebooks.py",
         "test_package.py",

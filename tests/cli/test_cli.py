@@ -36,7 +36,7 @@ def test_no_help_loads_a_heavy_library() -> None:
     assert heavy == "[]"
     # Commands of commands are among them.
     usages = [line for line in shown if line.startswith("Usage: targcn")]
-    for command in ("", "train", "evaluate", "models", "data prepare", "bench epoch"):
+    for command in ("", "train", "evaluate", "models", "data prepare", "data derive"):
         assert any(f"{line} ".startswith(f"Usage: targcn {command}") for line in usages), command
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from oracle import World
-from targcn.bench.untrained import make_untrained
+from small_runs import untrained
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
 from targcn.runs.run import Run
@@ -97,7 +97,7 @@ def test_what_is_said_about_answers(runs: dict[str, Run]) -> None:
 def test_an_explained_interval_can_be_left_out() -> None:
     facts = [(0, 0, 1 + n % 3, n % 7, n % 7 + 3) for n in range(21)]
     dataset = World(5, 1, facts, cuts=(15, 18)).dataset
-    predictor = Predictor(make_untrained(dataset, "evidence", None, None))
+    predictor = Predictor(untrained(dataset, "evidence"))
     words = (*dataset.named("test", 0)[:3], dataset.question_time("test", 0))
     found = answering.explain(predictor, *words, "object", 20)
     lasting = [fact for one in found["reasons"] for fact in one["facts"] if fact["lasts"]]

@@ -117,11 +117,6 @@ def _without_times(content: Any) -> Any:
     return [_without_times(one) for one in content] if isinstance(content, list) else content
 
 
-def _parts(out: Path) -> Contents:
-    """Figures that are all of times: what they are of."""
-    return {"": json.dumps(sorted(parse_json(out.read_text()))).encode()}
-
-
 def _results(out: Path) -> Contents:
     return {name: one for name, one in _untimed(out).items() if not name.startswith(UNFINISHED)}
 
@@ -241,14 +236,6 @@ COMMANDS: dict[str, Command] = {
         "run",
         _member_weights,
         check=_check_run,
-    ),
-    "bench": Command(
-        [
-            *("bench", "sampler", "{base}/data", "--queries=16", "--no-plain", "--device=cpu"),
-            "--out={out}",
-        ],
-        "figures.json",
-        _parts,
     ),
     "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
     "report": _several("report", "{base}/results", "--out={out}/report"),

@@ -15,7 +15,6 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from targcn import __version__
-from targcn.cli.bench import bench
 from targcn.cli.compare import compare_runs
 from targcn.cli.data import data
 from targcn.cli.demo import show_demo
@@ -64,7 +63,6 @@ app.command(push_folder, name="push")
 app.command(pull_folder, name="pull")
 app.command(list_rules, name="rules")
 app.command(serve_runs, name="serve")
-app.command(bench)
 app.command(reproduce)
 app.command(report_results, name="report")
 app.register_install_completion_command(

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import targcn
 from oracle import World
+from small_runs import untrained
 from small_server import Here, serving, small_runs
-from targcn.bench.untrained import make_untrained
 from targcn.facts.dataset import Facts
 from targcn.runs.run import Run
 from targcn.training.fit import fit
@@ -67,7 +67,7 @@ def site(browser: Browser) -> Iterator[Here]:
     congress = replace(whole, splits={**whole.splits, **short})
     runs = {
         # Training changes the answers, not what can be asked or how long it takes.
-        "senate": make_untrained(congress, "evidence", None, None),
+        "senate": untrained(congress, "evidence"),
         "copy": fit(congress, "decayed-copy", scale=2),
         "names": small_runs()["evidence"],
         "busy": busy_run(),

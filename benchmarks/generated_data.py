@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.bench.measure import Row, counted, peak_bytes, timed
+from benchmarks.measure import Row, counted, peak_bytes, timed
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Dataset, Facts, Split
 from targcn.facts.timeline import Timeline, calendar_value
@@ -40,9 +40,9 @@ class Shape:
     def __post_init__(self) -> None:
         least = {"facts": 10, "entities": 2, "relations": 1, "days": 1, "longest": 0, "seed": 0}
         for name, count in least.items():
-            found = getattr(self, name)
-            if not count <= found <= MOST:
-                raise InputError(f"{name} is {found}; {count} up to {MOST:,} was expected")
+            size = getattr(self, name)
+            if not count <= size <= MOST:
+                raise InputError(f"{name} is {size}; {count} up to {MOST:,} was expected")
         if not 0 <= self.skew < math.inf:
             raise InputError(f"skew is {self.skew}; 0 (all alike) or more was expected")
 
@@ -129,7 +129,7 @@ def for_each_size(
     what: str,
     counts: Sequence[int],
     shape: Shape,
-    measure_one: Callable[[Shape, Path], Row],
+    measure_size: Callable[[Shape, Path], Row],
     folder: Path | str | None = None,
 ) -> tuple[list[Row], Row]:
     """What was measured of each number of facts in a folder of its own, and the data described."""
@@ -137,7 +137,7 @@ def for_each_size(
         raise InputError(f"{what} is empty; name at least one number of {what}")
     shapes = [replace(shape, facts=count) for count in counts]
     rows = []
-    for one in counted(shapes, "measuring", "sizes"):
+    for sized in counted(shapes, "measuring", "sizes"):
         with TemporaryDirectory(dir=folder) as within:
-            rows.append({what: one.facts} | measure_one(one, Path(within)))
+            rows.append({what: sized.facts} | measure_size(sized, Path(within)))
     return rows, {"name": "generated", "shape": asdict(shape) | {"facts": list(counts)}}

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from targcn.bench import measure
-from targcn.bench.generated_data import CHUNK, FIRST_DAY, Shape, for_each_size, generate
+from benchmarks import measure
+from benchmarks.generated_data import CHUNK, FIRST_DAY, Shape, for_each_size, generate
 from targcn.facts.dataset import OPEN
 from targcn.facts.open import open_dataset
 
@@ -20,9 +20,11 @@ DEFAULT: Final = Shape(entities=1_000_000, relations=250, days=7305)
 
 def measure_ingest(rows: Sequence[int] = (2_000_000,), shape: Shape = DEFAULT) -> measure.Result:
     """Rows per second and peak memory for tables with these numbers of rows."""
-    found, data = for_each_size("rows", rows, shape, _read_table)
-    summary = measure.compare_sizes(found, "rows", "rows_per_second", "rate_of_largest_to_smallest")
-    return measure.Result("ingest", {"rows": list(rows)}, data, None, found, summary)
+    measured, data = for_each_size("rows", rows, shape, _read_table)
+    summary = measure.compare_sizes(
+        measured, "rows", "rows_per_second", "rate_of_largest_to_smallest"
+    )
+    return measure.Result("ingest", {"rows": list(rows)}, data, None, measured, summary)
 
 
 def _read_table(shape: Shape, folder: Path) -> measure.Row:

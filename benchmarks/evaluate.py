@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import torch
 
-from targcn.bench import measure
-from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.plain import Known, plain_known_answers, plain_ranks
-from targcn.bench.untrained import describe_run, make_untrained
+from benchmarks import measure
+from benchmarks.generated_data import Shape, open_source
+from benchmarks.plain import Known, plain_known_answers, plain_ranks
+from benchmarks.untrained import describe_run, make_untrained
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.evaluation.evaluator import Evaluator

@@ -1,6 +1,6 @@
 """Measure in a real Chromium how fast the page of `targcn serve` is, and keep it as JSON.
 
-    python scripts/measure_page.py RUN … --out benchmarks/results/page.json
+    python -m benchmarks.page RUN … --out benchmarks/results/page.json
 
 For each run: from a move of the slider to the new list of answers, and the drawing of all facts of
 its entity with the most facts.
@@ -21,7 +21,7 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from targcn.bench.measure import describe_machine
+from benchmarks.measure import describe_machine
 
 MOVES = 40
 SLIDE = """async (moves) => {

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from targcn.bench.untrained import PUBLISHED_ON
+from benchmarks.untrained import PUBLISHED_ON
 from targcn.facts.dataset import Dataset
 from targcn.graph.neighbors import Sampling
 from targcn.models.base import ModelSettings

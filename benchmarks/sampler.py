@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from targcn.bench import measure
-from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.plain import sample_near
+from benchmarks import measure
+from benchmarks.generated_data import Shape, open_source
+from benchmarks.plain import sample_near
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import torch
 
-from targcn.bench import measure
-from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.untrained import describe_run, make_untrained
+from benchmarks import measure
+from benchmarks.generated_data import Shape, open_source
+from benchmarks.untrained import describe_run, make_untrained
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
@@ -79,11 +79,11 @@ def measure_serve(
 def _body(dataset: Dataset, number: int, size: int) -> bytes:
     """A request with questions of the test split, for subjects and objects in turns."""
     questions = []
-    for one in range(number * size, (number + 1) * size):
-        position = one * 7919 % len(dataset.test)
+    for index in range(number * size, (number + 1) * size):
+        position = index * 7919 % len(dataset.test)
         subject, relation, object_, _ = dataset.named("test", position)
         day = dataset.question_time("test", position)
-        asked = {"object": object_} if one % 2 else {"subject": subject}
+        asked = {"object": object_} if index % 2 else {"subject": subject}
         questions.append({"relation": relation, "time": day} | asked)
     return json.dumps({"run": NAME, "questions": questions}).encode()
 

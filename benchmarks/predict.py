@@ -11,20 +11,18 @@ import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
-from targcn.bench import measure
-from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.untrained import describe_run, make_untrained
+from benchmarks import measure
+from benchmarks.generated_data import Shape, open_source
+from benchmarks.untrained import describe_run, make_untrained
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.inference.predictor import Predictor
 from targcn.runs.store import save_run
-
-COMMANDS: Final = 3
 
 
 def measure_predict(
@@ -34,9 +32,11 @@ def measure_predict(
     recipe: str | None = None,
     settings: Mapping[str, Any] | None = None,
     questions: int = 200,
+    commands: int = 3,
 ) -> measure.Result:
     """Milliseconds per question of the test split, asked one by one, and seconds per command."""
     require_at_least(2, questions=questions)
+    require_at_least(1, commands=commands)
     dataset, data = open_source(source)
     if len(dataset.test) < 2:
         raise InputError(f"{dataset.name} has too few facts in its test split to ask about")
@@ -60,7 +60,7 @@ def measure_predict(
         save_run(run, kept)
         subject, relation, _, day = asked[0]
         command = ["predict", str(kept), subject, relation, "?", day]
-        whole = [_time_command(command) for _ in range(COMMANDS)]
+        whole = [_time_command(command) for _ in range(commands)]
     rows: list[measure.Row] = [
         {"what": "loading a predictor, which builds the index", "seconds": loading},
         {
@@ -70,7 +70,7 @@ def measure_predict(
             "questions_per_second": len(seconds) / sum(seconds),
             "peak_bytes": peak,
         },
-        {"what": f"whole command, median of {COMMANDS}", "seconds": statistics.median(whole)},
+        {"what": f"whole command, median of {commands}", "seconds": statistics.median(whole)},
     ]
     arguments = describe_run(run) | {"questions": count, "device": "cpu"}
     return measure.Result("predict", arguments, data, torch.device("cpu"), rows)

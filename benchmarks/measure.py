@@ -5,7 +5,6 @@ Torch is imported only where a device is given: what does without torch is measu
 
 import os
 import platform
-import socket
 import statistics
 import sys
 import time
@@ -17,20 +16,20 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import targcn
 from targcn.errors import InputError
+from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
 
 if TYPE_CHECKING:
     from torch import device as Device  # noqa: N812
 
 Row = dict[str, Any]
-NO_RESULT = (
-    "the process that was to be measured was ended; where nothing is said above, memory is likely "
-    "to have run out: ask for less"
-)
+
+# Words of a figure's name that are shown in another form.
+SHOWN: Final = {"seconds": "s", "second": "s", "milliseconds": "ms", "microseconds": "µs"}
 T = TypeVar("T")
 
 
@@ -66,8 +65,8 @@ def clock(device: "Device | None" = None) -> float:
 def timed(call: Callable[[], T], device: "Device | None" = None) -> tuple[T, float]:
     """What a call returns, and the seconds it took."""
     begin = clock(device)
-    found = call()
-    return found, clock(device) - begin
+    returned = call()
+    return returned, clock(device) - begin
 
 
 def forget_peak(device: "Device | None" = None) -> None:
@@ -136,35 +135,10 @@ def run_apart(function: Callable[..., Row], **arguments: Any) -> Row:
         with ProcessPoolExecutor(1, get_context("spawn")) as process:
             return process.submit(function, **arguments).result()
     except BrokenProcessPool:
-        raise InputError(NO_RESULT) from None
-
-
-def run_group(function: Callable[..., Row], size: int, **arguments: Any) -> list[Row]:
-    """What a function gives in each of several processes, started as torchrun would."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
-    try:
-        with ProcessPoolExecutor(size, get_context("spawn")) as processes:
-            of_each = [
-                processes.submit(_run_member, function, address, index, size, arguments)
-                for index in range(size)
-            ]
-            return [one.result() for one in of_each]
-    except BrokenProcessPool:
-        raise InputError(NO_RESULT) from None
-
-
-def _run_member(
-    function: Callable[..., Row],
-    address: Mapping[str, str],
-    index: int,
-    size: int,
-    arguments: Mapping[str, Any],
-) -> Row:
-    place = {"RANK": index, "LOCAL_RANK": index, "WORLD_SIZE": size}
-    os.environ.update(address, **{name: str(value) for name, value in place.items()})
-    return function(**arguments)
+        raise InputError(
+            "the process that was to be measured was ended; where nothing is said above, memory "
+            "is likely to have run out: ask for less"
+        ) from None
 
 
 def counted(items: Sequence[T], label: str, what: str) -> Iterator[T]:
@@ -190,3 +164,37 @@ def compare_sizes(rows: Sequence[Row], size: str, figure: str, name: str) -> dic
     """A figure of the largest row over that of the smallest, where there are several."""
     ordered = sorted(rows, key=lambda row: int(row[size]))
     return {name: ordered[-1][figure] / ordered[0][figure]} if len(rows) > 1 else {}
+
+
+def result_table(result: Result) -> Table:
+    """The rows of a result under the columns that it has."""
+    names = dict.fromkeys(name for row in result.rows for name in row)
+    machine = describe_machine(result.device)
+    title = f"{result.bench}, {result.data['name']}, {_listed(result.arguments)}; {machine}"
+    summary = [f"{name.replace('_', ' ')}: {value:.2f}" for name, value in result.summary.items()]
+    notes = [f"note: {note}" for note in result.notes]
+    return Table(tuple(map(_column, names)), tuple(result.rows), title, (*summary, *notes))
+
+
+def _column(name: str) -> Column:
+    """The column of a figure: milliseconds_per_step is shown as ms/step, peak_bytes as peak GB."""
+    if name == "what":
+        return Column(name, "")
+    words = [SHOWN.get(word, word) for word in name.split("_")]
+    label, in_bytes = " ".join(words).replace(" per ", "/"), name.endswith("_bytes")
+    return Column(name, label.replace(" bytes", " GB"), _gigabytes if in_bytes else _three_digits)
+
+
+def _gigabytes(size: Any) -> str:
+    return f"{size / 1e9:.2f}"
+
+
+def _three_digits(value: Any) -> str:
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 100 else f"{value:.3g}"
+
+
+def _listed(arguments: Mapping[str, Any]) -> str:
+    settings = arguments.get("settings", {})
+    shown = {name: settings[name] for name in ("dim", "neighbors") if name in settings}
+    shown |= {name: arguments[name] for name in arguments if name not in ("settings", "device")}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())

@@ -13,10 +13,10 @@ from typing import Final
 
 import torch
 
-from targcn.bench import measure
-from targcn.bench.generated_data import Shape, for_each_size, generate_into
-from targcn.bench.sampler import NEIGHBORS, PUBLISHED, seconds_per_query
-from targcn.bench.untrained import make_untrained
+from benchmarks import measure
+from benchmarks.generated_data import Shape, for_each_size, generate_into
+from benchmarks.sampler import NEIGHBORS, PUBLISHED, seconds_per_query
+from benchmarks.untrained import make_untrained
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
@@ -52,7 +52,7 @@ def measure_scale(
     require_at_least(0, steps=steps)
     place = choose_device(device)
 
-    def measure_one(shape: Shape, within: Path) -> measure.Row:
+    def measure_size(shape: Shape, within: Path) -> measure.Row:
         data = within / "data"
         row = measure.run_apart(generate_into, folder=data, shape=shape)
         if not shape.longest:
@@ -62,7 +62,7 @@ def measure_scale(
             row |= measure.run_apart(train_prepared, folder=data, steps=steps, device=device)
         return row
 
-    rows, described = for_each_size("facts", facts, shape, measure_one, folder)
+    rows, described = for_each_size("facts", facts, shape, measure_size, folder)
     figure = "microseconds_per_query"
     summary = measure.compare_sizes(rows, "facts", figure, f"growth_of_{figure}")
     arguments = {"queries": queries, "neighbors": NEIGHBORS, "steps": steps, "device": str(place)}

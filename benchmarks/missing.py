@@ -9,9 +9,9 @@ from pathlib import Path
 
 import torch
 
-from targcn.bench import measure
-from targcn.bench.generated_data import open_source
-from targcn.bench.untrained import describe_run
+from benchmarks import measure
+from benchmarks.generated_data import open_source
+from benchmarks.untrained import describe_run
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.inference.missing import find_missing, search, what_to_ask

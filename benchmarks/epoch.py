@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from targcn.bench import measure
-from targcn.bench.generated_data import Shape, open_source
-from targcn.bench.plain import find_plain
-from targcn.bench.untrained import describe_run, make_untrained
+from benchmarks import measure
+from benchmarks.generated_data import Shape, open_source
+from benchmarks.plain import find_plain
+from benchmarks.untrained import describe_run, make_untrained
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
