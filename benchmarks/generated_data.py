@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks.measure import Row, counted, peak_bytes, timed
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Dataset, Facts, Split
-from targcn.facts.timeline import Timeline, calendar_value
+from targcn.facts.times.timeline import Timeline, calendar_value
 from targcn.facts.vocabulary import Vocabulary
 
 # Rows generated at once; bounds the memory needed beside the facts themselves.

@@ -11,8 +11,8 @@ from small_tables import as_frame
 from targcn.errors import InputError
 from targcn.facts.additions import add_facts
 from targcn.facts.dataset import OPEN, Dataset, Facts
-from targcn.facts.time_forms import TimeStyle
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.forms import TimeStyle
+from targcn.facts.times.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 DATASET = Dataset(

@@ -7,7 +7,7 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Dataset, Facts, join_facts
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 MADE = Dataset(

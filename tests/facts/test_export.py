@@ -16,7 +16,7 @@ from targcn.facts.columns import ROLES
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.export import export_dataset
 from targcn.facts.open import join_splits, open_dataset
-from targcn.facts.timeline import CALENDAR_CODES, Timeline
+from targcn.facts.times.timeline import CALENDAR_CODES, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* formulas")

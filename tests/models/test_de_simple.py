@@ -14,7 +14,7 @@ import targcn
 from oracle import World, queries_of
 from small_training import create, mrr, planted, same_weights, stop_at, trace_of
 from targcn.errors import InputError
-from targcn.facts.timeline import Timeline, calendar_value
+from targcn.facts.times.timeline import Timeline, calendar_value
 from targcn.models import de_simple
 from targcn.models.de_simple import DESimplE
 from targcn.training.fit import fit, resume

@@ -23,7 +23,7 @@ from oracle import (
 )
 from small_training import create
 from targcn.errors import InputError
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.timeline import Timeline
 from targcn.models.floors import DecayedCopy, DecayedCopySettings, SeenSettings
 
 NAMES = ("seen", "decayed-copy")

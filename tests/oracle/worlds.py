@@ -8,7 +8,7 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 
 from targcn.facts.dataset import OPEN, Dataset, Facts
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph

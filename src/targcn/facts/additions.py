@@ -12,12 +12,12 @@ from targcn.facts.cells import distinct_texts, translate
 from targcn.facts.columns import FactTable
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.encode import read_table_times
-from targcn.facts.moments import count_last_units, count_units
 from targcn.facts.open import find_source
 from targcn.facts.read_options import ReadOptions, Unit
 from targcn.facts.sources.table_source import TableSource
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
-from targcn.facts.timeline import CALENDAR_CODES, OPEN, Timeline
+from targcn.facts.times.columns import count_last_units, count_units
+from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
 

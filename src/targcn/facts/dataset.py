@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.timeline import OPEN as OPEN
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.timeline import OPEN as OPEN
+from targcn.facts.times.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
 from targcn.output.shown import Shown

@@ -11,11 +11,10 @@ from targcn.errors import InputError
 from targcn.facts.cells import distinct_texts, is_text, translate
 from targcn.facts.columns import NAMES, FactTable
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.dates import read_intervals, read_times
-from targcn.facts.moments import Times
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.splits import ROWS_AT_ONCE, distinct_facts, find_repetitions, split_facts
-from targcn.facts.timeline import OPEN, Timeline
+from targcn.facts.times.columns import Times, read_times
+from targcn.facts.times.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
 
@@ -95,7 +94,7 @@ def read_table_times(table: FactTable, options: ReadOptions) -> Times:
 def _read_cells(table: FactTable, options: ReadOptions) -> Times:
     frame = table.frame
     if table.has_intervals:
-        return read_intervals(frame["start"], frame["end"], table.where, options, table.rows)
+        return read_times(frame["start"], table.where, options, table.rows, frame["end"])
     return read_times(frame["time"], table.where, options, table.rows)
 
 

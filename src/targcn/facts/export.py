@@ -11,7 +11,7 @@ from targcn.errors import InputError
 from targcn.facts.columns import INTERVAL_ROLES, MISSING, ROLES
 from targcn.facts.dataset import OPEN, Dataset, Facts
 from targcn.facts.question_tables import WRITERS, write_frame
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.timeline import Timeline
 from targcn.files import atomic_folder
 
 # The years that are seen to be years; others are written as dates without a month.

@@ -15,8 +15,8 @@ from targcn.facts.open import open_dataset
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources import prepared_folder
 from targcn.facts.sources.prepared_folder import is_prepared
-from targcn.facts.time_forms import TimeStyle
-from targcn.facts.timeline import Timeline
+from targcn.facts.times.forms import TimeStyle
+from targcn.facts.times.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 
 FILES = ["dataset.json", "entities.json", "relations.json", "times.npy"] + [

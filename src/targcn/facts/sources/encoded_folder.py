@@ -19,7 +19,8 @@ from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.splits import find_repetitions
-from targcn.facts.timeline import UNITS, Timeline, calendar_value
+from targcn.facts.times.forms import UNITS
+from targcn.facts.times.timeline import Timeline, calendar_value
 from targcn.facts.vocabulary import Vocabulary, sort_names, tidy_name
 from targcn.files import read_json
 

@@ -26,8 +26,8 @@ from targcn.errors import DamagedError, InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.facts.read_options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
-from targcn.facts.time_forms import TimeStyle, read_moment
-from targcn.facts.timeline import CALENDAR_CODES, MAX_TIME, OPEN, UNITS, Timeline
+from targcn.facts.times.forms import UNITS, TimeStyle
+from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, OPEN, Timeline, read_moment
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import read_json, require_file, to_json
 

@@ -5,24 +5,37 @@ that ticks keep the true distance between irregular dates.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.time_forms import TimeStyle, read_moment
+from targcn.facts.times.forms import (
+    ABSENT,
+    AS_WRITTEN,
+    DEFAULT_STYLE,
+    EARLY_FORMS,
+    FORMS,
+    NUMBER,
+    NUMBER_FORMS,
+    UNITS,
+    WORD_PARTS,
+    WORDS,
+    TimeStyle,
+    assemble,
+)
 
-UNITS: Final = ("year", "month", "day", "hour", "minute", "second", "step")
 # The codes of numpy; a step is a plain count and has none.
 CALENDAR_CODES: Final = dict(zip(UNITS[:-1], "YMDhms", strict=True))
 # What the whole numbers of a source may count.
 TICK_CODES: Final = CALENDAR_CODES | {"millisecond": "ms", "microsecond": "us"}
 # The largest time of a data set; the distance between larger ones might not fit into 64 bits.
 MAX_TIME: Final = 10**18
-DEFAULT_STYLE: Final = TimeStyle()
 # Stands for a beginning or an end that is not known: the fact holds since ever, or still.
 OPEN: Final = -1
 
@@ -151,3 +164,68 @@ def _distinct(ticks: object) -> NDArray[np.int64]:
     distinct = np.unique(np.asarray(ticks, dtype=np.int64))
     distinct.setflags(write=False)
     return distinct
+
+
+# Questions and tables ask about the same moments again and again.
+@lru_cache(maxsize=4096)
+def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
+    """The moment that a single text means, by the clock of the style's zone, if it means any.
+
+    >>> read_moment("7 Apr 2012", TimeStyle()), read_moment("soon", TimeStyle())
+    (np.datetime64('2012-04-07T00:00:00.000000'), None)
+    """
+    for form in (*style.forms, *FORMS, *EARLY_FORMS):
+        found = re.fullmatch(form.pattern, text)
+        if found is None:
+            continue
+        parts = {name: _number_of(name, word) for name, word in found.groupdict().items()}
+        if form.has_order and _is_month_first(text, parts, style.date_order):
+            parts["month"], parts["day"] = parts["day"], parts["month"]
+        (moment,), (offset,) = assemble({name: np.array([one]) for name, one in parts.items()})
+        if np.isnat(moment):
+            return None
+        if not found.groupdict().get("zone") or style.timezone == AS_WRITTEN:
+            return np.datetime64(moment)
+        return _at_zone(moment - np.timedelta64(offset, "m"), style.timezone)
+    if re.fullmatch(NUMBER, text):
+        number = np.array([float(text) if float(text) % 1 else int(text.split(".")[0])])
+        for known in NUMBER_FORMS:
+            (moment,) = known.moments(number)
+            if not np.isnat(moment):
+                is_local = not known.is_utc or style.timezone == AS_WRITTEN
+                return np.datetime64(moment) if is_local else _at_zone(moment, style.timezone)
+    return None
+
+
+def _number_of(name: str, word: str | None) -> int:
+    if word is None:
+        return ABSENT
+    if name in WORD_PARTS:
+        return WORDS[word.lower()[:3]]
+    if name == "fraction":
+        return int(word.ljust(6, "0")[:6])
+    return int(word) if name != "zone" else 0
+
+
+def _is_month_first(text: str, parts: Mapping[str, int], order: str | None) -> bool:
+    if order is None and max(parts["day"], parts["month"]) <= 12:
+        raise InputError(
+            f"{text!r} may begin with the day or with the month; write it like 2014-10-15"
+        )
+    return order == "mdy" or (order is None and parts["month"] > 12)
+
+
+def _at_zone(moment: np.datetime64, zone: str) -> np.datetime64:
+    """What the clocks of a zone show at a moment in UTC."""
+    if zone == "UTC":
+        return np.datetime64(moment)
+    from zoneinfo import ZoneInfo
+
+    in_utc: datetime = moment.astype("M8[us]").item().replace(tzinfo=UTC)
+    try:
+        local = in_utc.astimezone(ZoneInfo(zone))
+    except (KeyError, ValueError, OverflowError):
+        raise InputError(
+            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
+        ) from None
+    return np.datetime64(local.replace(tzinfo=None))

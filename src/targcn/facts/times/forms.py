@@ -1,14 +1,13 @@
-"""The forms in which people write a time: one table, for columns (dates.py) and for questions.
+"""The forms in which people write a time: one table, for columns and for questions.
 
-Questions are read without polars (timeline.py), so that both share the patterns and the calendar:
-a pattern finds the parts of a time (year, month, …), and `assemble` makes a moment of them.
+Columns are read with polars (columns.py), questions without it (timeline.py). A pattern finds the
+parts of a time (year, month, …), and `assemble` makes a moment of them.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -19,6 +18,8 @@ from targcn.errors import InputError
 Numbers = NDArray[Any]
 Moments = NDArray[np.datetime64]
 
+# From coarse to fine; a step is a plain count.
+UNITS: Final = ("year", "month", "day", "hour", "minute", "second", "step")
 MONTH_NAME: Final = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     "sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
@@ -67,23 +68,6 @@ WORDS: Final = {
     "-": 0,
 }
 WORD_PARTS: Final = ("name", "half", "sign")
-PARTS: Final = (
-    *(
-        "year",
-        "short_year",
-        "decade",
-        "century",
-        "quarter",
-        "month",
-        "name",
-        "day",
-        "hour",
-        "half",
-        "minute",
-        "second",
-    ),
-    *("fraction", "sign", "zone_hour", "zone_minute"),
-)
 ABSENT: Final = -(10**6)
 MAX_YEAR: Final = 9999
 NUMBER: Final = "^[+-]?[0-9]{1,19}(?:[.][0-9]*)?$"
@@ -223,66 +207,47 @@ class NumberForm:
     unit: str
     low: int
     high: int
-    convert: Callable[[Numbers], Moments]
-    is_count: bool = False
-    is_utc: bool = False
+    # Of counts: how many of these units of numpy make one, and the number that 1970 has.
+    length: float = 0
+    code: str = "us"
+    zero: int = 0
+
+    @property
+    def is_count(self) -> bool:
+        return self.length > 0
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether the numbers count from one moment on, the same everywhere."""
+        return self.is_count and self.unit != "day"
 
     def moments(self, numbers: Numbers) -> Moments:
         """The moments; NaT for a number that does not fit."""
         fits = (numbers >= self.low) & (numbers <= self.high)
-        if not self.is_count:
+        if self.is_count:
+            counts = np.rint((np.where(fits, numbers, self.low) - self.zero) * self.length)
+            moments = counts.astype(np.int64).astype(f"M8[{self.code}]")
+        else:
             fits &= numbers % 1 == 0
-        moments = self.convert(np.where(fits, numbers, self.low))
+            digits, parts = np.where(fits, numbers, self.low).astype(np.int64), {}
+            for place in UNITS[UNITS.index(self.unit) : 0 : -1]:
+                digits, parts[place] = np.divmod(digits, 100)
+            moments, _ = assemble(parts | {"year": digits})
         return np.where(fits, moments.astype("M8[us]"), np.datetime64("NaT"))
-
-
-def _read_digits(*places: str) -> Callable[[Numbers], Moments]:
-    def convert(numbers: Numbers) -> Moments:
-        parts, numbers = {}, numbers.astype(np.int64)
-        for place in reversed(places[1:]):
-            numbers, parts[place] = np.divmod(numbers, 100)
-        return assemble(parts | {places[0]: numbers})[0]
-
-    return convert
-
-
-def _count(microseconds: float) -> Callable[[Numbers], Moments]:
-    def convert(numbers: Numbers) -> Moments:
-        return np.asarray(np.rint(numbers * microseconds), dtype=np.int64).astype("M8[us]")
-
-    return convert
-
-
-def _count_excel_days(numbers: Numbers) -> Moments:
-    return np.asarray(np.rint((numbers - 25569) * 86400), dtype=np.int64).astype("M8[s]")
 
 
 # Counts of seconds begin in 1973, since smaller numbers are often plain ones; those of Excel in
 # 1970, since 20000 is also today counted from 1970. Both end with the century or before.
 NUMBER_FORMS: Final = (
-    NumberForm("years like 2014", "year", 1000, 2999, _read_digits("year")),
-    NumberForm("months like 201504", "month", 1800_01, 2199_12, _read_digits("year", "month")),
-    NumberForm(
-        "days like 20150401", "day", 1000_01_01, 2999_12_31, _read_digits("year", "month", "day")
-    ),
-    NumberForm(
-        "moments like 20150401083000",
-        "second",
-        1000_01_01_00_00_00,
-        2999_12_31_23_59_59,
-        _read_digits("year", "month", "day", "hour", "minute", "second"),
-    ),
-    NumberForm("days as Excel counts them", "day", 25569, 65745, _count_excel_days, True),
-    NumberForm("seconds since 1970", "second", 10**8, 41 * 10**8, _count(10**6), True, True),
-    NumberForm(
-        "milliseconds since 1970", "millisecond", 10**11, 41 * 10**11, _count(1000), True, True
-    ),
-    NumberForm(
-        "microseconds since 1970", "microsecond", 10**14, 41 * 10**14, _count(1), True, True
-    ),
-    NumberForm(
-        "nanoseconds since 1970", "nanosecond", 10**17, 41 * 10**17, _count(0.001), True, True
-    ),
+    NumberForm("years like 2014", "year", 1000, 2999),
+    NumberForm("months like 201504", "month", 1800_01, 2199_12),
+    NumberForm("days like 20150401", "day", 1000_01_01, 2999_12_31),
+    NumberForm("moments like 20150401083000", "second", 1000_01_01_00_00_00, 2999_12_31_23_59_59),
+    NumberForm("days as Excel counts them", "day", 25569, 65745, 86400, "s", zero=25569),
+    NumberForm("seconds since 1970", "second", 10**8, 41 * 10**8, 10**6),
+    NumberForm("milliseconds since 1970", "millisecond", 10**11, 41 * 10**11, 1000),
+    NumberForm("microseconds since 1970", "microsecond", 10**14, 41 * 10**14, 1),
+    NumberForm("nanoseconds since 1970", "nanosecond", 10**17, 41 * 10**17, 0.001),
 )
 
 
@@ -301,68 +266,4 @@ class TimeStyle:
 
 
 AS_WRITTEN: Final = "as-written"
-
-
-# Questions and tables ask about the same moments again and again.
-@lru_cache(maxsize=4096)
-def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
-    """The moment that a single text means, by the clock of the style's zone, if it means any.
-
-    >>> read_moment("7 Apr 2012", TimeStyle()), read_moment("soon", TimeStyle())
-    (np.datetime64('2012-04-07T00:00:00.000000'), None)
-    """
-    for form in (*style.forms, *FORMS, *EARLY_FORMS):
-        found = re.fullmatch(form.pattern, text)
-        if found is None:
-            continue
-        parts = {name: _number_of(name, word) for name, word in found.groupdict().items()}
-        if form.has_order and _is_month_first(text, parts, style.date_order):
-            parts["month"], parts["day"] = parts["day"], parts["month"]
-        (moment,), (offset,) = assemble({name: np.array([one]) for name, one in parts.items()})
-        if np.isnat(moment):
-            return None
-        if not found.groupdict().get("zone") or style.timezone == AS_WRITTEN:
-            return np.datetime64(moment)
-        return _at_zone(moment - np.timedelta64(offset, "m"), style.timezone)
-    if re.fullmatch(NUMBER, text):
-        number = np.array([float(text) if float(text) % 1 else int(text.split(".")[0])])
-        for known in NUMBER_FORMS:
-            (moment,) = known.moments(number)
-            if not np.isnat(moment):
-                is_local = not known.is_utc or style.timezone == AS_WRITTEN
-                return np.datetime64(moment) if is_local else _at_zone(moment, style.timezone)
-    return None
-
-
-def _number_of(name: str, word: str | None) -> int:
-    if word is None:
-        return ABSENT
-    if name in WORD_PARTS:
-        return WORDS[word.lower()[:3]]
-    if name == "fraction":
-        return int(word.ljust(6, "0")[:6])
-    return int(word) if name != "zone" else 0
-
-
-def _is_month_first(text: str, parts: Mapping[str, int], order: str | None) -> bool:
-    if order is None and max(parts["day"], parts["month"]) <= 12:
-        raise InputError(
-            f"{text!r} may begin with the day or with the month; write it like 2014-10-15"
-        )
-    return order == "mdy" or (order is None and parts["month"] > 12)
-
-
-def _at_zone(moment: np.datetime64, zone: str) -> np.datetime64:
-    """What the clocks of a zone show at a moment in UTC."""
-    if zone == "UTC":
-        return np.datetime64(moment)
-    from zoneinfo import ZoneInfo
-
-    in_utc: datetime = moment.astype("M8[us]").item().replace(tzinfo=UTC)
-    try:
-        local = in_utc.astimezone(ZoneInfo(zone))
-    except (KeyError, ValueError, OverflowError):
-        raise InputError(
-            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
-        ) from None
-    return np.datetime64(local.replace(tzinfo=None))
+DEFAULT_STYLE: Final = TimeStyle()

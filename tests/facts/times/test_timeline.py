@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from targcn.errors import InputError
-from targcn.facts.time_forms import TimeStyle
-from targcn.facts.timeline import CALENDAR_CODES, UNITS, Timeline, calendar_value
+from targcn.facts.times.forms import UNITS, TimeStyle
+from targcn.facts.times.timeline import CALENDAR_CODES, Timeline, calendar_value
 
 DAYS = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [364, 0, 3, 3])
 STEPS = Timeline.of("step", 10, False, [0, 5])

@@ -1,0 +1,642 @@
+"""Read a column of times, in any form, as whole numbers of one unit.
+
+Each distinct time of a column is read once: as text, as a number, or as a date that already is one.
+What a time may look like is the table of forms.py; what does not fit is refused, with its rows.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NoReturn
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from targcn.errors import InputError
+from targcn.facts.cells import TEXT, as_cells, distinct_texts, find_cells, is_text, translate
+from targcn.facts.columns import list_rows
+from targcn.facts.read_options import ReadOptions
+from targcn.facts.times.forms import (
+    ABSENT,
+    AS_WRITTEN,
+    DEFAULT_STYLE,
+    IN_NO_CALENDAR,
+    INTERVAL_FORMS,
+    NUMBER,
+    NUMBER_FORMS,
+    UNITS,
+    WORD_PARTS,
+    WORDS,
+    Form,
+    Moments,
+    NumberForm,
+    Numbers,
+    TimeStyle,
+    assemble,
+)
+from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, TICK_CODES, calendar_value
+
+EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17"
+WHOLE: Final = "a start is the first of what is left open, an end the last"
+# What is known about each distinct text: how it is written; its parts are further columns.
+FOUND: Final = {
+    "text": pl.String,
+    "kind": pl.String,
+    "precision": pl.Int64,
+    "span": pl.Int64,
+    "is_marked": pl.Boolean,
+    "has_order": pl.Boolean,
+    "has_zone": pl.Boolean,
+}
+# What numbers may count if all are multiples of the first, and the unit that these are.
+MULTIPLES: Final = (
+    (86400, "second", "day"),
+    (3600, "second", "hour"),
+    (1440, "minute", "day"),
+    (24, "hour", "day"),
+)
+# The lengths of units in nanoseconds, or in months.
+LENGTHS: Final = (
+    {"nanosecond": 1, "microsecond": 10**3, "millisecond": 10**6, "second": 10**9}
+    | {"minute": 60 * 10**9, "hour": 3600 * 10**9, "day": 86400 * 10**9},
+    {"month": 1, "year": 12},
+)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Whole numbers of one unit, one per row, counted from 1970 if `dated`.
+
+    While a column is read, there is one per distinct cell, and `ends` are the last ones that each
+    cell stands for.
+    """
+
+    unit: str
+    dated: bool
+    values: pl.Series
+    # Of intervals: the last ones. What is open is null, here and among the values.
+    ends: pl.Series | None = None
+    # How many of the source's numbers are one of these; 1 if `dated`.
+    step: int = 1
+    style: TimeStyle = DEFAULT_STYLE
+    # What a user should know about how the times were read.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Written:
+    """Times as written, to name the rows in which some of them stand."""
+
+    where: str
+    # Of intervals the starts and then the ends; what is open is null.
+    cells: pl.Series
+    # The positions of the cells in the source, if these are not their own.
+    rows: pl.Series | None
+    has_intervals: bool
+    options: ReadOptions
+
+    def distinct(self) -> pl.Series:
+        """The distinct cells; text as plain text."""
+        if is_text(self.cells):
+            return distinct_texts(self.cells)
+        return self.cells.unique().drop_nulls()
+
+    def rows_with(self, values: pl.Series) -> str:
+        wanted = values.implode()
+        if is_text(self.cells):
+            found = find_cells(self.cells, lambda texts: texts.is_in(wanted)).arg_true()
+        else:
+            found = self.cells.is_in(wanted).arg_true()
+        if self.rows is not None:
+            # In the order of the source, its starts and ends together.
+            found = found.gather(self.rows.gather(found).arg_sort())
+        return list_rows(found, self.cells, self.rows)
+
+    def refuse(self, *problems: str) -> NoReturn:
+        raise InputError(f"{self.where}: {'; '.join(problems)}")
+
+
+def read_times(
+    cells: pl.Series,
+    where: str,
+    options: ReadOptions,
+    rows: pl.Series | None = None,
+    ends: pl.Series | None = None,
+) -> Times:
+    """Read text, dates, datetimes or numbers, or say which rows are unreadable.
+
+    `rows` are the positions of the cells in the source, if it has others as well. With `ends` the
+    cells are starts; both are null where they are open. Of a start that leaves something out, such
+    as its day, the first one counts, of an end the last.
+
+    >>> months = read_times(pl.Series(["2014-03", "2013-12"]), "the table", ReadOptions())
+    >>> months.unit, months.dated, months.values.to_list()
+    ('month', True, [530, 527])
+    >>> starts, ends = pl.Series(["1970", None]), pl.Series(["1971", "1970-02-01"])
+    >>> days = read_times(starts, "the table", ReadOptions(unit="day"), ends=ends)
+    >>> days.values.to_list(), days.ends.to_list()
+    ([0, None], [729, 31])
+    """
+    cells = _as_formatted(cells, options)
+    if ends is None:
+        written = Written(where, cells, rows, False, options)
+        first, _, times = _read(written)
+        return replace(times, values=first, ends=None)
+    rows = pl.int_range(len(cells), eager=True) if rows is None else rows
+    cells, ends = _with_one_type(cells, _as_formatted(ends, options))
+    written = Written(where, pl.concat([cells, ends]), pl.concat([rows, rows]), True, options)
+    first, last, times = _read(written)
+    first, last = first.head(len(cells)), last.tail(len(ends))
+    notes = list(times.notes)
+    is_reversed = (last < first).fill_null(False)
+    if is_reversed.any():
+        which = is_reversed.arg_true()
+        listed = list_rows(which, {row: f"{cells[row]} – {ends[row]}" for row in which[:3]}, rows)
+        if options.reversed == "refuse":
+            written.refuse(
+                f"the end is before the start in {listed}; correct them, or give --reversed open "
+                "to take such ends as open"
+            )
+        count = int(is_reversed.sum())
+        notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
+        last = last.set(is_reversed, None)
+    return replace(times, values=first, ends=last, notes=tuple(notes))
+
+
+def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
+    """Text as encoded cells; so are numbers, if --date-format says what their digits mean."""
+    is_formatted = options.date_format and column.dtype.is_integer()
+    return as_cells(column.cast(pl.String) if is_formatted else column)
+
+
+def _with_one_type(starts: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Starts and ends of the same type; text if nothing else holds both."""
+    empty = [pl.DataFrame({"time": column.clear()}) for column in (starts, ends)]
+    try:
+        dtype = pl.concat(empty, how="vertical_relaxed")["time"].dtype
+    except pl.exceptions.PolarsError:
+        dtype = TEXT
+    if dtype in (TEXT, pl.String):
+        starts, ends = (
+            column if is_text(column) else column.cast(pl.String) for column in (starts, ends)
+        )
+        return as_cells(starts), as_cells(ends)
+    return starts.cast(dtype), ends.cast(dtype)
+
+
+def _read(written: Written) -> tuple[pl.Series, pl.Series, Times]:
+    """The first and the last number that each cell stands for, and how they were read."""
+    cells, options = written.cells, written.options
+    if cells.dtype in (pl.Date, pl.Datetime):
+        times = _read_dates(written)
+        values = times.values.set(cells.is_null(), None) if cells.null_count() else times.values
+        return values, values, times
+    if not (is_text(cells) or cells.dtype.is_integer() or cells.dtype.is_float()):
+        written.refuse(f"times of type {cells.dtype} cannot be read; write ISO dates")
+    distinct = written.distinct()  # far fewer than facts
+    if not is_text(cells):
+        times = _read_numbers(distinct, distinct, written)
+    elif not options.date_format and distinct.str.contains(NUMBER).all():
+        whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
+        numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
+        times = _read_numbers(distinct, numbers, written)
+    else:
+        distinct, times = _read_texts(distinct, written)
+    first = _translate(cells, distinct, times.values)
+    is_other = written.has_intervals and times.ends is not None
+    return first, _translate(cells, distinct, times.ends) if is_other else first, times
+
+
+def _translate(cells: pl.Series, distinct: pl.Series, values: pl.Series | None) -> pl.Series:
+    """The number of each cell, which is null where it is open."""
+    assert values is not None
+    if is_text(cells):
+        return translate(cells, distinct, values)
+    return cells.replace_strict(distinct, values, default=None, return_dtype=pl.Int64)
+
+
+# Dates and datetimes
+
+
+def _read_dates(written: Written) -> Times:
+    """Read a column of dates or datetimes; what is open counts as one of its neighbours."""
+    cells = written.cells
+    # Years of other than four digits: polars cannot even print some of them.
+    days = cells.cast(pl.Date, strict=False).to_physical()
+    first, last = (calendar_value(day, "day") for day in ("0001-01-01", "9999-12-31"))
+    is_within = days.is_between(first, last).fill_null(False) | cells.is_null()
+    if not is_within.all():
+        rows = list_rows((~is_within).arg_true(), numbers=written.rows)
+        written.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
+    known = cells.fill_null(strategy="forward").fill_null(strategy="backward")
+    if not (isinstance(known.dtype, pl.Datetime) and known.dtype.time_zone):
+        return _count_moments(_to_numpy(known), "day", written, DEFAULT_STYLE, [])
+    clock = _to_numpy(known.dt.replace_time_zone(None))
+    in_utc = _to_numpy(known.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
+    moments, zone, note = _choose_zone(clock, in_utc, written.options)
+    return _count_moments(moments, "day", written, TimeStyle(zone), [note])
+
+
+def _to_numpy(column: pl.Series) -> Moments:
+    return column.cast(pl.Datetime("us")).to_numpy()
+
+
+def _choose_zone(clock: Moments, in_utc: Moments, options: ReadOptions) -> tuple[Moments, str, str]:
+    """The moments by one clock, its zone, and a note about it.
+
+    Moments that are all midnights by the clock of their writer, but not in UTC, are days.
+    """
+    zone = options.timezone
+    if zone is None and _is_whole(clock, "D") and not _is_whole(in_utc, "D"):
+        offsets = np.unique((clock - in_utc) // np.timedelta64(1, "m"))
+        shown = " or ".join(f"{offset / 60:+.4g} h" for offset in offsets[:3])
+        note = f"every time is midnight by its own clock (UTC {shown}) and is read as that day"
+        return clock, AS_WRITTEN, note
+    if zone == AS_WRITTEN:
+        return clock, zone, "times are read by the clock where they were written"
+    if zone in (None, "UTC"):
+        hours = np.unique(in_utc - in_utc.astype("M8[D]"))
+        note = "times are in UTC; --timezone reads them in another zone"
+        # Midnights of one zone have two hours in UTC, in summer and in winter.
+        is_daily = len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and _is_whole(in_utc, "m")
+        if is_daily and not _is_whole(in_utc, "D"):
+            shown = " or ".join(str(np.datetime64(0, "us") + hour)[11:16] for hour in hours)
+            note += f" (all are at {shown}: the days of another zone?)"
+        return in_utc, "UTC", note
+    moments = pl.Series(in_utc).dt.replace_time_zone("UTC")
+    try:
+        local = moments.dt.convert_time_zone(str(zone)).dt.replace_time_zone(None)
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
+        ) from None
+    return local.to_numpy(), str(zone), f"times are in the zone {zone}"
+
+
+def _finest_unit(moments: Moments) -> str:
+    """The coarsest unit, from day down to second, that loses at most fractions of a second."""
+    units = ("day", "hour", "minute")
+    return next((unit for unit in units if _is_whole(moments, CALENDAR_CODES[unit])), "second")
+
+
+def _is_whole(moments: Moments, code: str) -> bool:
+    return bool((moments == moments.astype(f"M8[{code}]")).all())
+
+
+def count_units(moments: Moments, unit: str) -> pl.Series:
+    """Units since 1970, rounded down."""
+    return pl.Series(moments.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
+
+
+def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
+    """The last unit of what each moment stands for: a month, if that is the precision.
+
+    >>> count_last_units(np.array(["1970-02-01"], "M8[us]"), "month", "day").to_list()
+    [58]
+    """
+    if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
+        return count_units(moments, unit)
+    code = CALENDAR_CODES[precision]
+    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
+    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
+
+
+def _count_moments(
+    moments: Moments, precision: str, written: Written, style: TimeStyle, notes: list[str]
+) -> Times:
+    """The times of moments, in the unit that is asked for or found."""
+    if written.options.unit == "step":
+        written.refuse("unit step is for integers, but these times are dates")
+    unit = written.options.unit or (_finest_unit(moments) if precision == "day" else precision)
+    return Times(unit, True, count_units(moments, unit), style=style, notes=tuple(notes))
+
+
+# Texts
+
+
+def _read_texts(distinct: pl.Series, written: Written) -> tuple[pl.Series, Times]:
+    """The texts in some order, and their times."""
+    options = written.options
+    style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
+    has_more = written.has_intervals and not options.date_format
+    found, rest = _match_forms(distinct, style.forms + (INTERVAL_FORMS if has_more else ()))
+    problems = _describe_misfits(found, rest, written)
+    if not found.height:
+        written.refuse(*problems)
+    notes: list[str] = []
+    if found["has_order"].any():
+        order, said = _choose_order(found.filter("has_order"), written)
+        style = replace(style, date_order=order)
+        (notes if order else problems).extend(said)
+        found = _put_day_first(found, order)
+    precision = UNITS[int(found["precision"].min())]  # type: ignore[arg-type]
+    clock, offsets = _assemble(found.drop(FOUND))
+    clock[(found["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT")
+    if np.isnat(clock).any():
+        unknown = found["text"].filter(pl.Series(np.isnat(clock)))
+        strays = f"times that are not in the calendar: {written.rows_with(unknown)}"
+        if written.has_intervals and "year" in (options.unit, precision):
+            clock = np.where(np.isnat(clock), _assemble(found.select("year"))[0], clock)
+            notes.append(f"{strays}; only their years are read")
+        if np.isnat(clock).any():
+            problems.append(f"{strays}; correct them")
+    said_wrong, said = _describe_vague(found, precision, written)
+    problems += said_wrong
+    notes += said
+    if problems:
+        written.refuse(*problems)
+    if found["has_zone"].any():
+        clock, zone, note = _choose_zone(clock, clock - offsets * np.timedelta64(1, "m"), options)
+        style = replace(style, timezone=zone)
+        notes.append(note)
+    elif options.timezone:
+        notes.append("the times have no zone, so that --timezone changes nothing")
+    times = _count_moments(clock, precision, written, style, notes)
+    return found["text"], replace(times, ends=_last_units(found, clock, times.unit))
+
+
+def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFrame, pl.Series]:
+    """The texts that have a form, each with its parts, and the rest."""
+    frames = [pl.DataFrame(schema=FOUND)]
+    for form in forms:
+        hits = texts.str.contains(form.pattern)
+        if hits.any():
+            frames.append(_find_parts(texts.filter(hits), form))
+            texts = texts.filter(~hits)
+    return pl.concat(frames, how="diagonal"), texts
+
+
+def _find_parts(texts: pl.Series, form: Form) -> pl.DataFrame:
+    parts = texts.str.extract_groups(form.pattern).struct.unnest()
+    kind = pl.lit(form.kind)
+    if form.kind == "a date":
+        with_hour = pl.when(pl.col("hour").is_not_null())
+        with_zone = pl.when(pl.col("zone").is_not_null())
+        kind = with_hour.then(pl.lit("a datetime")).otherwise(kind)
+        kind = with_zone.then(pl.lit("a datetime with zone")).otherwise(kind)
+    return parts.select(
+        *(_to_numbers(parts[name]) for name in parts.columns if name != "zone"),
+        text=texts,
+        kind=kind,
+        precision=pl.lit(UNITS.index(form.unit), dtype=pl.Int64),
+        span=pl.lit(form.span, dtype=pl.Int64),
+        is_marked=pl.lit(form.is_marked),
+        has_order=pl.lit(form.has_order),
+        has_zone=pl.col("zone").is_not_null() if "zone" in parts.columns else pl.lit(False),
+    )
+
+
+def _to_numbers(part: pl.Series) -> pl.Series:
+    if part.name in WORD_PARTS:
+        words = part.str.to_lowercase().str.head(3)
+        return words.replace_strict(WORDS, default=None, return_dtype=pl.Int64)
+    if part.name == "fraction":
+        part = part.str.pad_end(6, "0").str.head(6)
+    return part.cast(pl.Int64)
+
+
+def _assemble(parts: pl.DataFrame) -> tuple[Moments, NDArray[Any]]:
+    """Moments, and their minutes before UTC."""
+    return assemble({part.name: part.fill_null(ABSENT).to_numpy() for part in parts})
+
+
+def _describe_misfits(found: pl.DataFrame, rest: pl.Series, written: Written) -> list[str]:
+    """What is said about texts without a form, and about texts of different forms."""
+    date_format = written.options.date_format
+    is_number = rest.str.contains(NUMBER) & (date_format is None)
+    problems = []
+    if not is_number.all():
+        what, remedy = (
+            "neither dates nor whole numbers",
+            f"write them like {EXAMPLES}, or say how they are, like --date-format '%d/%m/%y'",
+        )
+        if date_format:
+            what, remedy = f"not like {date_format}", "correct them or --date-format"
+        rows = written.rows_with(rest.filter(~is_number))
+        problems.append(f"times that are {what}: {rows}; {remedy}")
+    # A date whose day is marked as unknown is a date; so is a month that begins an interval.
+    is_date = pl.col("is_marked")
+    if written.has_intervals:
+        is_date |= ~pl.col("kind").str.starts_with("a datetime")
+    kinds = found.select("text", kind=pl.when(is_date).then(pl.lit("a date")).otherwise("kind"))
+    numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
+    by_kind = pl.concat([kinds, numbers]).group_by("kind").agg("text")
+    by_kind = by_kind.sort(pl.col("text").list.len(), "kind")
+    if by_kind.height > 1:
+        rarest, *others = by_kind["kind"]
+        rows = written.rows_with(by_kind["text"][0])
+        problems.append(
+            f"times of different forms: {rarest} in {rows}, {' and '.join(others)} elsewhere; "
+            "write all in the same form"
+        )
+    return problems
+
+
+def _choose_order(
+    dates: pl.DataFrame, written: Written
+) -> tuple[Literal["dmy", "mdy"] | None, list[str]]:
+    """Whether the day or the month comes first in dates like 4/7/2012, as some date shows."""
+    if written.options.date_order:
+        return written.options.date_order, []
+    # What is above 12 is a day; dates with two such numbers are in no calendar.
+    late_first, late_second = pl.col("day") > 12, pl.col("month") > 12
+    day_first = dates.filter(late_first & ~late_second)["text"]
+    month_first = dates.filter(late_second & ~late_first)["text"]
+    if len(day_first) and len(month_first):
+        first, second = written.rows_with(day_first), written.rows_with(month_first)
+        return None, [f"the day comes first in {first}, but the month in {second}; correct them"]
+    if len(day_first):
+        return "dmy", [f"dates begin with the day (--date-order dmy), like {day_first.min()!r}"]
+    if len(month_first):
+        return "mdy", [f"dates begin with the month (--date-order mdy), like {month_first.min()!r}"]
+    unclear = dates.filter(~late_first)["text"]
+    problem = (
+        f"dates like {unclear.min()!r} may begin with the day or with the month, and no row "
+        "decides it; give --date-order dmy or --date-order mdy"
+    )
+    return None, [problem] if len(unclear) else []
+
+
+def _put_day_first(dates: pl.DataFrame, order: str | None) -> pl.DataFrame:
+    is_swapped = pl.col("has_order") & (order == "mdy")
+    if order is None:  # so that only what is in no calendar is said to be so
+        is_swapped = pl.col("has_order") & (pl.col("month") > 12)
+    return dates.with_columns(
+        day=pl.when(is_swapped).then("month").otherwise("day"),
+        month=pl.when(is_swapped).then("day").otherwise("month"),
+    )
+
+
+def _describe_vague(
+    found: pl.DataFrame, precision: str, written: Written
+) -> tuple[list[str], list[str]]:
+    """Problems and notes about times that leave out a month, a day, or some of their years."""
+    problems, notes, unit = [], [], written.options.unit
+    is_coarsest = found["precision"] == UNITS.index(precision)
+    is_vague = found["is_marked"] | (is_coarsest & written.has_intervals)
+    is_finer = unit is not None and UNITS.index(unit) > UNITS.index(precision)
+    if is_vague.any() and (is_finer or (not unit and found["precision"].n_unique() > 1)):
+        rows = written.rows_with(found["text"].filter(is_vague))
+        if not is_finer:
+            notes.append(f"all times are read by {precision}, as {rows} leave out a month or day")
+        elif written.has_intervals:
+            notes.append(f"{rows} leave out a month or day: {WHOLE}")
+        else:
+            problems.append(f"{rows} leave out a month or day; give --unit {precision}")
+    is_long = found["kind"].is_in(("a decade", "a century"))
+    if is_long.any():
+        rows = written.rows_with(found["text"].filter(is_long))
+        notes.append(f"{rows} leave out some of the year: {WHOLE}")
+    if (found["kind"] == "a quarter").any():
+        whole = f"whole: {WHOLE}" if written.has_intervals else "as their first month"
+        notes.append(f"quarters are read {whole}")
+    return problems, notes
+
+
+def _last_units(found: pl.DataFrame, clock: Moments, unit: str) -> pl.Series:
+    """The last unit of what each text stands for."""
+    last = np.zeros(len(clock), dtype=np.int64)
+    with_clock = found["kind"].str.starts_with("a datetime")
+    precisions = found["precision"].set(with_clock, UNITS.index("second")).to_numpy()
+    spans = found["span"].to_numpy()
+    for precision, span in {*zip(precisions.tolist(), spans.tolist(), strict=True)}:
+        chosen = (precisions == precision) & (spans == span)
+        last[chosen] = count_last_units(clock[chosen], UNITS[precision], unit, span).to_numpy()
+    return pl.Series(last)
+
+
+# Numbers: dates in digits, counts since 1970, or plain counts
+
+
+def _read_numbers(distinct: pl.Series, numbers: pl.Series, written: Written) -> Times:
+    """Read distinct cells of a column, given as numbers too."""
+    options = written.options
+    whole = numbers.cast(pl.Int64, strict=False)
+    is_whole = whole.is_between(-MAX_TIME, MAX_TIME) & (whole.cast(numbers.dtype) == numbers)
+    is_whole = is_whole.fill_null(False)
+    values = (whole if is_whole.all() else numbers.cast(pl.Float64)).to_numpy()
+    if form := _find_form(values, options):
+        return _read_form(form, values, distinct, written)
+    if not is_whole.all():
+        problem = "too large" if numbers.dtype.is_integer() else "not whole numbers"
+        rows = written.rows_with(distinct.filter(~is_whole))
+        written.refuse(f"times that are {problem}: {rows}; write them like 2014-10-15, 2014 or 17")
+    notes = _question_multiples(values, written)
+    if options.origin is not None:
+        return _date_counts(values, written)
+    unit, step = _find_step(written)
+    return Times(unit, False, pl.Series(values // step), step=step, notes=tuple(notes))
+
+
+def _find_form(values: Numbers, options: ReadOptions) -> NumberForm | None:
+    """The form that at least two thirds of the numbers have, unless they are said to be counts."""
+    if options.origin is not None or options.unit == "step" or isinstance(options.tick, int):
+        return None
+    low, high = values.min(), values.max()
+    if low in (0, 1) and len(values) > (high - low) / 2:  # they count from the first one on
+        return None
+    for form in NUMBER_FORMS:
+        in_range = int(((values >= form.low) & (values <= form.high)).sum())
+        if options.tick not in (None, form.unit) or 3 * in_range < 2 * len(values):
+            continue
+        if 3 * int(np.isnat(form.moments(values)).sum()) <= len(values):
+            return form
+    return None
+
+
+def _read_form(form: NumberForm, values: Numbers, distinct: pl.Series, written: Written) -> Times:
+    options = written.options
+    moments, unit = form.moments(values), options.unit
+    if (misfits := np.isnat(moments)).any():
+        rows = written.rows_with(distinct.filter(pl.Series(misfits)))
+        plain = "--unit step if all are plain numbers"
+        if form.unit == "year":
+            plain += ", or --unit year --tick 1 if all are years"
+        if form.is_utc:
+            plain += f", or --origin 1970-01-01 --tick {form.unit} if all count from there"
+        written.refuse(f"most times are {form.name}, but not {rows}; correct them, or give {plain}")
+    # Of an interval, the start of a year is its first day, and the end its last.
+    is_finer = unit is not None and UNITS.index(unit) > _position(form.unit)
+    is_finer &= not written.has_intervals
+    is_other = unit not in (None, form.unit)
+    if options.tick is None and (is_other if form.is_count else is_finer):
+        written.refuse(
+            f"the times are {form.name}, not {unit}s; leave out --unit, or add --tick {form.unit} "
+            f"to have them by {unit}, or --tick 1 if they do count {unit}s"
+        )
+    if not form.is_count:
+        found = unit or (_finest_unit(moments) if form.unit == "second" else form.unit)
+        ends = count_last_units(moments, form.unit, found)
+        return Times(found, True, count_units(moments, found), ends)
+    zone, note = "UTC", f"the times are {form.name}"
+    if form.is_utc:
+        moments, zone, said = _choose_zone(moments, moments, options)
+        note = f"{note}; {said}"
+    found = unit or _finest_unit(moments)
+    return Times(found, True, count_units(moments, found), style=TimeStyle(zone), notes=(note,))
+
+
+def _question_multiples(values: Numbers, written: Written) -> list[str]:
+    """Ask what numbers like 0, 24, 48 count: in a note, or as an error if it was said wrongly."""
+    options, common = written.options, int(np.gcd.reduce(values))
+    if isinstance(options.tick, int) or len(values) < 3 or not common:
+        return []
+    said = options.tick or options.unit or ("day" if options.origin is not None else None)
+    for number, unit, larger in MULTIPLES:
+        if common % number == 0:
+            question = (
+                f"every time is a multiple of {number}: {unit}s? --unit {unit}, or --unit {larger} "
+                f"--tick {number}"
+            )
+            if said and said != "step" and _position(str(said)) < UNITS.index(unit):
+                written.refuse(f"{question}; --tick 1 if they do count {said}s")
+            return [] if said else [question]
+    if common > 1 and len(values) >= 10 and not said:
+        return [f"every time is a multiple of {common}: --tick {common} counts these"]
+    return []
+
+
+def _date_counts(values: Numbers, written: Written) -> Times:
+    """Count from the origin on, in the unit of the numbers."""
+    tick, origin = written.options.tick, str(written.options.origin)
+    if tick == "nanosecond":  # of which 64 bits hold no more than 584 years
+        values, tick = values // 1000, "microsecond"
+    unit = str(written.options.unit or (tick if tick in CALENDAR_CODES else "day"))
+    if unit not in CALENDAR_CODES:
+        written.refuse(f"--origin needs a calendar unit, not {unit}")
+    counted = tick if isinstance(tick, str) else unit
+    if isinstance(tick, int):
+        values = values // tick
+    start, first, last = (
+        calendar_value(day, counted) for day in (origin, "0001-01-01", "9999-12-31")
+    )
+    low, high = int(values.min()), int(values.max())
+    if not first <= start + low <= start + high <= last:
+        written.refuse(
+            f"times from {low} to {high}, counted in {counted}s from {origin}, are outside the "
+            "years 1 to 9999; give another --unit"
+        )
+    moments = (start + values).astype(f"M8[{TICK_CODES[counted]}]")
+    # Parts of a second are shorter than any unit.
+    precision = counted if counted in CALENDAR_CODES else "second"
+    return Times(unit, True, count_units(moments, unit), count_last_units(moments, precision, unit))
+
+
+def _find_step(written: Written) -> tuple[str, int]:
+    """The unit of plain counts, and how many of the numbers make one."""
+    tick = written.options.tick
+    if tick is None or isinstance(tick, int):
+        return written.options.unit or "step", tick or 1
+    unit = written.options.unit or (tick if tick in UNITS else "step")
+    if unit == "step":
+        return unit, 1
+    for lengths in LENGTHS:
+        if {unit, tick} <= set(lengths) and lengths[unit] % lengths[tick] == 0:
+            return unit, lengths[unit] // lengths[tick]
+    raise InputError(
+        f"{written.where}: {tick}s can be counted by {unit} only from a date on; add --origin"
+    )
+
+
+def _position(unit: str) -> int:
+    """The place of a unit from coarse to fine; parts of a second come last."""
+    return UNITS.index(unit) if unit in UNITS else len(UNITS)
