@@ -59,12 +59,8 @@ MINUTES ?= 10
 torture: $(READY)  ## kill, mutate, mangle, starve and fill for so many MINUTES; prints one table
 	PYTHONPATH=tests $(BIN)/python -m torture --minutes $(MINUTES)
 
-docs: $(READY)  ## put the figures of results/ into the texts, and write their report again
-	$(BIN)/targcn report results --fill README.md docs/*.md
-	rm -rf build/report
-	$(BIN)/targcn report results --out build/report
-	rm -rf build/report/index.html docs/report
-	mv build/report docs/report
+docs: $(READY)  ## put the figures of results/ into the texts, and draw their plots again
+	$(BIN)/targcn report results --fill README.md docs/*.md --plots docs/pictures
 
 site: $(VENV)/.site  ## build the documentation site into build/site; nothing is fetched from the network
 	$(BIN)/python website/gather.py build/site-source

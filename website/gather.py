@@ -28,7 +28,6 @@ NAVIGATION: Final[list[Any]] = [
             "judging.md",
             "filters.md",
             "experiments.md",
-            "report/report.md",
         ]
     },
     {"Reference": ["commands.md", "reference/settings.md", "reference/python.md"]},

@@ -1,4 +1,4 @@
-"""`targcn report`: a report or filled texts, or one sentence that says why not."""
+"""`targcn report`: filled texts and plots, or one sentence that says why not."""
 
 import json
 import shutil
@@ -30,19 +30,21 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return err
 
 
-def test_the_command_writes_pages_and_fills_texts(
+def test_the_command_fills_texts_and_draws_plots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("matplotlib")
     folder = write_results(tmp_path / "results", "context", "icews14", {"seen, no training": [0.4]})
+    write_results(folder, "main", "icews14", {"seen, no training": [0.4]})
     texts = [tmp_path / name for name in ("one.md", "two.md")]
     for path in texts:
         path.write_text(TEXT.format("context icews14 static"))
     out = tmp_path / "deep" / "out"
     with pytest.raises(SystemExit) as leaving:
-        main(["report", str(folder), "--fill", *map(str, texts), "--out", str(out)])
+        main(["report", str(folder), "--fill", *map(str, texts), "--plots", str(out)])
     assert leaving.value.code == 0
     printed = capsys.readouterr().out
-    assert (out / "index.html").exists()
+    assert [path.name for path in out.iterdir()] == ["main-icews14.svg"]
     for path in texts:
         assert f"{path}: 1 table filled" in printed
         assert path.read_text() == fill(TEXT.format("context icews14 static"), read_results(folder))
@@ -87,13 +89,15 @@ def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[
     bad.write_text(TEXT.format("contxt icews14 static"))
     out = tmp_path / "out"
     for arguments, sentence in (
-        ([folder], "nothing to write; --out DIR writes a report, --fill FILE"),
-        ([tmp_path / "gone", "--out", out], f"there is no result in {tmp_path / 'gone'}; 'targcn"),
-        ([taken, "--out", out], f"there is no result in {taken}; 'targcn reproduce NAME'"),
-        ([folder, "--out", taken], f"{taken} already exists; choose another name"),
-        ([cut, "--out", out], f"{of_cut} is not the result of a cell ("),
-        ([unevaluated, "--out", out], f"{of_unevaluated} is not the result of a cell ("),
-        ([folder, "--fill", good, bad, "--out", out], f"{bad}: there is no experiment 'contxt'"),
+        ([folder], "nothing to write; --fill FILE fills the tables of a text"),
+        (
+            [tmp_path / "gone", "--plots", out],
+            f"there is no result in {tmp_path / 'gone'}; 'targcn",
+        ),
+        ([taken, "--plots", out], f"there is no result in {taken}; 'targcn reproduce NAME'"),
+        ([cut, "--plots", out], f"{of_cut} is not the result of a cell ("),
+        ([unevaluated, "--plots", out], f"{of_unevaluated} is not the result of a cell ("),
+        ([folder, "--fill", good, bad, "--plots", out], f"{bad}: there is no experiment 'contxt'"),
         (
             [folder, "--fill", good, tmp_path / "no.md"],
             f"cannot read {tmp_path / 'no.md'}: No such",

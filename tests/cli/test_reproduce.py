@@ -54,7 +54,3 @@ def test_all_experiments_in_a_quick_run(tmp_path: Path, capsys: pytest.CaptureFi
     call(*command)
     assert "finished 0 more in " in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*.json")} == before
-    call("report", str(results), "--out", str(tmp_path / "report"))
-    page = (tmp_path / "report" / "index.html").read_text()
-    for name in EXPERIMENTS:
-        assert f"targcn reproduce {name}" in page

@@ -238,7 +238,7 @@ COMMANDS: dict[str, Command] = {
         check=_check_run,
     ),
     "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
-    "report": _several("report", "{base}/results", "--out={out}/report"),
+    "report": _several("report", "{base}/results", "--plots={out}"),
     "report, into a text": Command(
         ["report", "{base}/results", "--fill", "{out}"], "text.md", _files, before="text.md"
     ),

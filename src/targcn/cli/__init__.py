@@ -22,7 +22,6 @@ from targcn.cli.evaluate import evaluate_run
 from targcn.cli.explain import explain_answer
 from targcn.cli.export import export_from_run
 from targcn.cli.fuse import fuse_runs
-from targcn.cli.hub import pull_folder, push_folder
 from targcn.cli.missing import find_missing_facts
 from targcn.cli.models import list_models
 from targcn.cli.names import list_names
@@ -59,8 +58,6 @@ app.command(predict_answers, name="predict")
 app.command(find_missing_facts, name="missing")
 app.command(explain_answer, name="explain")
 app.command(export_from_run, name="export")
-app.command(push_folder, name="push")
-app.command(pull_folder, name="pull")
 app.command(list_rules, name="rules")
 app.command(serve_runs, name="serve")
 app.command(reproduce)

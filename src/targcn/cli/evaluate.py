@@ -80,9 +80,7 @@ def evaluate_run(
         count_progress(f"evaluating {split}", "queries") as progress,
     ):
         with processes.barrier():
-            # Whatever else is asked needs all tables in each process.
-            shared = (processes, place) if ask == "entity" and facts is None else ()
-            loaded = load_folder(run, *shared)
+            loaded = load_folder(run)
             warn_if_in_context(split, context, loaded.model.reads_context)
         report = evaluate(
             loaded,

@@ -1,7 +1,7 @@
 """What several commands share: options, opening a source, loading a run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -66,12 +66,12 @@ def require_folder(folder: Path) -> None:
         raise InputError(f"there is no run {folder}; 'targcn train --out {folder}' makes one")
 
 
-def load_folder(folder: Path, *shared: Any) -> "Run":
-    """The run in a folder; the processes and the device if its tables may be shared by them."""
+def load_folder(folder: Path) -> "Run":
+    """The run in a folder, said to be unfinished if its training was stopped."""
     require_folder(folder)
     from targcn.runs.store import load_run
 
-    run = load_run(folder, *shared)
+    run = load_run(folder)
     warn_if_unfinished(folder)
     return run
 

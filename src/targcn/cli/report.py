@@ -1,4 +1,4 @@
-"""`targcn report`: pages and tables of the results of `targcn reproduce`."""
+"""`targcn report`: tables and plots of the results of `targcn reproduce`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from targcn.errors import InputError
+from targcn.output.plots import require_picture
 from targcn.output.terminal import show
 
 if TYPE_CHECKING:
@@ -15,36 +16,38 @@ if TYPE_CHECKING:
 def report_results(
     results: Path,
     *,
-    out: Path | None = None,
     fill: Annotated[
         tuple[Path, ...], Parameter(consume_multiple=True, negative="", show_default=False)
     ] = (),
+    plots: Path | None = None,
 ) -> None:
-    """Write a report on results next to the paper's figures, or fill their tables into texts.
+    """Fill tables of results next to the paper's figures into texts, or plot them.
 
     Args:
         results: The folder of results of `targcn reproduce`.
-        out: Write index.html, report.md and plots to this new folder.
         fill: Fill the tables of these Markdown files. Each is between the lines
             `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be
             costs; a fourth word, `valid`, asks for the valid split; `EXPERIMENT all mrr` is the MRR
             on all data sets.
+        plots: Write the plots of the experiments into this folder.
     """
-    from targcn.experiments.pages import write_report
+    from targcn.experiments.plots import plot_experiments
     from targcn.experiments.results import read_results
     from targcn.files import atomic_file
 
-    if out is None and not fill:
+    if plots is None and not fill:
         raise InputError(
-            "nothing to write; --out DIR writes a report, --fill FILE fills the tables of a text"
+            "nothing to write; --fill FILE fills the tables of a text, --plots DIR draws the plots"
         )
-    found = read_results(results)
-    if not found:
+    if plots is not None:
+        require_picture(plots / "plot.svg")
+    measured = read_results(results)
+    if not measured:
         raise InputError(f"there is no result in {results}; 'targcn reproduce NAME' makes some")
-    texts = {path: _filled(path, found) for path in fill}
-    if out is not None:
-        write_report(found, out)
-        show(f"wrote {out / 'index.html'} and {out / 'report.md'}")
+    texts = {path: _filled(path, measured) for path in fill}
+    if plots is not None:
+        for path in plot_experiments(measured, plots):
+            show(f"wrote {path}")
     for path, (text, num_tables) in texts.items():
         if num_tables == 0:
             show(f"{path} has no place for a table; nothing was filled")

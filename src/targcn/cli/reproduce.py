@@ -104,6 +104,5 @@ def run_experiments(
             show(table, folded=False)
     num_more = len(found) - num_before
     show(f"\nfinished {num_more} more in {seconds:,.0f} s; the results are in {folder}")
-    show(f"for a report: targcn report {folder} --out report")
     if failure is not None:
         raise failure

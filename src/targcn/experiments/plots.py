@@ -1,0 +1,101 @@
+"""The plots of the experiments: what was measured beside what the paper prints."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count, groupby
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Final
+
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.metrics import PAPER_METRICS
+from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
+from targcn.experiments.tables import Line, Results, lines_of
+from targcn.output.plots import Curve, Mark, plot_lines, plot_marks
+
+# The experiment whose rows are points over the number of their parameters.
+MAIN: Final = "main"
+# What plots show.
+SETTING: Final = SETTINGS[0]
+COMMON_FILTER: Final[Filter] = "static"
+
+
+def plot_experiments(results: Results, folder: Path) -> list[Path]:
+    """Write a plot of every experiment that has one, on each data set that has results."""
+    written = []
+    for experiment in map(find_experiment, EXPERIMENTS):
+        if not experiment.plot and experiment.name != MAIN:
+            continue
+        for data in experiment.data:
+            lines = lines_of(experiment, data, results)
+            if not any(line.results for line in lines):
+                continue
+            path = folder / f"{experiment.name}-{data}.svg"
+            setting = f"{SETTING.split} split, context {SETTING.context}"
+            title = f"{experiment.title}, {data}\n{setting}"
+            if experiment.name == MAIN:
+                title += ", time-aware filter"
+                plot_marks(list(_marks(lines)), path, title, "MRR, time-aware filter")
+            elif all(line.row.place is not None for line in lines):
+                curves = list(lines_over_places(lines))
+                plot_lines(curves, path, title, experiment.plot, "MRR and Hits", logarithmic=False)
+            else:
+                curves = list(lines_over_parameters(lines))
+                plot_lines(curves, path, title, experiment.plot, "MRR", logarithmic=True)
+            written.append(path)
+    return written
+
+
+def lines_over_places(lines: Sequence[Line]) -> Iterator[Curve]:
+    """Every metric of all rows, over their places."""
+    for number, metric in enumerate(PAPER_METRICS):
+        yield from _measured_and_printed(metric.label, lines, COMMON_FILTER, number, number)
+
+
+def lines_over_parameters(lines: Sequence[Line]) -> Iterator[Curve]:
+    """The MRR over the number of parameters, for all rows of a system and each of its filters.
+
+    A system has the filter that is common to all, and that of the paper's figures for it.
+    """
+    groups = groupby(lines, key=lambda line: line.row.name.partition(",")[0])
+    colors = count()
+    for name, group in groups:
+        rows = list(group)
+        for which in FILTERS:
+            if which == COMMON_FILTER or any(line.printed(SETTING, which) for line in rows):
+                yield from _measured_and_printed(name, rows, which, next(colors), metric=0)
+
+
+def _measured_and_printed(
+    name: str, lines: Sequence[Line], which: Filter, color: int, metric: int
+) -> Iterator[Curve]:
+    """One line for what was measured under a filter, and one for the paper's figures under it."""
+    key = PAPER_METRICS[metric].key
+    points = [
+        (_place(line, line.results[0].parameters), mean(line.measured(SETTING, which, key)))
+        for line in lines
+        if line.results
+    ]
+    if points:
+        yield Curve(f"{name}, measured, {which} filter", sorted(points), color, False)
+    points = [
+        (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
+        for line in lines
+        if len(line.printed(SETTING, which)) > metric
+    ]
+    if points:
+        yield Curve(f"{name}, paper, {which} filter", sorted(points), color, True)
+
+
+def _place(line: Line, num_parameters: int | None) -> float:
+    place = num_parameters if line.row.place is None else line.row.place
+    assert place is not None, "a published figure needs a place or a number of parameters"
+    return float(place)
+
+
+def _marks(lines: Sequence[Line]) -> Iterator[Mark]:
+    for line in lines:
+        if line.results:
+            values = line.measured(SETTING, "time-aware", "mrr")
+            middle, reach = mean(values), stdev(values) if len(values) > 1 else 0.0
+            num_parameters = line.results[0].parameters
+            yield Mark(line.row.name, num_parameters, middle, middle - reach, middle + reach)
