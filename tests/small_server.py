@@ -61,8 +61,8 @@ class Here:
     service: Service
     server: Server
 
-    def connect(self, timeout: float = 20) -> HTTPConnection:
-        return HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+    def connect(self) -> HTTPConnection:
+        return HTTPConnection("127.0.0.1", self.port)
 
     def ask(
         self,
@@ -87,19 +87,16 @@ class Here:
 def serving(runs: Mapping[str, Run], **access: Any) -> Iterator[Here]:
     """Serve runs on a free port, then stop."""
     served = {name: ServedRun(name, run, device="cpu") for name, run in runs.items()}
-    started = threading.Event()
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = Server(Service(served), Access(**access), started.set)
+        server = Server(Service(served), Access(**access))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
-        assert started.wait(20)
         try:
             yield Here(port, server.service, server)
         finally:
             server.should_exit = True
-            thread.join(40)
-            assert not thread.is_alive()
+            thread.join()
 
 
 def problem_of(answer: Answer, status: int) -> dict[str, Any]:
@@ -108,5 +105,5 @@ def problem_of(answer: Answer, status: int) -> dict[str, Any]:
     assert answer.headers["content-type"] == "application/problem+json"
     content: dict[str, Any] = answer.json
     assert content["status"] == status
-    assert content.keys() == {"type", "title", "status", "detail", "suggestions", "error"}
+    assert content.keys() == {"type", "title", "status", "detail", "suggestions", "field"}
     return content

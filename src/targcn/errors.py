@@ -21,10 +21,14 @@ class InputError(ValueError):
     there is no 'a\u2028b'
     """
 
-    def __init__(self, sentence: str, suggestions: Sequence[str] = ()) -> None:
+    def __init__(
+        self, sentence: str, suggestions: Sequence[str] = (), field: str | None = None
+    ) -> None:
         super().__init__(LINE_END.sub(lambda found: repr(found[0])[1:-1], sentence))
         # Names that may have been meant; the sentence has them too.
         self.suggestions: tuple[str, ...] = tuple(suggestions)
+        # The part of a question that is wrong, such as its subject.
+        self.field = field
 
 
 class DamagedError(InputError):

@@ -35,7 +35,8 @@ def serve_runs(
     context: Context = None,
     device: Device = "auto",
 ) -> None:
-    """Serve runs: a page to ask, see why and try what-ifs, and an API for programs (/docs).
+    """Serve runs: a page to ask, see why and try what-ifs, and an API for programs
+    (/openapi.json).
 
     Only this machine can ask, unless there is a token. Ctrl+C stops the server; it
     finishes what is running.
@@ -73,24 +74,21 @@ def serve_runs(
             say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
         address = address_of(listening, host)
 
-        def told() -> None:
-            show(f"{address}   (Ctrl+C stops)")
-            if token is not None:
-                say("a browser needs the token once, as ?token=TOKEN behind this address")
-            if open:
-                open_browser(
-                    address if token is None else f"{address}?{urlencode({'token': token})}"
-                )
-
         access = Access(host, token, allow_origin, allow_host)
-        server = Server(Service(served), access, told)
+        server = Server(Service(served), access)
+        # Whoever asks now waits until the server runs.
+        show(f"{address}   (Ctrl+C stops)")
+        if token is not None:
+            say("a browser needs the token once, as ?token=TOKEN behind this address")
+        if open:
+            open_browser(address if token is None else f"{address}?{urlencode({'token': token})}")
         server.run([listening])
     say("stopped")
 
 
 def require_libraries() -> None:
     """Refuse to serve without what the extra `serve` brings."""
-    for library in ("fastapi", "uvicorn", "httptools"):
+    for library in ("fastapi", "httptools", "prometheus_client", "uvicorn"):
         if find_spec(library) is None:
             raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
 

@@ -1,9 +1,9 @@
 """Questions in words, and the ids they stand for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import torch
 from torch import Tensor
@@ -88,7 +88,7 @@ def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = 
         except InputError as error:
             if on_error == "stop":
                 where = f"question {number}: " if len(questions) > 1 else ""
-                raise InputError(f"{where}{error}", error.suggestions) from None
+                raise InputError(f"{where}{error}", error.suggestions, error.field) from None
             errors[number] = str(error)
         else:
             rows.setdefault(question.asked, []).append(row)
@@ -104,17 +104,21 @@ def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = 
 
 
 def ids_of(question: Question, dataset: Dataset) -> tuple[int, int, int, int]:
-    """Subject, relation, object and tick."""
-    asked = question.asked
-    subject, relation, object_, time = OPEN_ID, OPEN_ID, OPEN_ID, OPEN_ID
-    if asked != "subject":
-        subject = dataset.entities.find(str(question.subject))
-    if asked != "relation":
-        relation = dataset.relations.find(str(question.relation))
-    if asked != "object":
-        object_ = dataset.entities.find(str(question.object))
-    if asked != "time" and question.time is not None:
-        time = dataset.timeline.tick(question.time)
+    """Subject, relation, object and tick; the InputError about a part that is wrong names it."""
+    finders: dict[Ask, Callable[[Any], int]] = {
+        "subject": lambda name: dataset.entities.find(str(name)),
+        "relation": lambda name: dataset.relations.find(str(name)),
+        "object": lambda name: dataset.entities.find(str(name)),
+        "time": dataset.timeline.tick,
+    }
+    open_place, ids = question.asked, []
+    for place, find in finders.items():
+        try:
+            ids.append(OPEN_ID if place == open_place else find(getattr(question, place)))
+        except InputError as error:
+            error.field = place
+            raise
+    subject, relation, object_, time = ids
     return subject, relation, object_, time
 
 

@@ -12,16 +12,11 @@ from targcn.inference.questions import Question
 from targcn.inference.what_if import Fact
 from targcn.serve import schema
 from targcn.serve.answering import Asked, HowToAnswer, ask
-from targcn.serve.problems import MEDIA_TYPE, ProblemError
+from targcn.serve.problems import RESPONSES, ProblemError
 from targcn.serve.served_run import ServedRun
 
 # Questions of a request whose unknown names are compared with all known ones.
 MOST_COMPARED: Final = 3
-PROBLEM: Final = {
-    "description": "What was wrong",
-    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-}
-RESPONSES: Final[dict[int | str, dict[str, Any]]] = {"4XX": PROBLEM, "5XX": PROBLEM}
 RunName = Annotated[str, Query(max_length=1_000, description="Its name, as /api/runs lists it.")]
 Moment = Annotated[str | None, Query(max_length=100)]
 
@@ -61,7 +56,7 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
 
     @router.get("/entities/{name:path}", response_model=schema.Entity)
     def show_entity(
-        name: Annotated[str, Path(max_length=10_000)],
+        name: Annotated[str, Path(max_length=2_000)],
         run: RunName,
         first: Annotated[Moment, Query(alias="from")] = None,
         last: Annotated[Moment, Query(alias="to")] = None,
@@ -73,7 +68,7 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         try:
             served.dataset.entities.find(name)
         except InputError as error:
-            raise ProblemError(404, str(error), error.suggestions) from None
+            raise ProblemError.of(error, 404) from None
         return json_of(served.facts.find(name, first, last, page, size))
 
     @router.post("/predict", response_model=schema.Answers)

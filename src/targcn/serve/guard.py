@@ -1,19 +1,18 @@
-"""What stands before the app: who may ask, how much, how slowly; and headers on every answer."""
+"""What stands before the app: who may ask, and how much; and headers on every answer."""
 
-import asyncio
 import hmac
 import ipaddress
 import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from targcn.serve.metrics import Metrics
@@ -26,15 +25,12 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY_BYTES: Final = 1_000_000
-SECONDS_FOR_BODY: Final = 15.0
-# What is read of a body that is refused.
-MOST_DISCARDED_BYTES: Final = 8_000_000
-SECONDS_TO_DISCARD: Final = 2.0
+TOO_LARGE: Final = f"a request may have {MOST_BODY_BYTES:,} bytes; ask in several"
 # Requests answered at the same time; more are refused.
 MOST_REQUESTS: Final = 256
 COOKIE: Final = "targcn"
 # What says that the server lives; it tells nothing else, and needs no token.
-OPEN_PATHS: Final = ("/v2/health/live", "/v2/health/ready")
+OPEN_PATH: Final = "/health"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; "
@@ -63,10 +59,14 @@ class Access:
 class Guard:
     """Refuses what is not allowed, before anything else looks at it."""
 
-    def __init__(self, app: App, access: Access, metrics: Metrics) -> None:
+    def __init__(
+        self, app: App, access: Access, metrics: Metrics, most_requests: int = MOST_REQUESTS
+    ) -> None:
         self.app, self.access, self.metrics = app, access, metrics
-        own = (access.host, "localhost", socket.gethostname(), *access.names)
-        self.names = {name.lower().rstrip(".") for name in own}
+        self.most_requests, self.num_in_flight = most_requests, 0
+        metrics.in_flight.set_function(lambda: self.num_in_flight)
+        names = (access.host, "localhost", socket.gethostname(), *access.names)
+        self.names = {name.lower().rstrip(".") for name in names}
         # What a browser keeps instead of the token; good until the server stops.
         self.ticket = hmac.new(
             secrets.token_bytes(32), (access.token or "").encode(), "sha256"
@@ -85,32 +85,23 @@ class Guard:
                 self._add_headers(MutableHeaders(scope=message), headers)
             await send(message)
 
-        self.metrics.in_flight += 1
-        body = RequestBody(headers, receive)
+        self.num_in_flight += 1
         try:
-            refused = self._refuse(scope, headers)
-            if refused is None:
-                await body.read(scope["method"])
-                await self.app(scope, body.receive, send_with_headers)
-            else:
-                await refused(scope, receive, send_with_headers)
+            answer = self._refuse(scope, headers) or self.app
+            await answer(scope, limited(receive), send_with_headers)
         except ProblemError as problem:
-            await body.discard()
-            response = problem.response()
-            response.headers["Connection"] = "close"
-            await response(scope, receive, send_with_headers)
-        except DisconnectedError:
-            status = 499
+            await problem.response()(scope, receive, send_with_headers)
         finally:
-            self.metrics.in_flight -= 1
-            self.metrics.count_request(_route_of(scope), status, time.perf_counter() - began)
+            self.num_in_flight -= 1
+            self.metrics.requests.labels(_route_of(scope), status).inc()
+            self.metrics.seconds.observe(time.perf_counter() - began)
 
     def _refuse(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that is not allowed, or that brings a token in its address."""
-        if self.metrics.in_flight > MOST_REQUESTS:
+        if self.num_in_flight > self.most_requests:
             raise ProblemError(503, "too many requests are being answered; ask again in a moment")
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._is_own(hosts[0]):
+        if len(hosts) != 1 or not self._is_named(hosts[0]):
             raise ProblemError(
                 400, "the Host header is not a name of this server; --allow-host adds one"
             )
@@ -120,7 +111,9 @@ class Guard:
         if scope["method"] == "OPTIONS" and origin in self.access.origins:
             # A browser asks whether it may ask, without a token.
             return Response(status_code=204)
-        if self.access.token is None or scope["path"] in OPEN_PATHS:
+        if scope["method"] in ("POST", "PUT", "PATCH"):
+            _require_json(headers)
+        if self.access.token is None or scope["path"] == OPEN_PATH:
             return None
         return self._check_token(scope, headers)
 
@@ -142,7 +135,7 @@ class Guard:
         token = (self.access.token or "").encode()
         return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token)
 
-    def _is_own(self, host: str) -> bool:
+    def _is_named(self, host: str) -> bool:
         """Whether a Host header names this server; a foreign name may have been rebound to it."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
@@ -163,7 +156,8 @@ class Guard:
     def _add_headers(self, answer: MutableHeaders, request: Headers) -> None:
         for name, value in HEADERS.items():
             answer.setdefault(name, value)
-        answer.setdefault("Cache-Control", "no-store")
+        # Files of the page have a tag, by which a browser asks whether they changed.
+        answer.setdefault("Cache-Control", "no-cache" if "etag" in answer else "no-store")
         origin = request.get("origin")
         if origin in self.access.origins:
             answer["Access-Control-Allow-Origin"] = origin
@@ -173,72 +167,36 @@ class Guard:
             answer.add_vary_header("Origin")
 
 
-class DisconnectedError(Exception):
-    """The client has gone."""
+def limited(receive: Receive) -> Receive:
+    """The messages of a request, whose body may have only so many bytes."""
+    num_bytes = 0
+
+    async def receive_some() -> Message:
+        nonlocal num_bytes
+        message = await receive()
+        num_bytes += len(message.get("body", b""))
+        if num_bytes > MOST_BODY_BYTES:
+            raise HTTPException(413, TOO_LARGE)
+        return message
+
+    return receive_some
 
 
-class RequestBody:
-    """The body of a request: of bounded size, read in bounded time."""
-
-    def __init__(self, headers: Headers, receive: Receive) -> None:
-        self.headers, self._receive = headers, receive
-        self.size = int(headers.get("content-length", "0"))
-        # Whether some of it is still to come.
-        self.more = self.size > 0 or "transfer-encoding" in headers
-        self._whole: list[Message] = []
-
-    async def read(self, method: str) -> None:
-        """Read all of it, or refuse it."""
-        if method in ("GET", "HEAD", "OPTIONS", "DELETE"):
-            if self.more:
-                raise ProblemError(400, f"a {method} request has no body")
-            return
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
-        content = bytearray()
-        try:
-            async with asyncio.timeout(SECONDS_FOR_BODY):
-                while self.more:
-                    content += await self._next()
-                    if max(self.size, len(content)) > MOST_BODY_BYTES:
-                        raise ProblemError(
-                            413, f"a request may have {MOST_BODY_BYTES:,} bytes; ask in several"
-                        )
-        except TimeoutError:
-            seconds = f"{SECONDS_FOR_BODY:.0f} seconds"
-            self.more = False
-            raise ProblemError(
-                408, f"the body did not arrive within {seconds}; send it faster"
-            ) from None
-        self._whole = [{"type": "http.request", "body": bytes(content), "more_body": False}]
-
-    async def discard(self) -> None:
-        """Let a refused client end its sentence: many listen only then."""
-        num_bytes = 0
-        with suppress(TimeoutError, DisconnectedError):
-            async with asyncio.timeout(SECONDS_TO_DISCARD):
-                while self.more and num_bytes < MOST_DISCARDED_BYTES:
-                    num_bytes += len(await self._next())
-
-    async def receive(self) -> Message:
-        """The body for the app, as one message; then whatever comes."""
-        return self._whole.pop() if self._whole else await self._receive()
-
-    async def _next(self) -> bytes:
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            raise DisconnectedError
-        self.more = message.get("more_body", False)
-        return bytes(message.get("body", b""))
+def _require_json(headers: Headers) -> None:
+    """Refuse what a form of any page could send, and at once what is too large."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise ProblemError(415, "send JSON, with the header 'Content-Type: application/json'")
+    if int(headers.get("content-length", "0")) > MOST_BODY_BYTES:
+        raise ProblemError(413, TOO_LARGE)
 
 
 def _cookie(headers: Headers) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""
 
 
 def _route_of(scope: Scope) -> str:

@@ -37,13 +37,13 @@ class Job:
     def is_finished(self) -> bool:
         return self.result is not None or self.problem is not None
 
-    def run(self) -> None:
-        due = time.monotonic() + SECONDS_TO_SEARCH
+    def run(self, seconds: float = SECONDS_TO_SEARCH) -> None:
+        due = time.monotonic() + seconds
 
         def progress(done: int, total: int) -> None:
             if self.cancelled:
                 raise CancelledError
-            if time.monotonic() > due:
+            if time.monotonic() >= due:
                 raise TimeoutError
             self.done = done, total
 
@@ -56,11 +56,11 @@ class Job:
         except TimeoutError:
             self.problem = ProblemError(
                 504,
-                f"the search did not end within {SECONDS_TO_SEARCH:.0f} seconds; choose a time, a "
-                "relation or an entity",
+                f"the search did not end within {seconds:.0f} seconds; choose a time, a relation "
+                "or an entity",
             )
         except InputError as error:
-            self.problem = ProblemError(422, str(error), error.suggestions)
+            self.problem = ProblemError.of(error)
         except Exception:
             logging.getLogger(__name__).exception("a search failed")
             self.problem = ProblemError(500, "the search failed; the server's log says why")
@@ -80,7 +80,7 @@ class Jobs:
         job = Job(work)
         self._searches.submit(None, job.run)
         self._kept[job.name] = job
-        finished = [name for name, one in self._kept.items() if one.is_finished]
+        finished = [name for name, kept in self._kept.items() if kept.is_finished]
         for name in finished[: max(len(self._kept) - MOST_KEPT, 0)]:
             del self._kept[name]
         return job

@@ -11,8 +11,9 @@ from pydantic_core import to_json
 
 from targcn.evaluation.ranking import Progress
 from targcn.serve import schema
-from targcn.serve.api import RESPONSES, find_run, json_of
+from targcn.serve.api import find_run, json_of
 from targcn.serve.jobs import Job, Jobs
+from targcn.serve.problems import RESPONSES
 from targcn.serve.served_run import ServedRun
 
 # A watched search is looked at so often; a quiet one sends a sign of life now and then.
@@ -51,7 +52,7 @@ def make_router(runs: Mapping[str, ServedRun], jobs: Jobs) -> APIRouter:
         return Response(status_code=204)
 
     @router.get("/report/{run}", response_model=schema.Report)
-    async def report(run: Annotated[str, Path(max_length=10_000)]) -> Response:
+    async def report(run: Annotated[str, Path(max_length=2_000)]) -> Response:
         """The figures of a run under all three filters; those of test are computed once."""
         served = find_run(runs, run)
         of_test = await jobs.report(served.compute_report)

@@ -1,11 +1,13 @@
 """What went wrong, for programs: problem details (RFC 9457) with the library's own sentence."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -16,23 +18,47 @@ MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER: Final = 1
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Problem details (RFC 9457); the field is the part of a question that is wrong, if one is."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    suggestions: list[str]
+    field: str | None
+
+
+# How the description of the API shows them.
+RESPONSE: Final[dict[str, Any]] = {
+    "description": "What was wrong",
+    "content": {MEDIA_TYPE: {"schema": TypeAdapter(Problem).json_schema()}},
+}
+RESPONSES: Final[dict[int | str, dict[str, Any]]] = {"4XX": RESPONSE, "5XX": RESPONSE}
+
+
 class ProblemError(Exception):
     """An error as it is sent."""
 
-    def __init__(self, status: int, detail: str, suggestions: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        suggestions: Sequence[str] = (),
+        field: str | None = None,
+    ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.suggestions = status, detail, suggestions
+        self.field = field
 
-    def content(self) -> dict[str, Any]:
-        return {
-            "type": "about:blank",
-            "title": self.title,
-            "status": self.status,
-            "detail": self.detail,
-            "suggestions": list(self.suggestions),
-            # The name that the Open Inference Protocol has for it.
-            "error": self.detail,
-        }
+    @classmethod
+    def of(cls, error: InputError, status: int = 422) -> "ProblemError":
+        return cls(status, str(error), error.suggestions, error.field)
+
+    def content(self) -> Problem:
+        suggestions = list(self.suggestions)
+        return Problem("about:blank", self.title, self.status, self.detail, suggestions, self.field)
 
     @property
     def title(self) -> str:
@@ -59,13 +85,13 @@ def show_problems(app: FastAPI) -> None:
 
     def of_input(request: Request, error: Exception) -> Response:
         assert isinstance(error, InputError)
-        return ProblemError(422, str(error), error.suggestions).response()
+        return ProblemError.of(error).response()
 
     def of_form(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        return ProblemError(400, f"{place}: {first['msg']}").response()
+        return ProblemError(400, f"{place}: {first['msg']}", field=place).response()
 
     def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -85,7 +111,7 @@ def show_problems(app: FastAPI) -> None:
 
 def _about(request: Request, error: HTTPException) -> str:
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return "there is nothing at this address; /docs lists what there is"
+        return "there is nothing at this address; /openapi.json lists what there is"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return f"{request.method} does nothing at this address; /docs says what does"
+        return f"{request.method} does nothing at this address; /openapi.json says what does"
     return str(error.detail)

@@ -71,17 +71,6 @@ class MissingBody(Body):
     top: Top = 100
 
 
-class Problem(BaseModel):
-    """Problem details (RFC 9457)."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    suggestions: list[str]
-    error: str
-
-
 class Histogram(BaseModel):
     """Facts in at most 200 equal parts of the time line: the first tick of each, and its label."""
 

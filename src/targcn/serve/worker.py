@@ -38,9 +38,19 @@ Do = Callable[[Hashable, Sequence[Any]], Sequence[Any]]
 class Worker:
     """One thread, and a queue of bounded length before it."""
 
-    def __init__(self, name: str, do: Do, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(
+        self,
+        name: str,
+        do: Do,
+        most_waiting: int = MOST_WAITING,
+        most_at_once: int = MOST_AT_ONCE,
+        seconds_to_collect: float = SECONDS_TO_COLLECT,
+        seconds_to_answer: float = SECONDS_TO_ANSWER,
+    ) -> None:
         self.do = do
-        self.most_waiting = most_waiting
+        self.most_waiting, self.most_at_once = most_waiting, most_at_once
+        self.seconds_to_collect = seconds_to_collect
+        self.seconds_to_answer = seconds_to_answer
         # What was done so far, for those who watch.
         self.num_batches = self.num_refused = 0
         self._tasks: deque[Task] = deque()
@@ -59,11 +69,12 @@ class Worker:
         """Have something done; refused if too much waits already, given up if it takes too long."""
         task = self.submit(kind, content, size)
         try:
-            async with asyncio.timeout(SECONDS_TO_ANSWER):
+            async with asyncio.timeout(self.seconds_to_answer):
                 return await asyncio.wrap_future(task.result)
         except TimeoutError:
             raise ProblemError(
-                504, f"there was no answer within {SECONDS_TO_ANSWER:.0f} seconds; ask for less"
+                504,
+                f"there was no answer within {self.seconds_to_answer:.0f} seconds; ask for less",
             ) from None
 
     def submit(self, kind: Hashable, content: Any, size: int = 1) -> Task:
@@ -117,15 +128,15 @@ class Worker:
             self._changed.wait_for(lambda: self._tasks or self._stopping)
             if not self._tasks:
                 return []
-            due = self._tasks[0].came + SECONDS_TO_COLLECT
+            due = self._tasks[0].came + self.seconds_to_collect
             self._changed.wait_for(
-                lambda: self._stopping or self._size >= MOST_AT_ONCE,
+                lambda: self._stopping or self._size >= self.most_at_once,
                 max(due - time.monotonic(), 0),
             )
             batch = [self._tasks.popleft()]
             size, kind = batch[0].size, batch[0].kind
             others: list[Task] = []
-            while self._tasks and size < MOST_AT_ONCE:
+            while self._tasks and size < self.most_at_once:
                 task = self._tasks.popleft()
                 if task.kind == kind and kind is not None:
                     batch.append(task)

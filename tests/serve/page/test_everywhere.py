@@ -22,18 +22,13 @@ from targcn.serve.answering import HowToAnswer
 from targcn.serve.export_page import export_page
 
 FILES = Path(targcn.__file__).parent / "serve" / "page"
-MOST_BYTES = 80 * 1024
-MOST_LINES = 200
 AXE = Path(__import__("axe_playwright_python").__file__).with_name("axe.min.js")
 SERIOUS = ("serious", "critical")
 
 
-def test_page_is_small() -> None:
-    sizes = {path.name: path.stat().st_size for path in FILES.iterdir()}
-    assert sum(sizes.values()) <= MOST_BYTES, sizes
+def test_the_page_is_its_own() -> None:
     for module in FILES.glob("*.js"):
         text = module.read_text(encoding="utf-8")
-        assert len(text.splitlines()) < MOST_LINES, module.name
         # A name is never read as markup, and nothing comes from elsewhere.
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", text)
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), module.name
@@ -238,15 +233,6 @@ def test_copied_texts_work(
         told = subprocess.run(["bash", "-c", curl], capture_output=True, text=True, timeout=60)
         assert told.returncode == 0, told.stderr
         assert COPIED[view] in told.stdout
-
-
-def test_the_documentation_can_be_tried(page: Page) -> None:
-    page.goto("/docs")
-    operation = page.locator("details", has=page.get_by_text("/api/predict", exact=True))
-    operation.locator("summary").click()
-    operation.get_by_role("button", name="Send").click()
-    expect(operation.locator("pre")).to_contain_text("POST /api/predict\n200 OK")
-    assert faults_of(page) == []
 
 
 def test_exported_page_stands_alone(page: Page, site: Here, tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ async function send(kind, path, options) {
 	try {
 		const response = await fetch(path, { ...options, signal: control.signal });
 		if (response.ok) return response.status === 204 ? null : await response.json();
-		// Problem details, with the names that are nearest.
-		const { detail, suggestions } = await response.json();
-		throw Object.assign(new Error(detail), { suggestions, status: response.status });
+		// Problem details, with the field that is wrong and the names that are nearest.
+		const { detail, suggestions, field } = await response.json();
+		throw Object.assign(new Error(detail), { suggestions, field, status: response.status });
 	} catch (error) {
 		if (error instanceof TypeError || error instanceof SyntaxError) throw new Error("The server does not answer; is targcn serve still running?");
 		throw error;
@@ -55,7 +55,8 @@ function wait(change) {
 	else setTimeout(() => (line.hidden = waiting === 0), SLOW);
 }
 
-// Does a task whose outcome is shown in an element; a suggestion that is clicked is chosen.
+// Does a task whose outcome is shown in an element; a suggestion that is clicked is chosen for the
+// field that was wrong.
 export async function trying(element, task, choose = null) {
 	const timer = setTimeout(() => element.hasChildNodes() || element.append(skeleton()), VERY_SLOW);
 	try {
@@ -68,10 +69,10 @@ export async function trying(element, task, choose = null) {
 	}
 }
 
-function problemBox({ message, suggestions = [] }, choose) {
+function problemBox({ message, suggestions = [], field }, choose) {
 	const text = message.charAt(0).toUpperCase() + message.slice(1);
 	return h("div.problem", { role: "alert" }, h("p", /[.?!]$/.test(text) ? text : `${text}.`),
-		choose && suggestions.length > 0 && h("p.tools", "Nearest: ", suggestions.map((name) => button(named(name), () => choose(name)))));
+		choose && suggestions.length > 0 && h("p.tools", "Nearest: ", suggestions.map((name) => button(named(name), () => choose(name, field)))));
 }
 
 function skeleton() {

@@ -39,7 +39,7 @@ export function ask(page) {
 	}
 
 	async function answer(what, why) {
-		const choose = (name) => change({ [FIELDS.find(([key]) => results.textContent.includes(`'${state[key]}'`))?.[0] || "s"]: name });
+		const choose = (name, field) => change({ [PLACE[field]]: name });
 		await trying(results, async () => {
 			const body = { run: page.run.name, questions: [question(state)], top: 10, hide_known: Boolean(state.hide), why };
 			const { answers: [found] } = await post("/api/predict", body, "ask");
