@@ -64,7 +64,7 @@ def imports_of(source: str) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            # `from targcn.facts import encode` may name a module or something in one.
+            # `from targcn.facts import open` may name a module or something in one.
             wholes = {f"{node.module}.{alias.name}" for alias in node.names}
             modules = {whole for whole in wholes if whole.removeprefix("targcn.") in MODULES}
             found |= modules or {str(node.module)}
@@ -110,9 +110,9 @@ def test_tests_mirror_the_package() -> None:
 def test_imports_are_found_wherever_they_stand() -> None:
     source = (
         "import targcn.files\nfrom targcn import cli, __version__\n"
-        "def late():\n    from targcn.facts import encode\n    from targcn.errors import Oops\n"
+        "def late():\n    from targcn.facts import open\n    from targcn.errors import Oops\n"
     )
-    assert imports_of(source) == {"files", "cli", "facts.encode", "errors"}
+    assert imports_of(source) == {"files", "cli", "facts.open", "errors"}
 
 
 def run_python(code: str, *arguments: object) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset as Dataset
     from targcn.facts.dataset import Facts as Facts
     from targcn.facts.open import open_dataset as open_dataset
-    from targcn.facts.read_options import ReadOptions as ReadOptions
+    from targcn.facts.reading.options import ReadOptions as ReadOptions
     from targcn.graph.temporal_graph import TemporalGraph as TemporalGraph
     from targcn.inference.ask import explain as explain
     from targcn.inference.ask import predict as predict
@@ -42,7 +42,7 @@ _HOMES = {
     "InputError": "errors",
     "Predictor": "inference.predictor",
     "Question": "inference.questions",
-    "ReadOptions": "facts.read_options",
+    "ReadOptions": "facts.reading.options",
     "Report": "evaluation.report",
     "Rule": "inference.rules",
     "Run": "runs.run",

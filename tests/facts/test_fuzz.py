@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from torture.tables import HEADER, loads_or_explains, make_tables, mangle
 
 pytestmark = pytest.mark.slow

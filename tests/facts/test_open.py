@@ -28,7 +28,7 @@ from small_tables import (
 from targcn.errors import InputError
 from targcn.facts import sources
 from targcn.facts.open import OBJECTS, SOURCES, load_sources, open_dataset, recognize
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
 SHARED = {

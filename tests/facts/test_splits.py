@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_tables import FACTS, PARTS, as_frame, columns, complaint, named, write_splits
 from targcn.facts.dataset import OPEN, SPLITS, Facts
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from targcn.errors import InputError
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 HEADER = ["subject", "relation", "object", "time"]
 NAMES = ["Zoë", "Bob, Jr.", '"Q"', "Chi\tna", "Ann", "O'Neil; Bob|"]

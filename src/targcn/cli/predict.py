@@ -94,7 +94,7 @@ def predict_answers(
         out: A new file to write the answers to: .csv, .jsonl or .parquet.
     """
     if out is not None:
-        from targcn.facts.question_tables import require_ending
+        from targcn.facts.export import require_ending
 
         require_ending(out)
         require_absent(out)
@@ -233,7 +233,7 @@ def _answer_table(
     json: bool,
 ) -> None:
     from targcn.distributed import join_process_group
-    from targcn.facts.question_tables import read_questions
+    from targcn.facts.reading.questions import read_questions
     from targcn.inference.answer_table import answers_table, beside_questions, describe_forecast
     from targcn.inference.questions import Question
 
@@ -270,7 +270,7 @@ def _answer_table(
 
 def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:
     """Write every answer with its question."""
-    from targcn.facts.question_tables import write_frame
+    from targcn.facts.export import write_frame
     from targcn.inference.answer_table import beside_questions
 
     write_frame(beside_questions(asked, answers), out)

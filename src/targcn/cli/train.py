@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from targcn.cli.options import Device, Flag, HowToRead, Source, open_source
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
 from targcn.models.registry import find_model
 from targcn.output.terminal import count_progress, say, show

@@ -8,12 +8,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.cells import distinct_texts, translate
-from targcn.facts.columns import FactTable
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
-from targcn.facts.encode import read_table_times
 from targcn.facts.open import find_source
-from targcn.facts.read_options import ReadOptions, Unit
+from targcn.facts.reading.cells import distinct_texts, translate
+from targcn.facts.reading.encode import read_table_times
+from targcn.facts.reading.options import ReadOptions, Unit
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import TableSource
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
 from targcn.facts.times.columns import count_last_units, count_units

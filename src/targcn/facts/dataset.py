@@ -115,6 +115,8 @@ class Dataset(Shown):
     splits: Mapping[Split, Facts]
     # What a user should know about the source: duplicates, overlaps, how it was split.
     notes: tuple[str, ...] = ()
+    # Those of the notes that are about the splits.
+    split_notes: tuple[str, ...] = ()
     # Facts newer than the splits: they join every context. Entities that only they name come last.
     added: Facts = NO_FACTS
     num_new_entities: int = 0

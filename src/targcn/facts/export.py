@@ -1,5 +1,7 @@
 """Write a data set as tables of names and dates, which every program reads, and this one too."""
 
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,12 +10,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.columns import INTERVAL_ROLES, MISSING, ROLES
 from targcn.facts.dataset import OPEN, Dataset, Facts
-from targcn.facts.question_tables import WRITERS, write_frame
+from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
+from targcn.facts.reading.rows import MISSING
 from targcn.facts.times.timeline import Timeline
-from targcn.files import atomic_folder
+from targcn.files import atomic_file, atomic_folder
+from targcn.output.tables import defused
 
+WRITERS: Final[dict[str, Callable[..., object]]] = {
+    ".csv": pl.DataFrame.write_csv,
+    ".jsonl": pl.DataFrame.write_ndjson,
+    ".parquet": pl.DataFrame.write_parquet,
+}
 # The years that are seen to be years; others are written as dates without a month.
 PLAIN_YEARS: Final = range(1000, 3000)
 
@@ -67,3 +75,31 @@ def _how_to_read(dataset: Dataset) -> list[str]:
     if not set(MISSING).isdisjoint({*dataset.entities, *dataset.relations}):
         options.append("--missing keep")
     return options
+
+
+def require_ending(path: Path) -> None:
+    """Refuse, before any work is done, a file that could not be written in the end."""
+    if path.suffix.lower() not in WRITERS:
+        raise InputError(f"{path} should end in .csv, .jsonl or .parquet")
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame in the format that the ending of the file names, whole or not at all."""
+    require_ending(path)
+    if path.suffix.lower() == ".csv":
+        _warn_of_formulas(frame, path)
+    with atomic_file(path) as draft:
+        WRITERS[path.suffix.lower()](frame, draft)
+
+
+def _warn_of_formulas(frame: pl.DataFrame, path: Path) -> None:
+    """Say so if a spreadsheet would run names of a table, which are kept as they are."""
+    for column in frame.select(pl.col(pl.String)):
+        for text in column.filter(column.str.contains(r"^[=+\-@\t\r]")).unique():
+            if defused(text) != text:
+                warnings.warn(
+                    f"{path.name} holds names that a spreadsheet takes for formulas, such as "
+                    f"{text!r}; open it there as text, or write .parquet",
+                    stacklevel=3,
+                )
+                return

@@ -17,7 +17,7 @@ from targcn.config import build
 from targcn.errors import InputError
 from targcn.facts.catalog import CATALOG, EMBEDDED
 from targcn.facts.dataset import NO_FACTS, Dataset, Facts, Split
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import Source, is_file, is_folder
 from targcn.facts.vocabulary import suggest
 
@@ -84,11 +84,9 @@ def join_splits(dataset: Dataset) -> Dataset:
 
     facts = distinct_facts(dataset.facts)
     splits: dict[Split, Facts] = {"train": facts, "valid": NO_FACTS, "test": NO_FACTS}
-    # What was said about the splits that came with the data, or were made, is no longer so.
-    about_splits = ("split at random", "split by time", "kept as published")
-    notes = [note for note in dataset.notes if not any(words in note for words in about_splits)]
-    notes.append(f"not split: all {len(facts):,} facts are in train, none are left to evaluate on")
-    return replace(dataset, splits=splits, notes=tuple(notes))
+    notes = [note for note in dataset.notes if note not in dataset.split_notes]
+    split_note = f"not split: all {len(facts):,} facts are in train, none are left to evaluate on"
+    return replace(dataset, splits=splits, notes=(*notes, split_note), split_notes=(split_note,))
 
 
 def load_sources(modules: tuple[str, ...] = SOURCES) -> Iterator[Source]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Facts, Split, join_facts
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 # Rows converted at once; bounds the memory needed besides the facts.
 ROWS_AT_ONCE: Final = 1 << 22
@@ -106,7 +106,7 @@ def split_facts(facts: Facts, options: ReadOptions) -> dict[Split, Facts]:
     return {split: facts.where(parts == number) for number, split in enumerate(SPLITS)}
 
 
-def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
+def find_repetitions(splits: Mapping[Split, Facts]) -> tuple[str, ...]:
     """Notes about facts that published splits contain more than once."""
     frames = {split: _as_frame(facts) for split, facts in splits.items()}
     notes = []
@@ -122,7 +122,7 @@ def find_repetitions(splits: Mapping[Split, Facts]) -> list[str]:
                 "answers into training; kept as published"
             )
         earlier = pl.concat([earlier, frames[split]])
-    return notes
+    return tuple(notes)
 
 
 def _as_frame(facts: Facts) -> pl.DataFrame:

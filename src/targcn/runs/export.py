@@ -22,7 +22,7 @@ from targcn.evaluation.query_rows import name_queries
 from targcn.evaluation.ranking import Progress, in_batches, rows_at_once
 from targcn.evaluation.report import Setting
 from targcn.facts.dataset import Context, Dataset, Split
-from targcn.facts.question_tables import write_frame
+from targcn.facts.export import write_frame
 from targcn.files import atomic_file, atomic_folder, require_absent
 from targcn.graph.queries import time_order
 from targcn.models.factorization import learned_ticks

@@ -14,7 +14,7 @@ from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.files import remove_drafts, require_absent, require_plain, sole_writer
 from targcn.models.base import Learner, Model
 from targcn.models.registry import create

@@ -14,7 +14,7 @@ import pytest
 
 from small_tables import ROWS, complaint, read_table
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources import cursors, database
 
 TABLES = (

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from small_tables import CSV, FRAME, ROWS, as_bytes, complaint, read_table, write_file
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 GOOD = {
     "x.csv": CSV.encode(),

@@ -4,7 +4,7 @@ import pytest
 
 from small_tables import FACTS, FRAME, PARTS, as_frame, columns, complaint, named, write_splits
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 FRAMES = [as_frame(rows) for rows in PARTS]
 

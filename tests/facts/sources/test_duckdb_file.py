@@ -5,7 +5,7 @@ import pytest
 
 from small_tables import ROWS, complaint, read_table, write_file
 from targcn.facts.open import open_dataset, recognize
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 @pytest.fixture(params=["x.duckdb", "x.db"])

@@ -8,7 +8,7 @@ import xlsxwriter
 
 from small_tables import FACTS, FRAME, HEADER, ROWS, complaint, read_table, write_file
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 def write(path, **sheets: pl.DataFrame):

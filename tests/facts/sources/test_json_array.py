@@ -6,7 +6,7 @@ import json
 import pytest
 
 from small_tables import FRAME, HEADER, ROWS, complaint, read_table, write_file
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 OBJECTS = [dict(zip(HEADER, row, strict=True)) for row in ROWS]
 TEXT = json.dumps(OBJECTS, ensure_ascii=False)

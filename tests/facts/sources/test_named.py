@@ -22,7 +22,7 @@ from small_tables import (
 from targcn.facts.catalog import CATALOG
 from targcn.facts.dataset import OPEN, SPLITS
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources import named as named_source
 
 DATA = Path(os.environ.get("TARGCN_DATA") or Path(__file__).parents[4] / "shared" / "data")

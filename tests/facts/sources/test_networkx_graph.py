@@ -5,7 +5,7 @@ import pytest
 
 from small_tables import FACTS, ROWS, complaint, read_table
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 def as_graph(rows, kind=nx.MultiDiGraph, relation="relation", **others):

@@ -10,7 +10,7 @@ import pytest
 
 from small_tables import CSV, FRAME, ROWS, as_bytes, complaint, read_table, write_file
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 def zipped(**members: str | bytes) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources import prepared_folder
 from targcn.facts.sources.prepared_folder import is_prepared
 from targcn.facts.times.forms import TimeStyle

@@ -6,7 +6,7 @@ import pytest
 
 from small_tables import ROWS, complaint, read_table, write_file
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 E = "http://example.org/"
 FACTS = [(f"{E}{s[:3]}", f"{E}{r}", f"{E}{o[:3]}", t) for s, r, o, t in ROWS]

@@ -21,7 +21,7 @@ from small_tables import (
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 @pytest.mark.parametrize("ending", ["txt", "tsv", "csv", "csv.gz"])

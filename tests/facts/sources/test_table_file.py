@@ -3,7 +3,7 @@
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources import delimited_text, json_lines, parquet
 
 FORMATS = {

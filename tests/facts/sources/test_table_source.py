@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from small_tables import CSV, FRAME, complaint, write_file
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.times.columns import Times, read_times
 from targcn.facts.times.timeline import Timeline
 

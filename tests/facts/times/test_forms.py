@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.times.columns import read_times
 from targcn.facts.times.forms import FORMS, TimeStyle, format_of
 from targcn.facts.times.timeline import Timeline, calendar_value, read_moment

@@ -5,8 +5,8 @@ from typing import Final
 
 import polars as pl
 
-from targcn.facts.columns import FactTable
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.parquet import silence_panics
 from targcn.facts.sources.table_file import TableFile
 

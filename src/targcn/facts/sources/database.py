@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.cursors import BATCH_ROWS, frame_of_batches
 from targcn.facts.sources.table_source import TableSource, choose_table, first_line
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Split
-from targcn.facts.encode import encode_splits
 from targcn.facts.open import find_source
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.encode import encode_splits
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import Source
 from targcn.facts.sources.split_folder import STEMS, refuse_other_splits
 from targcn.facts.sources.table_source import TableSource

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.cursors import frame_of_cursor, quote_name
 from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_file import TableFile

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.parquet import silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import Source, is_folder, path_of
@@ -64,7 +64,8 @@ def _read(folder: Path) -> Dataset:
         raise InputError(f"{folder.name} has no facts in train")
     ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
     timeline = Timeline.of(unit, start, dated, ticks)
-    return Dataset(name, entities, relations, timeline, splits, tuple(find_repetitions(splits)))
+    notes = find_repetitions(splits)
+    return Dataset(name, entities, relations, timeline, splits, notes, notes)
 
 
 def _read_manifest(folder: Path) -> tuple[str, str, int, bool]:

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_file import TableFile
 from targcn.facts.sources.table_source import choose_table, first_line
 

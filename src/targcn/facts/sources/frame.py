@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from targcn.facts.read_options import ReadOptions
-from targcn.facts.rows import needed_columns
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import needed_columns
 from targcn.facts.sources.table_source import TableSource
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_file import TextFile, explain_empty
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_file import TextFile, read_lines
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import FactTable
 from targcn.facts.open import recognize
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.parquet import Parquet, silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import is_file, is_folder, path_of

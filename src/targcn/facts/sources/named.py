@@ -7,7 +7,7 @@ from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, NamedSet, fet
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.derive import derive_unseen, keep_times, origin_of
 from targcn.facts.open import find_source
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
 from targcn.facts.sources.source import Source
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.copies import OPENERS, copy_blocks, read_blocks, safe_name
 from targcn.facts.sources.source import is_file, path_of
 from targcn.facts.sources.spooled import Spooled

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from targcn.config import build
 from targcn.errors import DamagedError, InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.times.forms import UNITS, TimeStyle
 from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, OPEN, Timeline, read_moment
@@ -91,6 +91,7 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
         "num_relations": len(dataset.relations),
         "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
         "notes": list(dataset.notes),
+        "split_notes": list(dataset.split_notes),
     }
     large = [split for split, facts in dataset.splits.items() if len(facts) > MOST_CHECKED_ALWAYS]
     if large:
@@ -129,6 +130,7 @@ def load_prepared(folder: Path) -> Dataset:
         unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
         step, style = int(manifest.get("step", 1)), _read_style(manifest.get("style", {}))
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
+        split_notes = tuple(map(str, manifest.get("split_notes", ())))
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
         touched = {split: int(ns) for split, ns in manifest.get("last_touched", {}).items()}
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -159,7 +161,7 @@ def load_prepared(folder: Path) -> Dataset:
     timeline = Timeline(unit, start, dated, ticks, step, style)
     if not _is_possible(timeline):
         raise _damaged(folder, "its times are none that there could be")
-    return Dataset(name, entities, relations, timeline, splits, notes, folder=folder)
+    return Dataset(name, entities, relations, timeline, splits, notes, split_notes, folder=folder)
 
 
 def _read_style(content: object) -> TimeStyle:

@@ -13,8 +13,8 @@ from typing import Any, Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import NAMES, USUAL_NAMES, usual_role
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.columns import NAMES, USUAL_NAMES, usual_role
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_file import TableFile
 from targcn.facts.sources.table_source import first_line
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from targcn.facts.dataset import Dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 class Source(ABC):

@@ -9,9 +9,9 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import FactTable
 from targcn.facts.open import recognize
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import SPECIAL_OPTIONS, TableSource
 
 # How files begin whose name does not say what they are.

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.cursors import frame_of_cursor, quote_name
 from targcn.facts.sources.table_file import TableFile
 from targcn.facts.sources.table_source import choose_table, first_line

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from targcn.errors import InputError
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.copies import copy_blocks, read_blocks
 from targcn.facts.sources.spooled import Spooled
 from targcn.output.terminal import say

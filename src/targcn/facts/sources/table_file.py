@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 
 import polars as pl
 
-from targcn.facts.columns import FactTable
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.copies import copy_as_utf8
 from targcn.facts.sources.source import is_file, path_of
 from targcn.facts.sources.table_source import TableSource

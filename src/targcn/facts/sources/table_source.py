@@ -8,11 +8,10 @@ from typing import ClassVar, Final
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.columns import FactTable, check_cells
 from targcn.facts.dataset import Dataset
-from targcn.facts.encode import encode_table
-from targcn.facts.read_options import ReadOptions
-from targcn.facts.rows import choose_rows
+from targcn.facts.reading.encode import encode_table
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable, check_cells, choose_rows
 from targcn.facts.sources.source import Source
 
 # Options that only some sources take; no source ignores one of them.

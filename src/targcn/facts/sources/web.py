@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from targcn.errors import InputError
 from targcn.facts.downloads import DownloadError, download_blocks
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.copies import copy_blocks, safe_name
 from targcn.facts.sources.spooled import Spooled
 from targcn.output.terminal import download_progress

@@ -12,9 +12,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.cells import TEXT, as_cells, distinct_texts, find_cells, is_text, translate
-from targcn.facts.columns import list_rows
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.cells import (
+    TEXT,
+    as_cells,
+    distinct_texts,
+    find_cells,
+    is_text,
+    list_rows,
+    translate,
+)
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.times.forms import (
     ABSENT,
     AS_WRITTEN,

@@ -4,7 +4,7 @@ Whatever is asked about a cell is asked once for each distinct text. Tables far 
 are read this way, as polars encodes the cells while it streams.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -84,3 +84,23 @@ def replace_texts(cells: pl.Series, texts: pl.Series, others: pl.Series) -> pl.S
     found = distinct_texts(cells)
     codes = found.replace(texts, others).cast(TEXT).to_physical()
     return translate(cells, found, codes).alias(cells.name).cat.to(TEXT)
+
+
+def list_rows(
+    rows: pl.Series,
+    cells: pl.Series | Mapping[int, str] | None = None,
+    numbers: pl.Series | None = None,
+) -> str:
+    """The first of these rows, for messages, with what their cells hold.
+
+    `numbers` are the positions of the rows in the source, if it has others as well.
+
+    >>> list_rows(pl.Series([2, 6, 7, 9, 11])), list_rows(pl.Series([1]), pl.Series(["a", "b"]))
+    ('row 3, row 7, row 8 and 2 more', "row 2 ('b')")
+    """
+    shown = []
+    for row in rows.head(3):
+        cell = "" if cells is None or cells[row] is None else str(cells[row])[:40].strip()
+        number = row if numbers is None else numbers[row]
+        shown.append(f"row {number + 1}" + (f" ({cell!r})" if cell else ""))
+    return ", ".join(shown) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")

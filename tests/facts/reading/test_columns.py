@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from small_tables import CSV, FRAME, HEADER, ROWS, as_bytes, complaint, read_table, write_file
-from targcn.facts.columns import usual_role
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.columns import usual_role
+from targcn.facts.reading.options import ReadOptions
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tables of questions, and the files that answers are written to."""
+"""Tables of questions."""
 
 import bz2
 import io
@@ -10,7 +10,7 @@ import pytest
 
 from small_tables import FRAME, HEADER, as_bytes, write_file
 from targcn.errors import InputError
-from targcn.facts.question_tables import read_questions, require_ending, write_frame
+from targcn.facts.reading.questions import read_questions
 
 QUESTIONS = "subject,relation,object,time\nAnn,visits,?,2014-01-01\n,meets,Bob,2014-01-02\n"
 ROWS = [("Ann", "visits", "?", "2014-01-01"), (None, "meets", "Bob", "2014-01-02")]
@@ -59,18 +59,6 @@ def test_questions_in_any_format_of_facts(tmp_path, name):
     rows = [dict(zip(HEADER, row, strict=True)) for row in ROWS]
     content = bz2.compress(QUESTIONS.encode()) if name.endswith("bz2") else json.dumps(rows)
     assert read_questions(write_file(tmp_path, name, content)).rows() == ROWS
-
-
-@pytest.mark.parametrize("ending", ["csv", "CSV", "jsonl", "parquet"])
-def test_a_frame_is_written_as_its_ending_says(tmp_path, ending):
-    path = tmp_path / f"x.{ending}"
-    write_frame(FRAME, path)
-    assert read_questions(path).equals(FRAME)
-
-
-def test_an_ending_that_cannot_be_written(tmp_path):
-    with pytest.raises(InputError, match=r"x.txt should end in .csv, .jsonl or .parquet"):
-        require_ending(tmp_path / "x.txt")
 
 
 def test_a_question_has_one_time():

@@ -4,7 +4,13 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from targcn.facts.cells import as_cells, distinct_texts, find_cells, replace_texts, translate
+from targcn.facts.reading.cells import (
+    as_cells,
+    distinct_texts,
+    find_cells,
+    replace_texts,
+    translate,
+)
 
 COLUMNS = st.lists(st.none() | st.text("aB ëé", max_size=3), max_size=9)
 

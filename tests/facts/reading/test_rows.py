@@ -10,7 +10,7 @@ import pytest
 from small_tables import FACTS, FRAME, HEADER, ROWS, as_bytes, as_frame, complaint, write_file
 from targcn.errors import InputError
 from targcn.facts.open import find_source, open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 SCORED = FRAME.with_columns(
     score=pl.Series([1, 9, 10]), seen=pl.Series([date(2014, 1, day) for day in (1, 2, 5)])

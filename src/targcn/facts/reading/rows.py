@@ -1,33 +1,25 @@
-"""What all tables of facts share: columns found by their names, without empty cells."""
+"""The rows of a table of facts: which of them are taken, and what their cells hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
+import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.cells import as_cells, distinct_texts, find_cells, is_text, replace_texts
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.cells import (
+    as_cells,
+    distinct_texts,
+    encode_text,
+    find_cells,
+    is_text,
+    list_rows,
+    replace_texts,
+)
+from targcn.facts.reading.columns import NAMES, find_columns, unused_interval
+from targcn.facts.reading.options import ReadOptions
 
-NAMES: Final = ("subject", "relation", "object")
-ROLES: Final = (*NAMES, "time")
-# Instead of a time, facts may have the first and the last one at which they hold.
-INTERVAL_ROLES: Final = (*NAMES, "start", "end")
-# The usual names of the columns; the first is our own.
-USUAL_NAMES: Final = {
-    "subject": "subject subj head source src from actor1 source_name s h",
-    "relation": "relation rel predicate property relationship edge verb action event_text r p",
-    "object": "object obj tail target dst dest destination to actor2 target_name o",
-    "time": "time date datetime timestamp day month year when at ts t event_date sqldate",
-    "start": "start begin beginning begins since start_date start_time start_year startdate "
-    "starttime startyear begin_date begin_time begin_year from_date from_year date_from valid_from "
-    "validfrom valid_since time_begin time_start occur_since occurs_since first first_date "
-    "first_year",
-    "end": "end ending ends until till end_date end_time end_year enddate endtime endyear to_date "
-    "to_year date_to valid_to validto valid_until time_end occur_until occurs_until last last_date "
-    "last_year",
-}
 # Cells that stand for nothing.
 MISSING: Final = (
     *("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL", "None", "-"),
@@ -37,7 +29,6 @@ MISSING: Final = (
 STILL: Final = ("present", "now", "today", "current", "ongoing")
 # The last day of databases, which stands for an end that is not known.
 LAST_DAY: Final = "9999-12-31"
-ROLE_OF_NAME: Final = {name: role for role, names in USUAL_NAMES.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -61,104 +52,112 @@ class FactTable:
         return "end" in self.frame.columns
 
 
-def usual_role(column: str) -> str | None:
-    """The role that a column of this name usually has, if any.
+def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
+    """The columns of all roles and those that --where names.
 
-    >>> usual_role("Event Date"), usual_role("colour")
-    ('time', None)
+    >>> needed_columns(["s", "r", "o", "t", "n", "x"], "the frame", ReadOptions(where="n > 1"))
+    ['s', 'r', 'o', 't', 'n']
     """
-    return ROLE_OF_NAME.get(_fold(column))
+    chosen = find_columns(columns, where, options)
+    # Beside a time, so that a note can tell of them.
+    unused = unused_interval(columns, chosen) or ()
+    asked: list[str] = []
+    if options.where is not None:
+        known = dict.fromkeys([*columns, *chosen])
+        asked = _find_asked(options.where, list(known), where)
+    used = [*chosen.values(), *unused, *(name for name in asked if name in columns)]
+    return list(dict.fromkeys(used))
 
 
-def _fold(column: str) -> str:
-    return column.strip().casefold().replace(" ", "_").replace("-", "_")
-
-
-def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> dict[str, str]:
-    """The column of each role: the one given, or the only one with a usual name.
-
-    A table has times, or starts and ends; if it has all of them, the times count unless the others
-    are given. A start without an end is a time.
-
-    >>> find_columns(["head", "rel", "tail", "year"], "the frame", ReadOptions())
-    {'subject': 'head', 'relation': 'rel', 'object': 'tail', 'time': 'year'}
-    >>> list(find_columns(["s", "r", "o", "since", "until"], "the frame", ReadOptions()))
-    ['subject', 'relation', 'object', 'start', 'end']
-    """
-    given = {role: cast("str | None", getattr(options, role)) for role in USUAL_NAMES}
-    usual = _usual_roles(columns, {role for role, name in given.items() if name is not None})
-    fitting = {}
-    for role, name in given.items():
-        if name is not None:
-            fitting[role] = [column for column in columns if column == name]
-        else:
-            free = (column for column in columns if column not in given.values())
-            fitting[role] = [column for column in free if usual[column] == role]
-    has_interval = bool(given["start"] or given["end"])
-    if has_interval and given["time"]:
-        raise InputError("--time is for facts of one time; leave it out, or --start and --end")
-    if not has_interval and not fitting["time"] and not given["time"]:
-        has_interval = bool(fitting["start"])
-    if has_interval and not given["end"] and not fitting["end"]:
-        has_interval = False
-        given["time"], fitting["time"] = given["start"], fitting["start"]
-    roles = INTERVAL_ROLES if has_interval else ROLES
-    if misfits := [role for role in roles if len(fitting[role]) != 1]:
-        raise _misfit(misfits, given, fitting, columns, where)
-    return {role: fitting[role][0] for role in roles}
-
-
-def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str, str] | None:
-    """The columns of a start and an end that a table has beside its time, if it has both."""
-    roles = {role: name for name, role in _usual_roles(columns, set(chosen)).items()}
-    if "time" not in chosen or not {"start", "end"} <= set(roles):
-        return None
-    found = roles["start"], roles["end"]
-    return None if set(found) & set(chosen.values()) else found
-
-
-def _usual_roles(columns: Sequence[str], given: set[str]) -> dict[str, str | None]:
-    """The usual role of each column; from and to are times beside a subject and an object.
-
-    These may be given, or have usual names themselves.
-    """
-    usual = {column: usual_role(column) for column in columns}
-    times = {"from": "start", "to": "end"}
-    ours: dict[str, str | None] = {
-        column: times[_fold(column)] for column in columns if _fold(column) in times
-    }
-    others = {usual[column] for column in columns if column not in ours} | given
-    is_interval = set(ours.values()) == {"start", "end"} and {"subject", "object"} <= others
-    return usual | ours if is_interval else usual
-
-
-def _misfit(
-    roles: Sequence[str],
-    given: dict[str, str | None],
-    fitting: dict[str, list[str]],
-    columns: Sequence[str],
-    where: str,
-) -> InputError:
-    """What is wrong with the columns of these roles, all of it in one sentence."""
-    problems = []
-    absent = [role for role in roles if not fitting[role] and not given[role]]
-    if absent:
-        it, one = ("it", "one") if len(absent) == 1 else ("them", "them")
-        problems.append(
-            f"no column for the {', '.join(absent)} among {_quote(columns)}; rename {it} to "
-            f"{_quote(absent)}, or choose {one} with {' '.join(f'--{role}' for role in absent)}"
+def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTable:
+    """The columns of all roles, of the rows that --where keeps and --sample draws."""
+    schema = table.collect_schema()
+    names = schema.names()
+    chosen = find_columns(names, where, options)
+    roles = {role: pl.col(name) for role, name in chosen.items()}
+    notes = []
+    if (unused := unused_interval(names, chosen)) and options.time is None:
+        start, end = unused
+        notes.append(
+            f"the times are in {chosen['time']!r}; --start {start!r} --end {end!r} reads intervals"
         )
-    for role in (role for role in roles if role not in absent):
-        problem = f"no column {given[role]!r} among {_quote(columns)}; rename it to {role!r}"
-        if listed := fitting[role]:
-            problem = f"{len(listed)} columns could hold the {role}: {_quote(listed)}; rename all "
-            problem += "but one"
-        problems.append(f"{problem}, or choose one with --{role}")
-    return InputError(f"{where}: {'; '.join(problems)} if this is a data set")
+    encoded = {role: encode_text(column, schema[chosen[role]]) for role, column in roles.items()}
+    facts = table.select(**encoded).collect(engine="streaming")
+    num_rows = facts.height
+    if options.where is not None:
+        # A role is also known by its own name, unless a column of that name is something else.
+        aliases = {role: column for role, column in roles.items() if role not in names}
+        kept = facts.filter(
+            _mask(table.with_columns(**aliases), where, options.where, facts.height)
+        )
+        notes.append(f"--where kept {kept.height:,} of {facts.height:,} rows")
+        if not kept.height:
+            raise InputError(
+                f"{where}: --where {options.where!r} keeps none of {facts.height:,} rows"
+            )
+        facts = kept
+    if options.sample is not None and (total := facts.height) > options.sample:
+        drawn = np.random.default_rng(options.split_seed).choice(
+            total, options.sample, replace=False
+        )
+        facts = facts[np.sort(drawn)]
+        notes.append(f"a sample of {options.sample:,} of {total:,} rows")
+    if len(facts) < num_rows:
+        where += " (rows counted after --where and --sample)"
+    return FactTable(where, facts, notes=tuple(notes))
 
 
-def _quote(names: Sequence[str]) -> str:
-    return ", ".join(repr(name[:40]) for name in names[:12]) or "none"
+def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.Series:
+    """Which rows of a table a condition keeps."""
+    asked = table.select(_find_asked(condition, table.collect_schema().names(), where))
+    kept = _parse(condition)
+    try:
+        mask = asked.select(kept).collect(engine="streaming")
+    except pl.exceptions.PolarsError as error:
+        try:
+            mask = _loosen(asked.collect()).select(kept)
+        except pl.exceptions.PolarsError:
+            raise _misfit(condition, where, str(error).splitlines()[0]) from None
+    if mask.height != num_rows or mask.dtypes != [pl.Boolean]:
+        raise _misfit(condition, where, "it is not true or false for each row")
+    return mask.to_series()
+
+
+def _find_asked(condition: str, columns: Sequence[str], where: str) -> list[str]:
+    """The columns that a condition names, among those of the table and its roles."""
+    asked = _parse(condition).meta.root_names()
+    for name in asked:
+        if name not in columns:
+            listed = ", ".join(columns[:12]) + (", …" if len(columns) > 12 else "")
+            raise _misfit(condition, where, f"there is no column {name!r} among {listed}")
+    return asked
+
+
+def _parse(condition: str) -> pl.Expr:
+    try:
+        return pl.sql_expr(condition)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InputError(
+            f"--where {condition!r} is no SQL expression: {str(error).splitlines()[0]}; write it "
+            "like \"relation != 'x'\""
+        ) from None
+
+
+def _loosen(frame: pl.DataFrame) -> pl.DataFrame:
+    """Text that is all numbers as numbers, and dates as ISO text, for comparisons with those."""
+    loose = {}
+    for column in frame:
+        if column.dtype == pl.String:
+            numbers = column.cast(pl.Float64, strict=False)
+            loose[column.name] = numbers if numbers.null_count() == column.null_count() else column
+        elif column.dtype.is_temporal():
+            # Midnight is the date alone, so that it equals that date.
+            loose[column.name] = column.cast(pl.String).str.replace(r" 00:00:00(\.0+)?$", "")
+    return frame.with_columns(**loose)
+
+
+def _misfit(condition: str, where: str, problem: str) -> InputError:
+    return InputError(f"--where {condition!r} does not fit {where}: {problem}")
 
 
 def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:
@@ -285,23 +284,3 @@ def _tidy_texts(texts: pl.Series) -> pl.Series:
 def require_rows(frame: pl.DataFrame, where: str) -> None:
     if frame.height == 0:
         raise InputError(f"{where} has columns but no facts")
-
-
-def list_rows(
-    rows: pl.Series,
-    cells: pl.Series | Mapping[int, str] | None = None,
-    numbers: pl.Series | None = None,
-) -> str:
-    """The first of these rows, for messages, with what their cells hold.
-
-    `numbers` are the positions of the rows in the source, if it has others as well.
-
-    >>> list_rows(pl.Series([2, 6, 7, 9, 11])), list_rows(pl.Series([1]), pl.Series(["a", "b"]))
-    ('row 3, row 7, row 8 and 2 more', "row 2 ('b')")
-    """
-    shown = []
-    for row in rows.head(3):
-        cell = "" if cells is None or cells[row] is None else str(cells[row])[:40].strip()
-        number = row if numbers is None else numbers[row]
-        shown.append(f"row {number + 1}" + (f" ({cell!r})" if cell else ""))
-    return ", ".join(shown) + (f" and {len(rows) - 3:,} more" if len(rows) > 3 else "")

@@ -8,10 +8,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.cells import distinct_texts, is_text, translate
-from targcn.facts.columns import NAMES, FactTable
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.cells import distinct_texts, is_text, translate
+from targcn.facts.reading.columns import NAMES
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.splits import ROWS_AT_ONCE, distinct_facts, find_repetitions, split_facts
 from targcn.facts.times.columns import Times, read_times
 from targcn.facts.times.timeline import OPEN, Timeline
@@ -36,12 +37,12 @@ def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
         )
     if repeated := num_rows - len(facts):
         notes.append(f"{repeated:,} repeated facts of the table were dropped")
+    split_note = "split by time: valid is later than train, test is later than valid"
     if options.split == "random":
-        notes.append(f"split at random with seed {options.split_seed}")
-    else:
-        notes.append("split by time: valid is later than train, test is later than valid")
+        split_note = f"split at random with seed {options.split_seed}"
     splits = split_facts(facts, options)
-    return Dataset(name, entities, relations, timeline, splits, tuple(notes))
+    notes.append(split_note)
+    return Dataset(name, entities, relations, timeline, splits, tuple(notes), (split_note,))
 
 
 def encode_splits(
@@ -73,8 +74,9 @@ def encode_splits(
     parts = np.split(facts.columns, borders, axis=1)
     splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
     notes = [f"{split}: {note}" for split, table in tables.items() for note in table.notes]
-    notes += [*times.notes, *find_repetitions(splits)]
-    return Dataset(name, entities, relations, timeline, splits, tuple(notes))
+    repetitions = find_repetitions(splits)
+    notes += [*times.notes, *repetitions]
+    return Dataset(name, entities, relations, timeline, splits, tuple(notes), repetitions)
 
 
 def read_table_times(table: FactTable, options: ReadOptions) -> Times:

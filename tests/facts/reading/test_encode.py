@@ -10,7 +10,7 @@ import pytest
 from small_tables import ENTITIES, FACTS, RELATIONS, as_frame, columns, complaint, named
 from targcn.facts.dataset import OPEN
 from targcn.facts.open import open_dataset
-from targcn.facts.read_options import ReadOptions
+from targcn.facts.reading.options import ReadOptions
 
 
 def test_ids_are_positions_among_sorted_names():
