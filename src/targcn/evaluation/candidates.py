@@ -12,13 +12,13 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from targcn.evaluation.filters import FILTERS, Filter, require_keys
-from targcn.evaluation.lanes import Lanes, merge_intervals
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.known import KnownValues, merge_intervals, require_keys
 from targcn.evaluation.ranking import in_batches, rows_at_once
-from targcn.facts.dataset import Dataset, Facts
+from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import FactColumns, Queries, time_order
-from targcn.graph.ragged import expand_ranges, look_up
+from targcn.graph.ragged import expand_ranges
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -118,93 +118,57 @@ def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class KnownCandidates(Columns):
-    """The candidates that are known to be true, sorted by the question that they answer."""
+    """The candidates that are known to be true, found by the two entities of a fact.
+
+    A relation is found by the time too, a time by the relation. What is known are ranges of
+    candidates: single relations, or the times of an interval.
+    """
 
     pairs: Tensor
-    keys: Tensor
-    answers: Tensor
+    ranges: KnownValues
+    starts: Tensor
+    ends: Tensor
     kind: Kind
     num_entities: int
-    # How many values the third part of a key has: relations, or times; 1 if there is none.
-    num_thirds: int
+    num_relations: int
 
     @classmethod
-    def of(
-        cls, facts: FactColumns, candidates: Candidates, which: Filter, dataset: Dataset
-    ) -> "KnownCandidates":
-        num_entities = len(dataset.entities)
-        pairs = torch.unique(facts.subjects * num_entities + facts.objects)
-        num_thirds = len(dataset.relations)
-        if candidates.kind == "relation":
-            num_thirds = int(dataset.timeline.ticks[-1]) + 1 if which == "time-aware" else 1
-        empty = torch.empty(0, dtype=torch.int64)
-        known = cls(pairs, empty, empty, candidates.kind, num_entities, num_thirds)
+    def of(cls, dataset: Dataset, candidates: Candidates, which: Filter) -> "KnownCandidates":
+        facts, kind = dataset.facts, candidates.kind
+        columns, span = FactColumns.of(facts), facts.last_time + 1
+        pairs = torch.unique(columns.subjects * len(dataset.entities) + columns.objects)
+        groups = torch.zeros(0, dtype=torch.int64)
+        nothing, numbers = KnownValues.at_any_time(groups, groups), torch.arange(len(candidates))
+        sizes = len(dataset.entities), len(dataset.relations)
+        known = cls(pairs, nothing, numbers, numbers + 1, kind, *sizes)
         if which == "raw":
             return known
-        rows = torch.stack([known._keys(facts), candidates.positions(facts)])
-        keys, answers = torch.unique(rows, dim=1).contiguous()
-        return cls(pairs, keys, answers, candidates.kind, num_entities, num_thirds)
+        groups = known._groups(columns)
+        firsts, lasts = (torch.from_numpy(of.astype("int64")) for of in (facts.times, facts.ends))
+        require_keys(len(facts), span + 1)
+        if kind == "time":
+            merged = merge_intervals(groups, torch.zeros_like(groups), firsts, lasts, span)
+            starts = torch.searchsorted(candidates.ids, merged.firsts)
+            ends = torch.searchsorted(candidates.ids, merged.lasts, right=True)
+            ranges = KnownValues.at_any_time(merged.groups, torch.arange(len(merged.groups)))
+            return replace(known, ranges=ranges, starts=starts, ends=ends)
+        if which == "static":
+            return replace(known, ranges=KnownValues.at_any_time(groups, columns.relations))
+        merged = merge_intervals(groups, columns.relations, firsts, lasts, span)
+        return replace(known, ranges=KnownValues.over_time(merged, span))
 
     def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
         """The known candidates: the row of the fact each belongs to, and the candidate."""
-        rows, positions = look_up(self.keys, self._keys(facts))
-        return rows, self.answers[positions]
+        rows, ranges = self.ranges.look_up(self._groups(facts), facts.times)
+        of_range, candidates = expand_ranges(self.starts[ranges], self.ends[ranges])
+        return rows[of_range], candidates
 
-    def _keys(self, facts: FactColumns) -> Tensor:
+    def _groups(self, facts: FactColumns) -> Tensor:
         wanted = facts.subjects * self.num_entities + facts.objects
         pairs = torch.searchsorted(self.pairs, wanted)
         exists = self.pairs[pairs.clamp(max=len(self.pairs) - 1)] == wanted
-        thirds = torch.zeros_like(wanted)
-        if self.kind == "time":
-            thirds = facts.relations
-        elif self.num_thirds > 1:
-            thirds = facts.times
-        exists &= (thirds >= 0) & (thirds < self.num_thirds)
-        return torch.where(exists, pairs * self.num_thirds + thirds, -1)
-
-
-@dataclass(frozen=True, eq=False)
-class RelationsOverTime(KnownCandidates):
-    """The relations that hold between two entities at a time, of facts over intervals."""
-
-    lanes: Lanes
-
-    def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
-        return self.lanes.look_up(self._keys(facts), facts.times)
-
-
-@dataclass(frozen=True, eq=False)
-class TimesOfIntervals(KnownCandidates):
-    """The times in the intervals of each fact: candidates from one of `answers` up to `ends`."""
-
-    ends: Tensor
-
-    def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
-        rows, found = look_up(self.keys, self._keys(facts))
-        of_interval, candidates = expand_ranges(self.answers[found], self.ends[found])
-        return rows[of_interval], candidates
-
-
-def over_intervals(facts: Facts, candidates: Candidates, dataset: Dataset) -> KnownCandidates:
-    """What the time-aware filter knows of facts that hold over intervals."""
-    columns, ends = FactColumns.of(facts), torch.from_numpy(facts.ends.astype("int64"))
-    known = KnownCandidates.of(columns, candidates, "raw", dataset)
-    firsts, span = torch.from_numpy(facts.times.astype("int64")), facts.last_time + 1
-    require_keys(len(facts), span + 1)
-    if candidates.kind == "relation":
-        known = replace(known, num_thirds=1)
-        keys, nothing = known._keys(columns), known.keys
-        merged = merge_intervals(keys, columns.relations, firsts, ends, span)
-        lanes = Lanes.of(merged, span)
-        return RelationsOverTime(
-            known.pairs, nothing, nothing, "relation", known.num_entities, 1, lanes
-        )
-    keys = known._keys(columns)
-    merged = merge_intervals(keys, torch.zeros_like(keys), firsts, ends, span)
-    starts = torch.searchsorted(candidates.ids, merged.firsts)
-    ends = torch.searchsorted(candidates.ids, merged.lasts, right=True)
-    owners = known.num_entities, known.num_thirds
-    return TimesOfIntervals(known.pairs, merged.groups, starts, "time", *owners, ends)
+        groups = pairs if self.kind == "relation" else pairs * self.num_relations + facts.relations
+        return torch.where(exists, groups, -1)
 
 
 def filters_of(kind: Kind) -> tuple[Filter, ...]:
@@ -216,12 +180,7 @@ def known_candidates(
     dataset: Dataset, candidates: Candidates, device: torch.device | str
 ) -> dict[Filter, KnownCandidates]:
     """The true candidates of all splits, indexed for every filter."""
-    facts = dataset.facts
-    columns = FactColumns.of(facts)
-
-    def index(which: Filter) -> KnownCandidates:
-        if which == "time-aware" and facts.has_intervals:
-            return over_intervals(facts, candidates, dataset)
-        return KnownCandidates.of(columns, candidates, which, dataset)
-
-    return {which: index(which).to(device) for which in filters_of(candidates.kind)}
+    return {
+        which: KnownCandidates.of(dataset, candidates, which).to(device)
+        for which in filters_of(candidates.kind)
+    }

@@ -9,12 +9,6 @@ from torch import Tensor
 
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.asking import (
-    MOST_TICKS,
-    IntervalFacts,
-    Ticks,
-    interval_queries,
-)
 from targcn.evaluation.candidates import (
     Candidates,
     Kind,
@@ -23,6 +17,16 @@ from targcn.evaluation.candidates import (
     score_candidates,
 )
 from targcn.evaluation.filters import FILTERS, Filter, IntervalQueries, known_answers
+from targcn.evaluation.intervals import (
+    MOST_TICKS,
+    IntervalFacts,
+    Overlap,
+    Ticks,
+    grow_intervals,
+    interval_queries,
+    overlaps,
+    usual_lengths,
+)
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
     TIES,
@@ -33,7 +37,6 @@ from targcn.evaluation.ranking import (
     rows_at_once,
 )
 from targcn.evaluation.report import PROTOCOLS, Report, Setting, Side
-from targcn.evaluation.when import Overlap, grow_intervals, overlaps, usual_lengths
 from targcn.facts.dataset import SPLITS, Dataset, Facts
 from targcn.graph.queries import Queries, queries_of
 from targcn.graph.temporal_graph import TemporalGraph

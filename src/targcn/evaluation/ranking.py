@@ -13,8 +13,8 @@ from torch import Tensor
 
 from targcn.devices import available_bytes, is_out_of_memory
 from targcn.errors import InputError
-from targcn.evaluation.asking import Ticks
 from targcn.evaluation.filters import Filter, KnownAnswers
+from targcn.evaluation.intervals import Ticks
 from targcn.graph.queries import Queries, time_order
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model

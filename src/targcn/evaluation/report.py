@@ -13,7 +13,7 @@ from targcn.output.tables import Column, Table, Value
 
 if TYPE_CHECKING:
     from targcn.evaluation.calibration import Calibration
-    from targcn.evaluation.when import Overlap
+    from targcn.evaluation.intervals import Overlap
 
 Side = Literal["both", "object", "subject", "relation", "time"]
 # How facts that hold over intervals are asked about: at each of their ticks, or once for all.

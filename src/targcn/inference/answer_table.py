@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from targcn.errors import InputError
-from targcn.evaluation.when import grow_intervals, usual_lengths
+from targcn.evaluation.intervals import grow_intervals, usual_lengths
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
 from targcn.output.curves import draw_curve

@@ -13,10 +13,10 @@ import torch
 from targcn.config import require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.asking import FEW_TICKS
 from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import Filter
+from targcn.evaluation.intervals import FEW_TICKS
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
 from targcn.evaluation.report import Setting
 from targcn.files import require_absent

@@ -16,9 +16,9 @@ import torch
 from targcn.config import require_at_least, require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.asking import FEW_TICKS
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.intervals import FEW_TICKS
 from targcn.evaluation.report import Report, Setting
 from targcn.facts.dataset import Dataset
 from targcn.models.registry import DEFAULT, find_model

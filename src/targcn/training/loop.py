@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from targcn.devices import compiled, describe_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup, distributed_loss
 from targcn.errors import InputError
-from targcn.evaluation.asking import FEW_TICKS
 from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.intervals import FEW_TICKS
 from targcn.evaluation.report import Report, Setting
 from targcn.models.base import Learner
 from targcn.runs.run import Run, TrainingRecord

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from oracle import checked
-from targcn.evaluation.lanes import Lanes, merge_intervals
+from targcn.evaluation.known import KnownValues, merge_intervals
 
 SPAN = 9
 Held = tuple[int, int, int, int]  # group, value, first and last tick; 99 if open
@@ -21,8 +21,8 @@ def columns(rows: list[Held]) -> list[Tensor]:
     return list(torch.tensor(rows, dtype=torch.int64).reshape(-1, 4).T)
 
 
-def lanes_of(rows: list[Held]) -> Lanes:
-    return Lanes.of(merge_intervals(*columns(rows), SPAN), SPAN)
+def known_of(rows: list[Held]) -> KnownValues:
+    return KnownValues.over_time(merge_intervals(*columns(rows), SPAN), SPAN)
 
 
 @checked
@@ -49,13 +49,11 @@ def test_merged_intervals_cover_the_same_ticks_and_are_apart(rows: list[Held]) -
 @checked
 @given(intervals)
 def test_a_look_up_finds_what_holds_each_value_once(rows: list[Held]) -> None:
-    lanes = lanes_of(rows)
+    known = known_of(rows)
     asked = [(group, tick) for group in range(-1, 4) for tick in (-1, *range(10), 50, 2**40)]
     groups, times = torch.tensor(asked).T
-    found = list(zip(*(one.tolist() for one in lanes.look_up(groups, times)), strict=True))
-    values, valid = lanes.columns(groups, times)
-    assert values.shape == (len(asked), lanes.most_at_once)
-    most = 0
+    found = list(zip(*(one.tolist() for one in known.look_up(groups, times)), strict=True))
+    values, valid = known.columns(groups, times)
     for number, (group, tick) in enumerate(asked):
         held = {
             v
@@ -64,18 +62,3 @@ def test_a_look_up_finds_what_holds_each_value_once(rows: list[Held]) -> None:
         }
         assert sorted(value for row, value in found if row == number) == sorted(held)
         assert sorted(values[number][valid[number]].tolist()) == sorted(held)
-        most = max(most, len(held))
-    # No more lanes than needed.
-    assert lanes.most_at_once == most
-
-
-@checked
-@given(intervals)
-def test_intervals_of_a_lane_follow_each_other(rows: list[Held]) -> None:
-    lanes = lanes_of(rows)
-    ends: dict[int, int] = {}
-    for key, last in zip(lanes.keys.tolist(), lanes.lasts.tolist(), strict=True):
-        lane, first = divmod(key, SPAN + 1)
-        assert first > ends.get(lane, -1)
-        ends[lane] = last
-    assert len(ends) == int(lanes.offsets[-1])
