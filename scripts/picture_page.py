@@ -11,10 +11,9 @@ import json
 from pathlib import Path
 from urllib.parse import urlencode
 
+from measure_page import browsing
 from PIL import Image
 from playwright.sync_api import Browser
-
-from measure_page import browsing
 
 KENNEDY = {"s": "Ted Kennedy", "r": "serves beside", "t": "2009"}
 STRUCK = json.dumps(["Ted Kennedy", "senior senator of", "Massachusetts", "2007"])

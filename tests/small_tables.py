@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.reading.cells import is_text
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.open import find_source, open_dataset
+from targcn.facts.reading.cells import is_text
 from targcn.facts.reading.options import ReadOptions
 
 HEADER = ["subject", "relation", "object", "time"]

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
-from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
 from targcn.facts.dataset import OPEN, Dataset, as_intervals
 from targcn.facts.export import as_frame, write_times
+from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
 from targcn.facts.vocabulary import Vocabulary
 from targcn.graph.columns import Columns
 from targcn.graph.ragged import expand_ranges
