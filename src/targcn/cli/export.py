@@ -43,7 +43,7 @@ def export_from_run(
         raise InputError("--question is what a page answers; give both, or --to csv, npz or pykeen")
     require_absent(out)
     if question is None:
-        from targcn.runs.export import export_run
+        from targcn.inference.export import export_run
 
         assert to != "page"
         options = {"split": split, "context": context, "top": top, "device": device}

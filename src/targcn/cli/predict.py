@@ -1,10 +1,10 @@
 """`targcn predict`: the best answers to a question, or to a table of questions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from targcn.inference.explanation import Explanation
     from targcn.inference.predictor import Predictor
     from targcn.inference.questions import Question
-
-    Answerer = Callable[..., pl.DataFrame]
 
 FactsInWords = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 
@@ -108,27 +106,46 @@ def predict_answers(
     if (without or given) and (explain or hide_known):
         option = "--explain" if explain else "--hide-known"
         raise InputError(f"{option} is about the context as it is; leave out --with and --without")
-    load = partial(_load, run, context, facts, hide_known, without, given)
+    load = partial(_load, run, context, facts)
+    wanted = Wanted(top, hide_known, without, given)
     if queries is not None:
-        _answer_table(load, queries, on_error, out, top, json)
+        _answer_table(load, wanted, queries, on_error, out, json)
     elif is_main_process():
         from targcn.inference.questions import Question
 
-        predictor, answer = load()
         question = Question(subject, relation, object, time)
-        changes = {"without": list(without), "with": list(given)} if without or given else {}
-        _answer_one(predictor, answer, question, changes, out, plot, top, explain, json)
+        _answer_one(load(), wanted, question, out, plot, explain, json)
 
 
-def _load(
-    run: Path,
-    context: Context,
-    facts: str | None,
-    hide_known: bool,
-    without: Sequence[str],
-    given: Sequence[str],
-) -> "tuple[Predictor, Answerer]":
-    """A predictor, and what of it answers questions."""
+@dataclass(frozen=True)
+class Wanted:
+    """How many answers, which of them, and with which changes of the context."""
+
+    top: int
+    hide_known: bool
+    without: tuple[str, ...]
+    given: tuple[str, ...]
+
+    def changes(self) -> dict[str, list[str]]:
+        """The changes, if there are any, for those who read JSON."""
+        if not self.without and not self.given:
+            return {}
+        return {"without": list(self.without), "with": list(self.given)}
+
+    def ask(
+        self, predictor: "Predictor", questions: "Sequence[Question]", **how: Any
+    ) -> "pl.DataFrame":
+        """The answers to questions."""
+        if not self.changes():
+            top, hide_known = self.top, self.hide_known
+            return predictor.predict_many(questions, top=top, hide_known=hide_known, **how)
+        from targcn.inference.what_if import parse_fact
+
+        without, given = ([parse_fact(fact) for fact in some] for some in self.changes().values())
+        return predictor.what_if(questions, without=without, given=given, top=self.top, **how)
+
+
+def _load(run: Path, context: Context, facts: str | None) -> "Predictor":
     from targcn.inference.predictor import Predictor
 
     predictor = Predictor(load_folder(run), context, "cpu")
@@ -136,26 +153,15 @@ def _load(
         predictor.add(facts)
         for sentence in predictor.dataset.additions:
             say(sentence)
-    if without or given:
-        return predictor, _what_if(predictor, without, given)
-    return predictor, partial(predictor.predict_many, hide_known=hide_known)
-
-
-def _what_if(predictor: "Predictor", without: Sequence[str], given: Sequence[str]) -> "Answerer":
-    from targcn.inference.what_if import parse_fact
-
-    absent, supposed = [parse_fact(one) for one in without], [parse_fact(one) for one in given]
-    return partial(predictor.what_if, without=absent, given=supposed)
+    return predictor
 
 
 def _answer_one(
     predictor: "Predictor",
-    answer: "Answerer",
+    wanted: Wanted,
     question: "Question",
-    changes: dict[str, list[str]],
     out: Path | None,
     plot: Path | None,
-    top: int,
     explain: bool,
     json: bool,
 ) -> None:
@@ -167,42 +173,48 @@ def _answer_one(
         plot_times,
     )
     from targcn.inference.explanation import in_words
-    from targcn.inference.questions import as_written
+    from targcn.inference.questions import as_written, encode
 
-    asks_time = question.asked == "time"
-    if plot is not None and not asks_time:
+    dataset, curve, interval = predictor.dataset, None, None
+    if question.asked == "time" and not wanted.changes():
+        num_times = len(dataset.timeline.ticks)
+        asked = encode([question], dataset)
+        every = predictor.answer(asked, top=num_times, hide_known=wanted.hide_known)
+        answers = every[: wanted.top].to_frame(dataset)
+        curve = curve_over_time(predictor, every)
+        interval = interval_over_time(predictor, question, every)
+        if plot is not None:
+            plot_times(predictor, question, every, plot)
+    elif plot is not None:
         raise InputError("--plot draws the times of a fact; ask for its time with ?")
-    every = answer([question], top=len(predictor.dataset.timeline.ticks) if asks_time else top)
-    answers = every.head(top) if asks_time else every
-    found = interval_over_time(predictor, question, every) if asks_time else None
+    else:
+        answers = wanted.ask(predictor, [question])
     explanation = _explain(predictor, question, answers, explain)
     table = answer_table(predictor, question, answers)
     if out is not None:
         import polars as pl
 
-        _write(pl.DataFrame([as_written(question, predictor.dataset)]), answers, out)
-    if plot is not None:
-        plot_times(predictor, question, every, plot)
+        _write(pl.DataFrame([as_written(question, dataset)]), answers, out)
     if json:
         content = {
-            "question": asdict(as_written(question, predictor.dataset)),
-            "context": predictor.context + predictor.dataset.addition,
-            "num_entities": len(predictor.dataset.entities),
+            "question": asdict(as_written(question, dataset)),
+            "context": predictor.context + dataset.addition,
+            "num_entities": len(dataset.entities),
             "notes": list(table.notes),
             "answers": answers.drop("question").to_dicts(),
-            **changes,
+            **wanted.changes(),
         }
-        if found is not None:
-            content["interval"] = asdict(found)
-        if predictor.dataset.additions:
+        if interval is not None:
+            content["interval"] = asdict(interval)
+        if dataset.additions:
             content["new_entities"] = new_among(predictor, question, answers)
         show_json(content | ({"explanation": asdict(explanation)} if explanation else {}))
         return
     show(table)
-    if asks_time:
-        show("\n" + curve_over_time(predictor, every))
-        if found is not None:
-            show(f"\n{found}")
+    if curve is not None:
+        show("\n" + curve)
+    if interval is not None:
+        show(f"\n{interval}")
     if explanation is not None:
         show("\n" + "\n".join(in_words(explanation)))
 
@@ -225,11 +237,11 @@ def _explain(
 
 
 def _answer_table(
-    load: "Callable[[], tuple[Predictor, Answerer]]",
+    load: "Callable[[], Predictor]",
+    wanted: Wanted,
     queries: str,
     on_error: Literal["skip", "stop"],
     out: Path | None,
-    top: int,
     json: bool,
 ) -> None:
     from targcn.distributed import join_process_group
@@ -239,12 +251,12 @@ def _answer_table(
 
     with join_process_group("cpu") as (processes, _):
         with processes.barrier():
-            predictor, answer = load()
+            predictor = load()
             asked = read_questions(queries)
         questions = [Question(*row) for row in asked.iter_rows()]
         with count_progress("answering", "questions") as progress:
             how = {"on_error": on_error, "progress": progress, "processes": processes}
-            answers = answer(questions, top=top, **how)
+            answers = wanted.ask(predictor, questions, **how)
     if not processes.is_main:
         return
     if forecast := describe_forecast(predictor, questions):

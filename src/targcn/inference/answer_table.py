@@ -6,10 +6,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
 from targcn.errors import InputError
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
+from targcn.inference.answers import Answers
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
 from targcn.output.curves import draw_curve
@@ -114,7 +113,7 @@ def new_among(predictor: Predictor, question: Question, answers: "pl.DataFrame")
     return [str(name) for name in dict.fromkeys(shown) if name in new]
 
 
-def curve_over_time(predictor: Predictor, answers: "pl.DataFrame") -> str:
+def curve_over_time(predictor: Predictor, answers: Answers) -> str:
     """The values of all times as a curve in text."""
     timeline = predictor.dataset.timeline
     return draw_curve(_points(predictor, answers), timeline.first, timeline.last)
@@ -139,27 +138,24 @@ class FoundInterval:
 
 
 def interval_over_time(
-    predictor: Predictor, question: Question, answers: "pl.DataFrame"
+    predictor: Predictor, question: Question, answers: Answers
 ) -> FoundInterval | None:
     """The interval around the best time of all; None where facts are points or no time is left."""
     dataset, timeline = predictor.dataset, predictor.dataset.timeline
-    if not dataset.has_intervals or answers.is_empty():
+    if not dataset.has_intervals or not len(answers):
         return None
-    pairs = zip(answers["answer"], answers["score"], strict=True)
-    ticks, scores = zip(*sorted((timeline.tick(when), score) for when, score in pairs), strict=True)
+    by_time = answers[answers.ids.argsort()]
     lengths = usual_lengths(dataset.context(predictor.context), len(dataset.relations))
     length = lengths[[ids_of(question, dataset)[1]]]
-    first, last = grow_intervals(torch.tensor([scores]), torch.tensor(ticks), length)
+    first, last = grow_intervals(by_time.scores[None], by_time.ids, length)
     labels = timeline.label(int(first)), timeline.label(int(last))
     return FoundInterval(*labels, int(length), timeline.unit)
 
 
-def plot_times(
-    predictor: Predictor, question: Question, answers: "pl.DataFrame", path: Path
-) -> None:
+def plot_times(predictor: Predictor, question: Question, answers: Answers, path: Path) -> None:
     """Plot the values of all times."""
     asked, timeline = as_written(question, predictor.dataset), predictor.dataset.timeline
-    key = _value_key(answers)
+    key = "probability" if predictor.has_probabilities else "score"
     plot_lines(
         [Curve(key, _points(predictor, answers), 0, dashed=False)],
         path,
@@ -170,11 +166,10 @@ def plot_times(
     )
 
 
-def _points(predictor: Predictor, answers: "pl.DataFrame") -> list[tuple[float, float]]:
+def _points(predictor: Predictor, answers: Answers) -> list[tuple[float, float]]:
     """The tick and the value of each time, in order."""
-    tick = predictor.dataset.timeline.tick
-    pairs = zip(answers["answer"], answers[_value_key(answers)], strict=True)
-    return sorted((tick(when), value) for when, value in pairs)
+    values = answers.probabilities if predictor.has_probabilities else answers.scores
+    return sorted(zip(answers.ids.tolist(), values.tolist(), strict=True))
 
 
 def _value_key(answers: "pl.DataFrame", side: str = "") -> str:

@@ -1,28 +1,112 @@
-"""From the scores of all candidates to tables of answers."""
+"""Answers to questions as columns; frames, tables, the server and files are views of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import torch
 from torch import Tensor
 
+from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.evaluation.ranking import count_rivals, require_numbers
-from targcn.inference.questions import Ask, OnError
+from targcn.facts.dataset import Dataset
+from targcn.graph.columns import Columns
+from targcn.inference.questions import PLACES
 from targcn.models.base import NO_ENTITY, Shortlist
 
 if TYPE_CHECKING:
     import polars as pl
 
+# Whether some split holds an answer: at the time that is asked about, only at others, or not.
+Known = Literal["no", "at another time", "then"]
+KNOWN: Final[tuple[Known, ...]] = ("no", "at another time", "then")
+THEN: Final = KNOWN.index("then")
 # Which candidates are known: the row of a question, and a candidate.
 Cells = tuple[Tensor, Tensor]
-FIGURES: Final = ("rank", "tied", "answer", "score", "probability", "known")
+
+
+@dataclass(frozen=True, eq=False)
+class Answers(Columns):
+    """Answers, one per row; those to one question stand together, the best first."""
+
+    # The numbers of the questions, which count from 1.
+    questions: Tensor
+    # Which place of the question each answer fills (PLACES), and its id, of a time its tick.
+    places: Tensor
+    ids: Tensor
+    # 1 plus the candidates with a higher score, and the candidates with this very score.
+    ranks: Tensor
+    tied: Tensor
+    scores: Tensor
+    # NaN where scores do not stand for probabilities.
+    probabilities: Tensor
+    # Whether the answer is known to be true (KNOWN).
+    known: Tensor
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @classmethod
+    def of_all(
+        cls, parts: Sequence["Answers"], processes: ProcessGroup = SINGLE_PROCESS
+    ) -> "Answers":
+        """The answers of all parts, and of all processes, by the numbers of their questions."""
+        whole, real = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
+        nothing = cls(whole, whole, whole, whole, whole, real, real, whole)
+        columns = zip(*(part.tensors() for part in (nothing, *parts)), strict=True)
+        mine = [torch.cat(column) for column in columns]
+        every = cls(*(torch.cat(processes.gather(column)) for column in mine))
+        return every[every.questions.argsort(stable=True)]
+
+    def names(self, dataset: Dataset) -> list[str]:
+        """What each answer is called."""
+        name_of: dict[str, Callable[[int], str]] = {
+            "subject": dataset.entities.names.__getitem__,
+            "relation": dataset.relations.names.__getitem__,
+            "object": dataset.entities.names.__getitem__,
+            "time": dataset.timeline.label,
+        }
+        cells = zip(self.places.tolist(), self.ids.tolist(), strict=True)
+        return [name_of[PLACES[place]](answer) for place, answer in cells]
+
+    def to_frame(self, dataset: Dataset, errors: Mapping[int, str] | None = None) -> "pl.DataFrame":
+        """The answers in words; questions that were skipped may have a row that says why."""
+        import polars as pl
+
+        frame = pl.DataFrame(
+            {
+                "question": self.questions.numpy(),
+                "asked": [PLACES[place] for place in self.places.tolist()],
+                "rank": self.ranks.numpy(),
+                "tied": self.tied.numpy(),
+                "answer": self.names(dataset),
+                "score": self.scores.numpy(),
+                "probability": pl.Series(self.probabilities.numpy(), nan_to_null=True),
+                "known": [KNOWN[known] for known in self.known.tolist()],
+            },
+            schema_overrides=dict.fromkeys(("asked", "answer", "known"), pl.String),
+        )
+        return frame if errors is None else with_errors(frame, errors)
+
+
+def with_errors(answers: "pl.DataFrame", errors: Mapping[int, str]) -> "pl.DataFrame":
+    """The answers, and a row for each question that was skipped."""
+    import polars as pl
+
+    columns = {"question": list(errors), "error": list(errors.values())}
+    skipped = pl.DataFrame(columns, schema={"question": pl.Int64, "error": pl.String})
+    every = pl.concat([answers, skipped], how="diagonal")
+    return every.sort("question", maintain_order=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
     """One row per question, one column per candidate: an entity, a relation or a time."""
 
+    # The number of each question, the place that it asks for, and the id of each candidate.
+    questions: Tensor
+    places: Tensor
+    candidates: Tensor
     values: Tensor
     # None if scores do not stand for probabilities.
     log_probabilities: Tensor | None
@@ -39,38 +123,73 @@ class Scores:
         values = self.values.index_put(hidden, nothing)
         return replace(self, values=values, log_probabilities=logs)
 
+    def best(self, top: int, hide_known: bool) -> Answers:
+        """The best candidates of each row; those that are known then may be left out."""
+        require_numbers(self.values)
+        scores = self.without(self.known_then) if hide_known else self
+        best = torch.topk(scores.values, min(top, scores.values.shape[1]), dim=1)
+        above, level = _count_ties(best.values, scores.values)
+        rows = torch.arange(len(above), device=above.device).repeat_interleave(above.shape[1])
+        columns = best.indices.flatten()
+        answers = scores._answers(rows, columns, above.flatten() + 1, level.flatten())
+        return answers[answers.known != THEN] if hide_known else answers
 
-def best_answers(scores: Scores, top: int, hide_known: bool) -> dict[str, Any]:
-    """The best candidates of each row as columns; `row` and `candidate` say which they are."""
-    require_numbers(scores.values)
-    scores = scores.without(scores.known_then) if hide_known else scores
-    values = scores.values
-    best = torch.topk(values, min(top, values.shape[1]), dim=1)
-    above, level = _count_ties(best.values, values)
-    rows = torch.arange(len(values), device=values.device).repeat_interleave(best.values.shape[1])
-    return _columns(scores, rows, best.indices.flatten(), above.flatten() + 1, level.flatten())
+    def among(self, targets: Tensor, hide_known: bool) -> Answers:
+        """One candidate of each row, the target, among all others, or among those not known."""
+        rows = torch.arange(len(targets), device=targets.device)
+        scores = self
+        if hide_known:
+            known_rows, known = self.known_then
+            others = known != targets[known_rows]
+            scores = self.without((known_rows[others], known[others]))
+        return scores.at(rows, targets)
+
+    def at(self, rows: Tensor, columns: Tensor) -> Answers:
+        """Some cells, each among all candidates of its row."""
+        values = self.values[rows]
+        above, level = count_rivals(values, values.gather(1, columns[:, None]))
+        return self._answers(rows, columns, above + 1, level + 1)
+
+    def _answers(self, rows: Tensor, columns: Tensor, ranks: Tensor, tied: Tensor) -> Answers:
+        values = self.values[rows, columns].double()
+        logs = self.log_probabilities
+        nothing = torch.full_like(values, torch.nan)
+        width = self.values.shape[1]
+        known = _when_known(rows, columns, width, self.known_then, self.known_ever)
+        return Answers(
+            self.questions[rows],
+            self.places[rows],
+            self.candidates[columns],
+            ranks,
+            tied,
+            values,
+            nothing if logs is None else logs[rows, columns].exp().double(),
+            known,
+        ).to("cpu")
 
 
 def best_of_shortlist(
     likely: Shortlist,
+    questions: Tensor,
+    places: Tensor,
     temperature: float | None,
     known: tuple[Cells, Cells],
     width: int,
     top: int,
     hide_known: bool,
-) -> dict[str, Any]:
-    """`best_answers` where not every entity was scored; `width` is the number of entities.
+) -> Answers:
+    """`Scores.best` where not every entity was scored; `width` is the number of entities.
 
     Probabilities are estimated. Ties are counted among the entities that were scored.
     """
     require_numbers(likely.scores.masked_fill(likely.scores == -torch.inf, 0))
     rows = torch.arange(len(likely.entities), device=likely.entities.device)
-    cells = rows[:, None] * width + likely.entities
     is_named = likely.entities != NO_ENTITY
     values = likely.scores
     if hide_known:
-        of_rows, answers = known[0]
-        is_known = torch.isin(cells, of_rows * width + answers)
+        cells = rows[:, None] * width + likely.entities
+        known_rows, entities = known[0]
+        is_known = torch.isin(cells, known_rows * width + entities)
         values = values.masked_fill(is_named & is_known, -torch.inf)
     named = values.masked_fill(~is_named, -torch.inf)
     best = torch.topk(named, min(top, named.shape[1]), dim=1)
@@ -79,88 +198,27 @@ def best_of_shortlist(
     logs = logs - (logs + likely.log_weights).logsumexp(dim=1, keepdim=True)
     # An answer for each of fewer named entities than were asked for.
     exists = best.values > -torch.inf
-    cells, columns = cells.gather(1, best.indices)[exists], best.indices
-    probabilities = logs.gather(1, columns)[exists].exp().double().cpu().numpy()
-    then, ever = (torch.isin(cells, one * width + other).tolist() for one, other in known)
-    pairs = zip(then, ever, strict=True)
-    return {
-        "row": rows[:, None].expand_as(columns)[exists].cpu(),
-        "candidate": likely.entities.gather(1, columns)[exists].cpu(),
-        "rank": (above + 1)[exists].cpu().numpy(),
-        "tied": level[exists].cpu().numpy(),
-        "score": best.values[exists].double().cpu().numpy(),
-        "probability": None if temperature is None else probabilities,
-        "known": [_say_known(now, at_all) for now, at_all in pairs],
-    }
+    at = rows[:, None].expand_as(best.indices)[exists]
+    entities = likely.entities.gather(1, best.indices)[exists]
+    probabilities = logs.gather(1, best.indices)[exists].exp().double()
+    answers = Answers(
+        questions[at],
+        places[at],
+        entities,
+        (above + 1)[exists],
+        level[exists],
+        best.values[exists].double(),
+        torch.full_like(probabilities, torch.nan) if temperature is None else probabilities,
+        _when_known(at, entities, width, *known),
+    ).to("cpu")
+    return answers[answers.known != THEN] if hide_known else answers
 
 
-def given_answers(scores: Scores, targets: Tensor, hide_known: bool) -> dict[str, Any]:
-    """One candidate of each row, the target, among all others, or among those not known."""
-    if hide_known:
-        rows, known = scores.known_then
-        others = known != targets[rows]
-        scores = scores.without((rows[others], known[others]))
-    values = scores.values
-    above, level = count_rivals(values, values.gather(1, targets[:, None]))
-    rows = torch.arange(len(targets), device=targets.device)
-    return _columns(scores, rows, targets, above + 1, level + 1)
-
-
-def answer_frame(
-    columns: dict[str, Any], numbers: Tensor, asked: Ask, names: Sequence[str]
-) -> "pl.DataFrame":
-    """The answers in words, under the numbers of their questions."""
-    import polars as pl
-
-    rows, candidates = columns.pop("row"), columns.pop("candidate")
-    frame = pl.DataFrame(
-        {
-            "question": numbers[rows].numpy(),
-            "asked": [asked] * len(rows),
-            "answer": [names[candidate] for candidate in candidates.tolist()],
-            **columns,
-        },
-        schema_overrides={"probability": pl.Float64, "asked": pl.String, "answer": pl.String},
-    )
-    return frame.select("question", "asked", *FIGURES)
-
-
-def errors_last(answers: "pl.DataFrame", on_error: OnError) -> "pl.DataFrame":
-    """The answers, with a column of errors only if questions may be skipped."""
-    columns = [name for name in answers.columns if name != "error"]
-    return answers.select(*columns, *(["error"] if on_error == "skip" else []))
-
-
-def _columns(
-    scores: Scores, rows: Tensor, candidates: Tensor, ranks: Tensor, tied: Tensor
-) -> dict[str, Any]:
-    logs = scores.log_probabilities
-    probabilities = None if logs is None else logs[rows, candidates].exp().double().cpu().numpy()
-    return {
-        "row": rows.cpu(),
-        "candidate": candidates.cpu(),
-        "rank": ranks.cpu().numpy(),
-        "tied": tied.cpu().numpy(),
-        "score": scores.values[rows, candidates].double().cpu().numpy(),
-        "probability": probabilities,
-        "known": when_known(scores, rows, candidates),
-    }
-
-
-def when_known(scores: Scores, rows: Tensor, candidates: Tensor) -> list[str]:
-    """Whether each answer is known to be true: then, at another time, or not at all."""
-    width = scores.values.shape[1]
-    cells = rows * width + candidates
-    then, ever = (
-        torch.isin(cells, of_rows * width + known).tolist()
-        for of_rows, known in (scores.known_then, scores.known_ever)
-    )
-    pairs = zip(then, ever, strict=True)
-    return [_say_known(now, at_all) for now, at_all in pairs]
-
-
-def _say_known(now: bool, at_all: bool) -> str:
-    return "then" if now else "at another time" if at_all else "no"
+def _when_known(rows: Tensor, columns: Tensor, width: int, then: Cells, ever: Cells) -> Tensor:
+    """Whether each cell is known to be true (KNOWN)."""
+    cells = rows * width + columns
+    is_then, is_ever = (torch.isin(cells, at * width + known) for at, known in (then, ever))
+    return torch.where(is_then, THEN, is_ever.long())
 
 
 def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:

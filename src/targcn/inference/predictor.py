@@ -1,10 +1,8 @@
 """Names in, names out: a run that is loaded once and then asked again and again."""
 
 from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
@@ -25,15 +23,7 @@ from targcn.facts.dataset import Context, Dataset
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import (
-    Cells,
-    Scores,
-    answer_frame,
-    best_answers,
-    best_of_shortlist,
-    errors_last,
-    given_answers,
-)
+from targcn.inference.answers import Answers, Cells, Scores, best_of_shortlist
 from targcn.inference.batches import answer_in_batches
 from targcn.inference.explanation import (
     ASKED,
@@ -46,7 +36,9 @@ from targcn.inference.explanation import (
 )
 from targcn.inference.missing import find_missing, what_to_ask
 from targcn.inference.questions import (
+    PLACES,
     Ask,
+    Encoded,
     OnError,
     Question,
     Time,
@@ -69,8 +61,8 @@ MOST_QUESTIONS_AT_ONCE: Final = 256
 class Predictor:
     """A run that answers questions: its model, the facts it may see and the known answers.
 
-    All of it is loaded once, so that further questions are fast. The model is a copy; the run and
-    its model stay as they are.
+    All of it is loaded once, so that further questions are fast. The model is the run's own: it is
+    moved to the device, and not to be trained meanwhile.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)
@@ -88,7 +80,7 @@ class Predictor:
         self.device: torch.device = choose_device(device)
         loaded = open_run(run)
         self.context: Context = context or loaded.default_context(None)
-        self._take(replace(loaded, model=deepcopy(loaded.model)) if loaded is run else loaded)
+        self._take(loaded)
 
     def _take(self, run: Run) -> None:
         self.run = run
@@ -133,17 +125,34 @@ class Predictor:
         processes: ProcessGroup = SINGLE_PROCESS,
     ) -> "pl.DataFrame":
         """The best answers to each question; see `targcn.predict_many`."""
-        _require_some(top, "answer")
         asked = encode(list_questions(questions), self.dataset, on_error)
+        answers = self.answer(
+            asked, top=top, hide_known=hide_known, progress=progress, processes=processes
+        )
+        return answers.to_frame(self.dataset, asked.errors if on_error == "skip" else None)
+
+    def answer(
+        self,
+        asked: Encoded,
+        *,
+        top: int = 10,
+        hide_known: bool = False,
+        progress: Progress | None = None,
+        processes: ProcessGroup = SINGLE_PROCESS,
+    ) -> Answers:
+        """The best answers to questions, as columns; `predict_many` puts them into words."""
+        _require_some(top, "answer")
         # A fact that is asked about would be a reason for itself.
         without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
 
-        def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> "list[pl.DataFrame]":
+        def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> Answers:
             graph = without if place == "fact" else self.graph
-            return self._answer(place, facts.to(self.device), numbers, graph, top, hide_known)
+            facts, numbers = facts.to(self.device), numbers.to(self.device)
+            with torch.inference_mode():
+                return self._answer(place, facts, numbers, graph, top, hide_known)
 
-        answers = answer_in_batches(asked, answer, self.questions_at_once, processes, progress)
-        return errors_last(answers.sort("question", maintain_order=True), on_error)
+        parts = answer_in_batches(asked, answer, self.questions_at_once, processes, progress)
+        return Answers.of_all(parts, processes)
 
     def what_if(
         self,
@@ -183,7 +192,9 @@ class Predictor:
             raise InputError("a complete fact is explained; leave no place of it open")
         ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
-        query, target = self.queries_for(asked, fact), ids[0 if asked == "subject" else 2]
+        query, target = fact.ask_objects(), ids[2]
+        if asked == "subject":
+            query, target = fact.ask_subjects(len(self.dataset.relations)), ids[0]
         with torch.inference_mode():
             reasons = self.model.reasons(query, target, self.graph)
             if reasons is None:
@@ -260,78 +271,66 @@ class Predictor:
         graph: TemporalGraph,
         top: int,
         hide_known: bool,
-    ) -> list["pl.DataFrame"]:
-        """The best answers to a batch of questions, as frames."""
-        import polars as pl
-
-        frames = [
-            answer_frame(columns, numbers, asked, self.names_of(asked))
-            for asked, columns in self._columns(place, facts, graph, top, hide_known)
-        ]
-        hides = hide_known and place != "fact"
-        return [frame.filter(pl.col("known") != "then") if hides else frame for frame in frames]
-
-    def answer_columns(
-        self, place: Ask, facts: FactColumns, top: int, hide_known: bool
-    ) -> list[tuple[Ask, dict[str, Any]]]:
-        """What `predict_many` makes a frame of, for one batch of questions that ask the same.
-
-        The columns say `row` by `row` which `candidate` stands in the place that is asked for;
-        answers that are known then are among them, below all others, even if they are to be hidden.
-        """
-        _require_some(top, "answer")
-        graph = self._without(facts) if place == "fact" else self.graph
-        return self._columns(place, facts, graph, top, hide_known)
-
-    def _columns(
-        self, place: Ask, facts: FactColumns, graph: TemporalGraph, top: int, hide_known: bool
-    ) -> list[tuple[Ask, dict[str, Any]]]:
+    ) -> Answers:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
-        with torch.inference_mode():
-            if place in ("subject", "object"):
-                queries = self.queries_for(place, facts)
-                likely = self.model.shortlist(queries, graph, top)
-                if likely is not None:
-                    known = self._known(queries)
-                    heat = self.run.temperature if self.has_probabilities else None
-                    width = graph.num_entities
-                    columns = best_of_shortlist(likely, heat, known, width, top, hide_known)
-                    return [(place, columns)]
-            if place != "fact":
-                scores = self._scores(place, facts, graph)
-                return [(place, best_answers(scores, top, hide_known))]
-            both: dict[Ask, Tensor] = {"object": facts.objects, "subject": facts.subjects}
-            return [
-                (asked, given_answers(self._scores(asked, facts, graph), targets, hide_known))
-                for asked, targets in both.items()
-            ]
-
-    def _scores(self, place: Ask, facts: FactColumns, graph: TemporalGraph) -> Scores:
-        """The scores of all candidates for a place of each fact, and which of them are known."""
+        if place == "fact":
+            objects = self.score_entities(self.model, facts.ask_objects(), numbers, graph)
+            queries = facts.ask_subjects(len(self.dataset.relations))
+            subjects = self.score_entities(self.model, queries, numbers, graph)
+            return Answers.of_all(
+                [
+                    objects.among(facts.objects, hide_known),
+                    subjects.among(facts.subjects, hide_known),
+                ]
+            )
         if place == "relation" or place == "time":
-            candidates, known = self._candidates_for(place)
-            values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
-            logs = values.log_softmax(dim=1) if self.has_probabilities else None
-            then = known["time-aware"].look_up(facts)
-            ever = known["static"].look_up(facts) if "static" in known else then
-            return Scores(values, logs, then, ever)
-        return self.score_entities(self.model, self.queries_for(place, facts), graph)
+            return self._score_candidates(place, facts, numbers, graph).best(top, hide_known)
+        queries = facts.ask_objects()
+        likely = self.model.shortlist(queries, graph, top)
+        if likely is None:
+            scores = self.score_entities(self.model, queries, numbers, graph)
+            return scores.best(top, hide_known)
+        return best_of_shortlist(
+            likely,
+            numbers,
+            self._places_of(queries),
+            self.run.temperature if self.has_probabilities else None,
+            self._known(queries),
+            graph.num_entities,
+            top,
+            hide_known,
+        )
 
-    def score_entities(self, model: Model, queries: Queries, graph: TemporalGraph) -> Scores:
+    def _score_candidates(
+        self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
+    ) -> Scores:
+        """The scores of all relations or times of each fact, and which of them are known."""
+        candidates, known = self._candidates_for(kind)
+        values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
+        logs = values.log_softmax(dim=1) if self.has_probabilities else None
+        then = known["time-aware"].look_up(facts)
+        ever = known["static"].look_up(facts) if "static" in known else then
+        places = torch.full_like(numbers, PLACES.index(kind))
+        return Scores(numbers, places, candidates.ids, values, logs, then, ever)
+
+    def score_entities(
+        self, model: Model, queries: Queries, numbers: Tensor, graph: TemporalGraph
+    ) -> Scores:
         """The scores that a model gives all entities in a context, and which ones are known."""
         values = model(queries, graph)
-        return Scores(values, self.log_probabilities(values), *self._known(queries))
+        entities = torch.arange(graph.num_entities, device=values.device)
+        logs, places = self.log_probabilities(values), self._places_of(queries)
+        return Scores(numbers, places, entities, values, logs, *self._known(queries))
+
+    def _places_of(self, queries: Queries) -> Tensor:
+        """The place that each query asks for: that of subjects, if its relation is reciprocal."""
+        is_reciprocal = queries.relations >= len(self.dataset.relations)
+        return torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
 
     def _known(self, queries: Queries) -> tuple[Cells, Cells]:
         """The answers that are known to be true at the times of the queries, and at any time."""
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
         return then, ever
-
-    def queries_for(self, place: Ask, facts: FactColumns) -> Queries:
-        """The queries that ask for the subjects of facts, or for their objects."""
-        if place == "subject":
-            return facts.ask_subjects(len(self.dataset.relations))
-        return facts.ask_objects()
 
     def _candidates_for(self, kind: Kind) -> tuple[Candidates, dict[Filter, KnownCandidates]]:
         if kind not in self._candidates:
@@ -339,14 +338,6 @@ class Predictor:
             known = known_candidates(self.dataset, candidates, self.device)
             self._candidates[kind] = candidates.to(self.device), known
         return self._candidates[kind]
-
-    def names_of(self, place: Ask) -> Sequence[str]:
-        """The names of all candidates for a place."""
-        if place == "relation":
-            return self.dataset.relations.names
-        if place == "time":
-            return [self.dataset.timeline.label(tick) for tick in self.dataset.timeline.ticks]
-        return self.dataset.entities.names
 
     def questions_at_once(self, place: Ask) -> int:
         """How many questions are answered at once."""

@@ -51,59 +51,78 @@ def list_questions(questions: object) -> Sequence[Question]:
 
         return [Question(*row) for row in read_questions(questions).iter_rows()]
     listed = []
-    for number, one in enumerate(questions, 1):
-        if not isinstance(one, Question) and not (isinstance(one, list | tuple) and len(one) == 4):
+    for number, given in enumerate(questions, 1):
+        if isinstance(given, Question):
+            listed.append(given)
+        elif isinstance(given, list | tuple) and len(given) == 4:
+            listed.append(Question(*given))
+        else:
             raise InputError(
-                f"question {number} is {one!r}; give (subject, relation, object, time), with None "
-                "for what is asked"
+                f"question {number} is {given!r}; give (subject, relation, object, time), with "
+                "None for what is asked"
             )
-        listed.append(one if isinstance(one, Question) else Question(*one))
     return listed
+
+
+Ids = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
     """Questions as ids, by what they ask for, each with its number; and what is wrong with others.
 
-    Numbers count from 1. The id of what is asked for is OPEN_ID.
+    Numbers count from 1. The id of what is asked for is OPEN_ID. Questions for subjects are those
+    for objects of reciprocal relations.
     """
 
     numbers: dict[Ask, Tensor]
     facts: dict[Ask, FactColumns]
     errors: dict[int, str]
 
+    @classmethod
+    def of(
+        cls, asked: Sequence[tuple[int, Ask, Ids]], num_relations: int, errors: dict[int, str]
+    ) -> "Encoded":
+        """Group numbered questions; those of a group are in the order of their times."""
+        rows: dict[Ask, list[tuple[int, ...]]] = {}
+        for number, place, (subject, relation, object_, time) in asked:
+            if place == "subject":
+                turned = (number, object_, relation + num_relations, subject, time)
+                rows.setdefault("object", []).append(turned)
+            else:
+                rows.setdefault(place, []).append((number, subject, relation, object_, time))
+        numbers, facts = {}, {}
+        for place, of_place in rows.items():
+            columns = torch.tensor(of_place).T
+            numbers[place], *ids = columns[:, time_order(columns[-1])].contiguous()
+            facts[place] = FactColumns(*ids)
+        return cls(numbers, facts, errors)
+
 
 def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop") -> Encoded:
     """Turn words into ids; a question that cannot be asked is an InputError, or is skipped.
 
-    At least one question must be left. Those that ask for the same are in the order of their times.
+    At least one question must be left.
     """
     if not questions:
         raise InputError("there are no questions to answer")
-    rows: dict[Ask, list[tuple[int, ...]]] = {}
+    asked: list[tuple[int, Ask, Ids]] = []
     errors = {}
     for number, question in enumerate(questions, 1):
         try:
-            row = (number, *ids_of(question, dataset))
+            asked.append((number, question.asked, ids_of(question, dataset)))
         except InputError as error:
             if on_error == "stop":
                 where = f"question {number}: " if len(questions) > 1 else ""
                 raise InputError(f"{where}{error}", error.suggestions, error.field) from None
             errors[number] = str(error)
-        else:
-            rows.setdefault(question.asked, []).append(row)
-    if not rows:
+    if not asked:
         number, reason = next(iter(errors.items()))
         raise InputError(f"no question can be asked; question {number}: {reason}")
-    numbers, facts = {}, {}
-    for asked, of_asked in rows.items():
-        columns = torch.tensor(of_asked).T
-        numbers[asked], *ids = columns[:, time_order(columns[-1])].contiguous()
-        facts[asked] = FactColumns(*ids)
-    return Encoded(numbers, facts, errors)
+    return Encoded.of(asked, len(dataset.relations), errors)
 
 
-def ids_of(question: Question, dataset: Dataset) -> tuple[int, int, int, int]:
+def ids_of(question: Question, dataset: Dataset) -> Ids:
     """Subject, relation, object and tick; the InputError about a part that is wrong names it."""
     finders: dict[Ask, Callable[[Any], int]] = {
         "subject": lambda name: dataset.entities.find(str(name)),

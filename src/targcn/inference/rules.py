@@ -1,7 +1,6 @@
 """What a model has learned, as sentences: which evidence speaks for an answer, and how much."""
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
@@ -88,7 +87,7 @@ def rules(
     if top < 1:
         raise InputError(f"top is {top}; ask for at least 1 rule")
     loaded = open_run(run)
-    dataset, model = loaded.dataset, deepcopy(loaded.model).to("cpu").eval()
+    dataset, model = loaded.dataset, loaded.model.to("cpu").eval()
     queries, answers = queries_of(dataset.train, len(dataset.relations))
     if relation is not None:
         wanted = queries.relations % len(dataset.relations) == dataset.relations.find(relation)

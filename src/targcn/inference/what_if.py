@@ -9,11 +9,11 @@ from torch import Tensor
 
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.ranking import Progress, count_rivals, require_numbers
+from targcn.evaluation.ranking import Progress, require_numbers
 from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
 from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Scores, errors_last, when_known
+from targcn.inference.answers import Answers, Scores, with_errors
 from targcn.inference.batches import answer_in_batches
 from targcn.inference.explanation import ASKED
 from targcn.inference.questions import Ask, OnError, Time, encode, list_questions
@@ -98,59 +98,49 @@ def ask_what_if(
     # A model of its own, since one that indexes its context keeps the index of one only.
     model = deepcopy(predictor.model)
 
-    def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> "list[pl.DataFrame]":
+    def compare(place: Ask, facts: FactColumns, numbers: Tensor) -> tuple[Answers, Answers]:
+        queries, numbers = facts.to(predictor.device).ask_objects(), numbers.to(predictor.device)
         with torch.inference_mode():
-            queries = predictor.queries_for(place, facts.to(predictor.device))
-            before = predictor.score_entities(predictor.model, queries, predictor.graph)
-            after = predictor.score_entities(model, queries, changed)
-            return [_compare(before, after, numbers, predictor.names_of(place), top)]
+            before = predictor.score_entities(predictor.model, queries, numbers, predictor.graph)
+            after = predictor.score_entities(model, queries, numbers, changed)
+            return _compare(before, after, top)
 
     def at_once(place: Ask) -> int:
         # A row of scores is laid out for each of the best answers, before and after.
         return max(predictor.questions_at_once(place) // (2 * top), 1)
 
-    answers = answer_in_batches(encoded, answer, at_once, processes, progress)
-    order = ["question", "rank_after", "rank_before"]
-    return errors_last(answers.sort(order, maintain_order=True), on_error)
+    parts = answer_in_batches(encoded, compare, at_once, processes, progress)
+    before = Answers.of_all([one for one, _ in parts], processes)
+    after = Answers.of_all([other for _, other in parts], processes)
+    frame = _changes_frame(before, after, predictor.dataset, top)
+    return with_errors(frame, encoded.errors) if on_error == "skip" else frame
 
 
-def _compare(
-    before: Scores, after: Scores, numbers: Tensor, names: Sequence[str], top: int
-) -> "pl.DataFrame":
-    """The best answers of two rows of scores per question, beside each other."""
-    import polars as pl
-
+def _compare(before: Scores, after: Scores, top: int) -> tuple[Answers, Answers]:
+    """The answers that are among the best before or after, on both sides."""
     is_best = torch.zeros_like(before.values, dtype=torch.bool)
     for scores in (before, after):
         require_numbers(scores.values)
         best = torch.topk(scores.values, min(top, scores.values.shape[1]), dim=1)
         is_best.scatter_(1, best.indices, True)
-    rows, answers = is_best.nonzero(as_tuple=True)
-    columns: dict[str, Tensor | None] = {}
-    for side, scores in (("before", before), ("after", after)):
-        own, logs = scores.values[rows, answers], scores.log_probabilities
-        above, level = count_rivals(scores.values[rows], own[:, None])
-        columns |= {
-            f"rank_{side}": above + 1,
-            f"tied_{side}": level + 1,
-            f"score_{side}": own.double(),
-            f"probability_{side}": None if logs is None else logs[rows, answers].double().exp(),
-        }
-    figures = {
-        name: None if column is None else column.cpu().numpy() for name, column in columns.items()
-    }
+    rows, columns = is_best.nonzero(as_tuple=True)
+    return before.at(rows, columns), after.at(rows, columns)
+
+
+def _changes_frame(before: Answers, after: Answers, dataset: Dataset, top: int) -> "pl.DataFrame":
+    """The same answers before and after, beside each other, by their rank after."""
+    import polars as pl
+
+    sides, figures = {}, ("rank", "tied", "score", "probability")
+    for side, answers in (("before", before), ("after", after)):
+        frame = answers.to_frame(dataset)
+        sides[side] = frame.select(pl.col(*figures).name.suffix(f"_{side}"))
     was, remains = pl.col("rank_before") <= top, pl.col("rank_after") <= top
     came_in = pl.when(~was & remains).then(pl.lit("came in"))
     change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
-    return pl.DataFrame(
-        {
-            "question": numbers[rows.cpu()].numpy(),
-            "answer": [names[answer] for answer in answers.tolist()],
-            **figures,
-            "known": when_known(before, rows, answers),
-        },
-        schema_overrides={"probability_before": pl.Float64, "probability_after": pl.Float64},
-    ).with_columns(change=change)
+    said = frame.select("question", "answer"), *sides.values(), frame.select("known")
+    changes = pl.concat(said, how="horizontal").with_columns(change=change)
+    return changes.sort("question", "rank_after", "rank_before", maintain_order=True)
 
 
 def _encode(fact: Fact, dataset: Dataset) -> tuple[int, ...]:

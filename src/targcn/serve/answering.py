@@ -1,29 +1,20 @@
-"""From questions to rows, without frames: what `Predictor.predict_many` gives, for a server.
-
-Questions for subjects and for objects are answered together: the first are questions for objects
-of reciprocal relations.
-"""
+"""What a server says to questions: rows of answers, with what is to be known about them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-import torch
-
-from targcn.graph.queries import FactColumns
 from targcn.inference.answer_table import describe_forecast
+from targcn.inference.answers import KNOWN, Answers
 from targcn.inference.explanation import Asked as End
 from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ask, Question, Time, ids_of
+from targcn.inference.questions import PLACES, Ask, Encoded, Ids, Question, Time, ids_of
 
-# How a row says whether an answer is known.
-KNOWN: Final = {"then": "then", "at another time": "ever", "no": "new"}
 # A reason is found for one answer at a time; a complete fact needs a context of its own.
 COST_OF_REASON: Final = 10
 COST_OF_FACT: Final = 100
-Ids = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,65 +59,43 @@ def answer(predictor: Predictor, asked: Sequence[Asked], how: HowToAnswer) -> li
     Complete facts are hidden from the context one at a time: whoever asks at the same moment does
     not change an answer.
     """
+    numbered = [(number, question.place, question.ids) for number, question in enumerate(asked)]
+    alone = [[question] for question in numbered if question[1] == "fact"]
+    together = [question for question in numbered if question[1] != "fact"]
     rows: list[list[dict[str, Any]]] = [[] for _ in asked]
-    by_place: dict[Ask, list[int]] = {}
-    for number, one in enumerate(asked):
-        place: Ask = "object" if one.place == "subject" else one.place
-        by_place.setdefault(place, []).append(number)
-    for place, numbers in by_place.items():
-        size = 1 if place == "fact" else predictor.questions_at_once(place)
-        for first in range(0, len(numbers), size):
-            part = numbers[first : first + size]
-            facts = _columns([asked[number] for number in part], predictor)
-            for row, content in _rows(predictor, place, facts, how):
-                rows[part[row]].append(content)
-    return [_complete(predictor, one, found, how) for one, found in zip(asked, rows, strict=True)]
+    for part in (together, *alone) if together else alone:
+        encoded = Encoded.of(part, len(predictor.dataset.relations), {})
+        answers = predictor.answer(encoded, top=how.top, hide_known=how.hide_known)
+        for number, row in _rows(answers, predictor):
+            rows[number].append(row)
+    return [
+        _complete(predictor, question, found, how)
+        for question, found in zip(asked, rows, strict=True)
+    ]
 
 
-def _columns(asked: Sequence[Asked], predictor: Predictor) -> FactColumns:
-    """The questions as columns, those for subjects turned round."""
-    num_relations, rows = len(predictor.dataset.relations), []
-    for one in asked:
-        subject, relation, object_, time = one.ids
-        if one.place == "subject":
-            subject, relation, object_ = object_, relation + num_relations, subject
-        rows.append((subject, relation, object_, time))
-    return FactColumns(*torch.tensor(rows, device=predictor.device).T.contiguous())
-
-
-def _rows(
-    predictor: Predictor, place: Ask, facts: FactColumns, how: HowToAnswer
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(answers: Answers, predictor: Predictor) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number of a question, and one of its answers."""
-    for asked, columns in predictor.answer_columns(place, facts, how.top, how.hide_known):
-        names = predictor.names_of(asked)
-        chances = columns["probability"]
-        cells = zip(
-            columns["row"].tolist(),
-            columns["rank"].tolist(),
-            columns["tied"].tolist(),
-            columns["candidate"].tolist(),
-            columns["score"].tolist(),
-            [None] * len(columns["row"]) if chances is None else chances.tolist(),
-            columns["known"],
-            strict=True,
+    has_probabilities = predictor.has_probabilities
+    cells = zip(
+        answers.names(predictor.dataset),
+        *(column.tolist() for column in answers.tensors()),
+        strict=True,
+    )
+    for name, number, place, _, rank, tied, score, probability, known in cells:
+        yield (
+            number,
+            {
+                "rank": rank,
+                "tied": tied,
+                "asked": PLACES[place],
+                "answer": name,
+                "score": score,
+                "probability": probability if has_probabilities else None,
+                "known": KNOWN[known],
+                "why": None,
+            },
         )
-        for row, rank, tied, candidate, score, probability, known in cells:
-            if how.hide_known and known == "then" and place != "fact":
-                continue
-            yield (
-                row,
-                {
-                    "rank": rank,
-                    "tied": tied,
-                    "asked": asked,
-                    "answer": names[candidate],
-                    "score": score,
-                    "probability": probability,
-                    "known": KNOWN[known],
-                    "why": None,
-                },
-            )
 
 
 def _complete(
@@ -139,8 +108,6 @@ def _complete(
     if is_forecast:
         notes.append(describe_forecast(predictor, [question]))
     if asked.place in ("subject", "object"):
-        for row in rows:
-            row["asked"] = asked.place
         num_entities = len(predictor.dataset.entities)
         if rows and rows[0]["tied"] == num_entities > 1:
             notes.append(

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from targcn.inference.answers import Known
+
 MOST_QUESTIONS: Final = 1_000
 MOST_CHANGES: Final = 100
 MOST_ANSWERS: Final = 1_000
@@ -12,7 +14,6 @@ Name = Annotated[str, Field(max_length=10_000)]
 # A date in any form, or a whole number where times are plain numbers.
 Time = Annotated[str, Field(max_length=100)] | Annotated[int, Field(ge=-(10**18), le=10**18)]
 Top = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
-Known = Literal["then", "ever", "new"]
 Place = Literal["subject", "relation", "object", "time", "fact"]
 End = Literal["subject", "object"]
 

@@ -22,7 +22,6 @@ from targcn.runs.store import REPORTS, TRACE, load_run
 from targcn.serve.answering import (
     COST_OF_FACT,
     COST_OF_REASON,
-    KNOWN,
     Asked,
     HowToAnswer,
     answer,
@@ -123,7 +122,7 @@ class ServedRun:
         def work() -> list[dict[str, Any]]:
             frame = self.predictor.what_if([question], without=without, given=given, top=top)
             rows: list[dict[str, Any]] = frame.drop("question").to_dicts()
-            return [row | {"known": KNOWN[row["known"]]} for row in rows]
+            return rows
 
         rows: list[dict[str, Any]] = await self.worker.run(ALONE, work)
         return rows
@@ -134,15 +133,18 @@ class ServedRun:
         Takes long: to be called in a thread of its own.
         """
         if self._test_report is None and len(self.dataset.test):
-            run = self.predictor.run
-            own = replace(run, model=deepcopy(run.model))
-            report = evaluate(own, device=self.predictor.device, progress=progress)
+            report = evaluate(self._copy_run(), device=self.predictor.device, progress=progress)
             self._test_report = report.to_json()
         return self._test_report
 
     def copy_predictor(self) -> Predictor:
-        """A predictor like its own, for another thread."""
-        return Predictor(self.predictor.run, self.predictor.context, self.predictor.device)
+        """A predictor like this run's, for another thread."""
+        return Predictor(self._copy_run(), self.predictor.context, self.predictor.device)
+
+    def _copy_run(self) -> Run:
+        """The run with a model of its own, for another thread."""
+        run = self.predictor.run
+        return replace(run, model=deepcopy(run.model))
 
     def _do(self, kind: Hashable, contents: Sequence[Any]) -> Sequence[Any]:
         if not isinstance(kind, HowToAnswer):

@@ -2,7 +2,8 @@
 
 import { count, figure, h, named, percent, put } from "./dom.js";
 
-const KNOWN = { then: "known then", ever: "known at another time", new: "new" };
+const KNOWN = { then: "known then", "at another time": "known at another time", no: "new" };
+const CLASS = { then: "is-then", "at another time": "is-ever", no: "is-new" };
 const PARTS = { rank: "span", name: "a", bar: "span", value: "span", known: "span", why: "span" };
 
 export function answerList(link) {
@@ -20,7 +21,7 @@ export function answerList(link) {
 		const [least, most] = [Math.min(...scores, 0), Math.max(...scores)];
 		rows = new Map(answers.map((one) => {
 			const key = `${one.asked} ${one.answer}`, row = rows.get(key) || make(), target = link?.(one);
-			row.item.className = `is-${one.known}`;
+			row.item.className = CLASS[one.known];
 			row.rank.textContent = count(one.rank) + (one.tied > 1 ? "=" : "");
 			put(row.name, named(one.answer));
 			if (target) row.name.setAttribute("href", target);

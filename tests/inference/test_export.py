@@ -14,9 +14,9 @@ from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.graph.queries import Queries
+from targcn.inference.export import embeddings_of, export_run, row_names
 from targcn.models.registry import MODELS
 from targcn.recipes.recipe import find_recipe
-from targcn.runs.export import embeddings_of, export_run, row_names
 from targcn.runs.run import Run
 from targcn.training.fit import fit, initialize
 
@@ -119,7 +119,7 @@ def test_a_run_without_vectors_has_predictions_alone(tmp_path: Path) -> None:
     [
         ("a.npy", "npz", {}, "a.npy should end in .npz"),
         ("a", "onnx", {}, "'onnx' is unknown; choose one of csv, npz, pykeen"),
-        ("a", "csv", {"top": 0}, "top is 0; at least 1"),
+        ("a", "csv", {"top": 0}, "top is 0; ask for at least 1"),
         (".", "csv", {}, "already exists"),
     ],
 )

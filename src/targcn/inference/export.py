@@ -6,7 +6,6 @@ pykeen  a folder: entity_to_id.tsv, relation_to_id.tsv and embeddings.safetensor
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -15,16 +14,15 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
-from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.evaluator import Evaluator
-from targcn.evaluation.query_rows import name_queries
-from targcn.evaluation.ranking import Progress, in_batches, rows_at_once
-from targcn.evaluation.report import Setting
-from targcn.facts.dataset import Context, Dataset, Split
-from targcn.facts.export import write_frame
+from targcn.evaluation.ranking import Progress
+from targcn.facts.dataset import Context, Dataset, Facts, Split
+from targcn.facts.export import as_frame, write_frame
 from targcn.files import atomic_file, atomic_folder, require_absent
-from targcn.graph.queries import time_order
+from targcn.graph.queries import FactColumns, time_order
+from targcn.inference.answers import Answers
+from targcn.inference.predictor import Predictor
+from targcn.inference.questions import OPEN_ID, Encoded
 from targcn.models.factorization import learned_ticks
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -36,17 +34,6 @@ FORMS: Final[tuple[Form, ...]] = ("csv", "npz", "pykeen")
 # As PyKEEN calls the reciprocal of a relation.
 INVERSE: Final = "_inverse"
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """The best answers to every query of a split, best first, and their scores; a row per query."""
-
-    # Subject, relation and object as ids, and 1 where the subject was asked for.
-    queries: Array
-    in_words: pl.DataFrame
-    answers: Array
-    scores: Array
 
 
 def export_run(
@@ -76,12 +63,19 @@ def export_run(
             )
         _write_for_pykeen(run.dataset, tables, out)
         return
-    with count_progress(f"answering {split}", "queries", progress) as told:
-        found = predictions_of(run, split, context, top, device, told)
+    if run.dataset.has_intervals:
+        raise InputError(
+            f"{run.dataset.name} has facts with a beginning and an end; predictions are exported "
+            "for facts with one time"
+        )
+    predictor = Predictor(run, context or run.default_context(split), device)
+    with count_progress(f"answering {split}", "queries", progress) as shown:
+        answers = predictor.answer(ask_split(run.dataset, split), top=top, progress=shown)
+    facts = run.dataset.splits[split]
     if to == "csv":
-        _write_csv(run.dataset, tables, found, out)
+        _write_csv(run.dataset, tables, facts, answers, out)
     else:
-        _write_npz(run.dataset, tables, found, out)
+        _write_npz(run.dataset, tables, facts, answers, out)
 
 
 def embeddings_of(run: Run) -> dict[str, Array]:
@@ -101,60 +95,32 @@ def row_names(dataset: Dataset, table: str, num_rows: int) -> list[str]:
     return (relations + [name + INVERSE for name in relations])[:num_rows]
 
 
-def predictions_of(
-    run: Run,
-    split: Split = "test",
-    context: Context | None = None,
-    top: int = 10,
-    device: str | torch.device = "auto",
-    progress: Progress | None = None,
-) -> Predictions:
-    """Ask a run about every fact of a split, in both directions."""
-    if top < 1:
-        raise InputError(f"top is {top}; at least 1 answer was expected")
-    if run.dataset.has_intervals:
-        raise InputError(
-            f"{run.dataset.name} has facts with a beginning and an end; predictions are exported "
-            "for facts with one time"
-        )
-    setting = Setting(split, context or run.default_context(split))
-    evaluator = Evaluator(run.dataset, setting, choose_device(device))
-    model = run.model_to_evaluate().to(evaluator.device).eval()
-    num_entities, order = len(run.dataset.entities), time_order(evaluator.queries.times)
-    found = torch.empty(2, len(order), min(top, num_entities), dtype=torch.float64)
-
-    def best(rows: slice) -> torch.Tensor:
-        scores = model(evaluator.queries[order[rows]], evaluator.graph)
-        values, places = scores.double().topk(found.shape[2])
-        return torch.stack([values, places.double()]).cpu()
-
-    start = 0
-    for batch in in_batches(
-        best, len(order), rows_at_once(num_entities, evaluator.device), progress
-    ):
-        found[:, order[start : start + batch.shape[1]].cpu()] = batch
-        start += batch.shape[1]
-    facts = evaluator.facts.columns[:3].T
-    asked = np.arange(2).repeat(len(facts))[:, None]
-    return Predictions(
-        np.hstack([np.vstack([facts, facts]), asked]),
-        name_queries(evaluator, np.arange(evaluator.num_queries)),
-        found[1].long().numpy(),
-        found[0].numpy(),
+def ask_split(dataset: Dataset, split: Split) -> Encoded:
+    """The questions for the objects of a split's facts, then those for their subjects."""
+    facts = FactColumns.of(dataset.splits[split])
+    both = zip(
+        facts.ask_objects().tensors(),
+        facts.ask_subjects(len(dataset.relations)).tensors(),
+        strict=True,
     )
+    subjects, relations, times = (torch.cat(columns) for columns in both)
+    columns = FactColumns(subjects, relations, torch.full_like(subjects, OPEN_ID), times)
+    order = time_order(times)
+    return Encoded({"object": order + 1}, {"object": columns[order]}, {})
 
 
 def _write_csv(
-    dataset: Dataset, tables: Mapping[str, Array], found: Predictions, out: Path
+    dataset: Dataset, tables: Mapping[str, Array], facts: Facts, answers: Answers, out: Path
 ) -> None:
-    top = found.answers.shape[1]
-    answers = found.in_words.with_columns(
-        position=pl.lit(list(range(1, top + 1))),
-        answer=pl.Series(list(dataset.entities))[found.answers.ravel()].reshape((-1, top)),
-        score=pl.Series(found.scores),
-    ).with_columns(pl.col("answer", "score").arr.to_list())
+    frame = as_frame(dataset, facts)
+    asked = pl.concat([frame.with_columns(asked=pl.lit(end)) for end in ("object", "subject")])
+    rows = answers.questions.numpy() - 1
+    position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(pl.lit(rows))
+    predictions = asked[rows].with_columns(
+        position=position, answer=pl.Series(answers.names(dataset)), score=answers.scores.numpy()
+    )
     with atomic_folder(out) as draft:
-        write_frame(answers.explode("position", "answer", "score"), draft / "predictions.csv")
+        write_frame(predictions, draft / "predictions.csv")
         for name, table in tables.items():
             names = pl.Series("name", row_names(dataset, name, len(table)))
             columns = pl.DataFrame(table, schema=[str(n) for n in range(table.shape[1])])
@@ -162,15 +128,18 @@ def _write_csv(
 
 
 def _write_npz(
-    dataset: Dataset, tables: Mapping[str, Array], found: Predictions, out: Path
+    dataset: Dataset, tables: Mapping[str, Array], facts: Facts, answers: Answers, out: Path
 ) -> None:
+    num_queries = 2 * len(facts)
+    ends = np.arange(2).repeat(len(facts))[:, None]
     arrays: dict[str, Array] = {
         "entity_names": np.array(list(dataset.entities)),
         "relation_names": np.array(list(dataset.relations)),
-        "prediction_queries": found.queries,
-        "prediction_times": np.array(found.in_words["time"].to_list()),
-        "prediction_answers": found.answers,
-        "prediction_scores": found.scores,
+        # Subject, relation and object as ids, and 1 where the subject was asked for.
+        "prediction_queries": np.hstack([np.tile(facts.columns[:3].T, (2, 1)), ends]),
+        "prediction_times": np.array(2 * as_frame(dataset, facts)["time"].to_list()),
+        "prediction_answers": answers.ids.view(num_queries, -1).numpy(),
+        "prediction_scores": answers.scores.view(num_queries, -1).numpy(),
     }
     if "times" in tables:
         arrays["time_names"] = np.array(row_names(dataset, "times", 0))
