@@ -75,7 +75,7 @@ def test_a_data_set_shows_itself():
         "2 / 1 / 1 facts (train / valid / test), 3 entities, 1 relations, 3 times from 2013-10-22 "
         "to 2014-10-21 by day"
     )
-    assert repr(replace(MADE, notes=("split at random",))).splitlines() == [
+    assert repr(replace(MADE, source_notes=("split at random",))).splitlines() == [
         f"made: {summary}",
         "subject  relation  object  time",
         "Ann      meets     Bob     2013-10-22",

@@ -113,9 +113,8 @@ class Dataset(Shown):
     relations: Vocabulary
     timeline: Timeline
     splits: Mapping[Split, Facts]
-    # What a user should know about the source: duplicates, overlaps, how it was split.
-    notes: tuple[str, ...] = ()
-    # Those of the notes that are about the splits.
+    # What a user should know about the source, and about its splits.
+    source_notes: tuple[str, ...] = ()
     split_notes: tuple[str, ...] = ()
     # Facts newer than the splits: they join every context. Entities that only they name come last.
     added: Facts = NO_FACTS
@@ -124,6 +123,10 @@ class Dataset(Shown):
     additions: tuple[str, ...] = ()
     # The prepared folder that its splits are mapped from, if any.
     folder: Path | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.source_notes + self.split_notes
 
     @property
     def train(self) -> Facts:

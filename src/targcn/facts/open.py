@@ -84,9 +84,8 @@ def join_splits(dataset: Dataset) -> Dataset:
 
     facts = distinct_facts(dataset.facts)
     splits: dict[Split, Facts] = {"train": facts, "valid": NO_FACTS, "test": NO_FACTS}
-    notes = [note for note in dataset.notes if note not in dataset.split_notes]
-    split_note = f"not split: all {len(facts):,} facts are in train, none are left to evaluate on"
-    return replace(dataset, splits=splits, notes=(*notes, split_note), split_notes=(split_note,))
+    note = f"not split: all {len(facts):,} facts are in train, none are left to evaluate on"
+    return replace(dataset, splits=splits, split_notes=(note,))
 
 
 def load_sources(modules: tuple[str, ...] = SOURCES) -> Iterator[Source]:

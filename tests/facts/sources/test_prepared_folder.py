@@ -35,7 +35,7 @@ def made(**changes) -> Dataset:
             "valid": Facts.of([2], [0], [0], [364]),
             "test": Facts.of([1], [0], [0], [3]),
         },
-        "notes": ("3 facts stand twice", "né"),
+        "source_notes": ("3 facts stand twice", "né"),
     }
     return Dataset(**{**parts, **changes})
 
@@ -76,7 +76,7 @@ NO_FACTS = Facts.of([], [], [], [])
     "dataset",
     [
         made(),
-        made(notes=()),
+        made(source_notes=()),
         made(timeline=Timeline.of("step", -5, False, [0, 3, 364])),
         made(timeline=Timeline.of("day", -5, False, [0, 3, 364], step=24)),
         made(

@@ -41,7 +41,6 @@ def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     if options.split == "random":
         split_note = f"split at random with seed {options.split_seed}"
     splits = split_facts(facts, options)
-    notes.append(split_note)
     return Dataset(name, entities, relations, timeline, splits, tuple(notes), (split_note,))
 
 
@@ -74,8 +73,8 @@ def encode_splits(
     parts = np.split(facts.columns, borders, axis=1)
     splits = {split: Facts(part) for split, part in zip(SPLITS, parts, strict=True)}
     notes = [f"{split}: {note}" for split, table in tables.items() for note in table.notes]
+    notes += times.notes
     repetitions = find_repetitions(splits)
-    notes += [*times.notes, *repetitions]
     return Dataset(name, entities, relations, timeline, splits, tuple(notes), repetitions)
 
 

@@ -64,8 +64,9 @@ def _read(folder: Path) -> Dataset:
         raise InputError(f"{folder.name} has no facts in train")
     ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
     timeline = Timeline.of(unit, start, dated, ticks)
-    notes = find_repetitions(splits)
-    return Dataset(name, entities, relations, timeline, splits, notes, notes)
+    return Dataset(
+        name, entities, relations, timeline, splits, split_notes=find_repetitions(splits)
+    )
 
 
 def _read_manifest(folder: Path) -> tuple[str, str, int, bool]:

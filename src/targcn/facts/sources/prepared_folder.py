@@ -131,6 +131,7 @@ def load_prepared(folder: Path) -> Dataset:
         step, style = int(manifest.get("step", 1)), _read_style(manifest.get("style", {}))
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
         split_notes = tuple(map(str, manifest.get("split_notes", ())))
+        notes = notes[: len(notes) - len(split_notes)]  # which end with those about the splits
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
         touched = {split: int(ns) for split, ns in manifest.get("last_touched", {}).items()}
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
