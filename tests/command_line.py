@@ -29,7 +29,7 @@ def start(*arguments: object, **environment: str) -> Answer:
         text=True,
         encoding="utf-8",
         env=os.environ | {"COLUMNS": "120"} | environment,
-        timeout=300,
+        timeout=1200,
     )
     return Answer(done.returncode, done.stdout, done.stderr)
 

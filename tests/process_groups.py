@@ -20,7 +20,7 @@ from targcn.training import fit as fitting, tensorboard as tracking, loop as tra
 cli.SECONDS_TO_TALK = 0.0
 
 def member(rank, size, port, arguments, before, streams):
-    faulthandler.dump_traceback_later(120, exit=True)
+    faulthandler.dump_traceback_later(1200, exit=True)
     for number, stream in enumerate(streams, start=1):
         os.dup2(stream.fileno(), number)
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(size))

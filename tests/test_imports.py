@@ -117,7 +117,7 @@ def test_imports_are_found_wherever_they_stand() -> None:
 
 def run_python(code: str, *arguments: object) -> str:
     command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -20,7 +20,7 @@ def test_some_cases_of_every_kind() -> None:
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[1:-1]] == list(KINDS)

@@ -8,15 +8,18 @@ before any trains (training/fit.py); all wait while it saves (training/loop.py).
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
+from uuid import uuid4
 
 import numpy as np
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
@@ -164,9 +167,15 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
     seconds = seconds_to_wait()
     try:
-        distributed.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        wait = timedelta(seconds=seconds)
+        store, rank, size = next(rendezvous("env://", timeout=wait))
+        name = agree_on_a_name(store, rank, size, seconds)
+        store = distributed.PrefixStore(name, store)  # type: ignore[attr-defined]
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=size, timeout=wait
+        )
         _LEFT.append(distributed.group.WORLD)
-        processes = ProcessGroup(distributed.get_rank(), size)
+        processes = ProcessGroup(rank, size)
         if on_gpu:
             with processes.barrier():
                 place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
@@ -182,6 +191,32 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
     finally:
         if distributed.is_initialized():
             distributed.destroy_process_group()
+
+
+def agree_on_a_name(store: Any, rank: int, size: int, seconds: float) -> str:
+    """A name for this start of the group, the same in all processes and given to no other start.
+
+    torchrun keeps one store through all restarts, in which a restarted group would find the
+    addresses of dead processes; and each machine counts its own restarts. So the main process
+    names the start, and answers what the others ask under names of their own, which are new too.
+    """
+    fresh = uuid4().hex
+    if rank > 0:
+        store.set(f"asks {rank}", fresh)
+        name: str = store.get(f"answer {fresh}").decode()
+        store.set(f"{name} has {rank}", "")
+        return name
+    waiting = set(range(1, size))
+    end = time.monotonic() + seconds
+    while waiting:
+        if time.monotonic() > end:
+            raise distributed.DistStoreError(f"not heard of: {waiting}")
+        # What a dead process asked may still stand here, until its successor asks.
+        for other in filter(lambda other: store.check([f"asks {other}"]), waiting):
+            store.set(f"answer {store.get(f'asks {other}').decode()}", fresh)
+        waiting = {other for other in waiting if not store.check([f"{fresh} has {other}"])}
+        time.sleep(0.02)
+    return fresh
 
 
 def seconds_to_wait() -> float:

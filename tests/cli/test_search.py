@@ -79,7 +79,7 @@ def test_two_processes_share_a_search(source: Path) -> None:
         for _ in range(2)
     ]
     for process in both:
-        _, problems = process.communicate(timeout=300)
+        _, problems = process.communicate(timeout=1200)
         assert process.returncode == 0, problems.decode()
     storage = optuna.storages.RDBStorage(f"sqlite:///{out / 'study.db'}")
     trials = optuna.load_study(study_name="targcn", storage=storage).trials

@@ -19,7 +19,8 @@ def edges_of(*rows: tuple[int, int, int, int, bool]) -> Edges:
     return Edges(*map(torch.tensor, columns), torch.tensor(there))
 
 
-RELATIONS, TABLE = torch.randn(3, 4).double(), torch.randn(5, 4).double()
+RELATIONS = torch.arange(12, dtype=torch.float64).sin().view(3, 4)
+TABLE = torch.arange(20, dtype=torch.float64).cos().view(5, 4)
 
 
 def test_a_node_with_one_edge_gets_its_message_and_one_without_gets_nothing() -> None:
