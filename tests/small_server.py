@@ -13,11 +13,14 @@ from targcn.facts.vocabulary import Vocabulary
 from targcn.runs.run import Run
 from targcn.serve.app import Service
 from targcn.serve.guard import Access
+from targcn.serve.jobs import Jobs
 from targcn.serve.served_run import ServedRun
 from targcn.serve.server import Server, open_socket
 from targcn.training.fit import fit
 
 FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
+# Seconds that an answer may take; the machine may be busy with something else.
+PATIENCE = 3_600.0
 # Whatever people call their entities.
 NAMES = [
     "Ångström",
@@ -87,9 +90,11 @@ class Here:
 def serving(runs: Mapping[str, Run], **access: Any) -> Iterator[Here]:
     """Serve runs on a free port, then stop."""
     served = {name: ServedRun(name, run, device="cpu") for name, run in runs.items()}
+    for run in served.values():
+        run.worker.seconds_to_answer = PATIENCE
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = Server(Service(served), Access(**access))
+        server = Server(Service(served, Jobs(PATIENCE)), Access(**access))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -130,7 +130,7 @@ def test_one_process_of_several_shows_progress(other: str, monkeypatch: pytest.M
     if other == "another rank":
         monkeypatch.setenv("RANK", "1")
     else:
-        monkeypatch.setattr(terminal, "parent_process", lambda: 1)
+        monkeypatch.setattr("multiprocessing.parent_process", lambda: 1)
     with count_progress("evaluating", "queries") as update:
         assert update is None
 

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from html import escape
 from importlib.util import find_spec
-from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, Final
 
 from targcn.output.tables import Table
@@ -98,6 +97,9 @@ def progress_bar(
 
     There is none in a process that another one started, or while other progress is shown.
     """
+    # Half a dozen modules, which `--help` does without.
+    from multiprocessing import parent_process
+
     if _in_progress or not is_main_process() or parent_process() is not None:
         yield None
         return

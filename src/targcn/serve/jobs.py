@@ -10,7 +10,7 @@ from typing import Any, Final
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.serve.problems import ProblemError
-from targcn.serve.worker import Worker
+from targcn.serve.worker import SECONDS_TO_ANSWER, Worker
 
 # Searches that run or wait, and those whose results are kept.
 MOST_WAITING: Final = 4
@@ -69,10 +69,10 @@ class Job:
 class Jobs:
     """Searches, done one after the other by a thread, and reports, by another."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds_to_answer: float = SECONDS_TO_ANSWER) -> None:
         self._kept: dict[str, Job] = {}
         self._searches = Worker("searches", _do, MOST_WAITING)
-        self._reports = Worker("reports", _do, MOST_WAITING)
+        self._reports = Worker("reports", _do, MOST_WAITING, seconds_to_answer=seconds_to_answer)
         self._stopping = False
 
     def start(self, work: Callable[[Progress], object]) -> Job:

@@ -230,7 +230,7 @@ def test_copied_texts_work(
         beside.submit(exec, compile(python, "copied", "exec"), {}).result()
     assert COPIED[view] in capsys.readouterr().out.replace("MRR", "mrr")
     if shutil.which("curl") is not None:
-        told = subprocess.run(["bash", "-c", curl], capture_output=True, text=True, timeout=60)
+        told = subprocess.run(["bash", "-c", curl], capture_output=True, text=True)
         assert told.returncode == 0, told.stderr
         assert COPIED[view] in told.stdout
 
