@@ -13,7 +13,12 @@ import oracle
 from fake_model import FakeModel, fake_run, few_values
 from oracle import World
 from targcn.evaluation import calibration as module
-from targcn.evaluation.calibration import calibrate, fit_temperature, plot_reliability
+from targcn.evaluation.calibration import (
+    calibrate,
+    fit_temperature,
+    plot_reliability,
+    rank_and_calibrate,
+)
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting, report_table
 from targcn.graph.queries import Queries
@@ -125,6 +130,28 @@ def test_few_queries_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     # Models that share work among the queries of one time are asked about them together.
     assert model.times == sorted(model.times)
     assert len(set(model.times)) > 30
+
+
+INTERVALS = World(
+    NUM_ENTITIES, 3, [(*fact[:3], n % 40, n % 40 + n % 5) for n, fact in enumerate(FACTS)], (1, 2)
+)
+
+
+@pytest.mark.parametrize("world", [WORLD, INTERVALS], ids=["points", "intervals"])
+def test_ranks_and_calibration_are_of_the_same_scores(world: World) -> None:
+    model: Any = Softmax(few_values)
+    evaluator = evaluator_of(world)
+    ranks, fits = rank_and_calibrate(model, 0.4, evaluator)
+    num_asked = len(model.times)
+    alone = evaluator.ranks(model)
+    assert len(model.times) == 2 * num_asked
+    assert all(ranks[which].equal(alone[which]) for which in alone)
+    expected = calibrate(model, 0.4, evaluator)
+    assert fits is not None
+    assert expected is not None
+    assert fits.num_queries == expected.num_queries == 2 * len(world.test)
+    assert fits.error_before == pytest.approx(expected.error_before)
+    assert fits.error_after == pytest.approx(expected.error_after)
 
 
 def test_a_model_without_probabilities_has_no_temperature() -> None:

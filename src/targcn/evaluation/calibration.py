@@ -15,13 +15,15 @@ import torch
 from torch import Tensor
 
 from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import (
+    NO_QUERY,
     Progress,
     in_batches,
     require_numbers,
     rows_at_once,
 )
-from targcn.graph.queries import time_order
+from targcn.graph.queries import Queries, time_order
 from targcn.models.base import Model
 from targcn.output.plots import Curve, plot_lines
 
@@ -97,21 +99,34 @@ def fit_temperature(model: Model, evaluator: Evaluator) -> float:
     return float(f"{2.0**-exponent:.4g}")
 
 
-def calibrate(
-    model: Model, temperature: float, evaluator: Evaluator, progress: Progress | None = None
-) -> Calibration | None:
+def calibrate(model: Model, temperature: float, evaluator: Evaluator) -> Calibration | None:
     """How well the probabilities of best answers fit; None if the model has none."""
     if not has_probabilities(model):
         return None
 
     def count(scores: Tensor, targets: Tensor) -> Tensor:
-        right = (scores.argmax(1) == targets).double()
-        return torch.stack([_count_bins(model, scores / one, right) for one in (1.0, temperature)])
+        return _count_right(model, temperature, scores, targets)
 
-    counts = _add_up(model, evaluator, count, (2, 3, NUM_BINS), progress)
-    (before, error_before), (after, error_after) = (_bins_of(one) for one in counts)
-    number = sum(one.num_queries for one in before)
-    return Calibration(temperature, number, error_before, error_after, before, after)
+    return _calibration_of(_add_up(model, evaluator, count, (2, 3, NUM_BINS)), temperature)
+
+
+def rank_and_calibrate(
+    model: Model, temperature: float, evaluator: Evaluator, progress: Progress | None = None
+) -> tuple[dict[Filter, Tensor], Calibration | None]:
+    """The ranks of a model, and how well its probabilities fit, from the same scores."""
+    if not has_probabilities(model):
+        return evaluator.ranks(model, progress), None
+    is_chosen = evaluator.processes.shard(_choose_queries(evaluator)).to(evaluator.device)
+    counts = torch.zeros(2, 3, NUM_BINS, dtype=torch.float64)
+
+    def watch(numbers: Tensor, scores: Tensor) -> None:
+        rows = (is_chosen[numbers] & (numbers != NO_QUERY)).nonzero().flatten()
+        asked, answers = evaluator.queries[numbers[rows]], evaluator.targets[numbers[rows]]
+        left = _hide_others(scores[rows], asked, answers, evaluator)
+        counts.add_(_count_right(model, temperature, left, answers).cpu())
+
+    ranks = evaluator.ranks(model, progress, watch)
+    return ranks, _calibration_of(evaluator.processes.sum(counts), temperature)
 
 
 def plot_reliability(calibration: Calibration, path: Path, title: str) -> None:
@@ -134,15 +149,11 @@ def _add_up(
     evaluator: Evaluator,
     compute: Callable[[Tensor, Tensor], Tensor],
     shape: tuple[int, ...],
-    progress: Progress | None = None,
 ) -> Tensor:
     """The sum of what is computed of the scores of batches, over all processes."""
     model = model.to(evaluator.device).eval()
-    # The same queries, however many processes share them.
-    order = torch.randperm(evaluator.num_queries, generator=torch.Generator().manual_seed(0))
-    is_chosen = torch.zeros(evaluator.num_queries, dtype=torch.bool)
-    is_chosen[order[:MOST_QUERIES]] = True
-    mine = evaluator.processes.shard(is_chosen).nonzero().flatten().to(evaluator.device)
+    mine = evaluator.processes.shard(_choose_queries(evaluator)).nonzero().flatten()
+    mine = mine.to(evaluator.device)
     mine = mine[time_order(evaluator.queries.times[mine])]
     queries, targets = evaluator.queries[mine], evaluator.targets[mine]
 
@@ -150,17 +161,40 @@ def _add_up(
         asked, answers = queries[rows], targets[rows]
         scores: Tensor = model(asked, evaluator.graph)
         require_numbers(scores)
-        of_rows, known = evaluator.known["time-aware"].look_up(asked)
-        others = known != answers[of_rows]
-        hidden = (of_rows[others], known[others])
-        return compute(scores.index_put(hidden, scores.new_tensor(-torch.inf)), answers).cpu()
+        return compute(_hide_others(scores, asked, answers, evaluator), answers).cpu()
 
     with evaluator.processes.barrier():
         size = rows_at_once(evaluator.graph.num_entities, evaluator.device)
         nothing = torch.zeros(shape, dtype=torch.float64)
-        batches = in_batches(of_batch, len(queries), size, progress)
-        total = sum(batches, nothing)
+        total = sum(in_batches(of_batch, len(queries), size), nothing)
     return evaluator.processes.sum(total)
+
+
+def _choose_queries(evaluator: Evaluator) -> Tensor:
+    """Whether each query is measured on: the same ones, however many processes share them."""
+    order = torch.randperm(evaluator.num_queries, generator=torch.Generator().manual_seed(0))
+    is_chosen = torch.zeros(evaluator.num_queries, dtype=torch.bool)
+    is_chosen[order[:MOST_QUERIES]] = True
+    return is_chosen
+
+
+def _hide_others(scores: Tensor, asked: Queries, answers: Tensor, evaluator: Evaluator) -> Tensor:
+    """The scores without those of other answers that are true at the time."""
+    rows, known = evaluator.known["time-aware"].look_up(asked)
+    others = known != answers[rows]
+    return scores.index_put((rows[others], known[others]), scores.new_tensor(-torch.inf))
+
+
+def _count_right(model: Model, temperature: float, scores: Tensor, targets: Tensor) -> Tensor:
+    """The bins without the temperature, and with it."""
+    right = (scores.argmax(1) == targets).double()
+    return torch.stack([_count_bins(model, scores / by, right) for by in (1.0, temperature)])
+
+
+def _calibration_of(counts: Tensor, temperature: float) -> Calibration:
+    (before, error_before), (after, error_after) = (_bins_of(of_side) for of_side in counts)
+    number = sum(of_bin.num_queries for of_bin in before)
+    return Calibration(temperature, number, error_before, error_after, before, after)
 
 
 def _count_bins(model: Model, scores: Tensor, right: Tensor) -> Tensor:

@@ -31,6 +31,7 @@ from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
     TIES,
     Progress,
+    Watch,
     in_batches,
     rank_targets,
     ranks_of,
@@ -82,12 +83,14 @@ class Evaluator:
         """The report of a model, which is named in it."""
         return self.summarize(self.ranks(model, progress), name, model.leaks)
 
-    def ranks(self, model: Model, progress: Progress | None = None) -> dict[Filter, Tensor]:
+    def ranks(
+        self, model: Model, progress: Progress | None = None, watch: Watch | None = None
+    ) -> dict[Filter, Tensor]:
         """The ranks under every filter: of each fact's object, then of each fact's subject."""
         model, ties = model.to(self.device), self.setting.ties
         with self.processes.barrier():
             asked = model, self.queries, self.targets, self.graph, self.known
-            mine = rank_targets(*asked, ties, progress, self.ticks)
+            mine = rank_targets(*asked, ties, progress, self.ticks, watch)
         return {
             which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
         }

@@ -29,6 +29,9 @@ MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 Asked = TypeVar("Asked", contravariant=True)
 # Done so far, and in all.
 Progress = Callable[[int, int], None]
+# Sees a batch of scores, with the number of the query that each row is about.
+Watch = Callable[[Tensor, Tensor], None]
+NO_QUERY: Final = -1
 
 
 def rank_targets(
@@ -40,11 +43,13 @@ def rank_targets(
     ties: Ties,
     progress: Progress | None = None,
     ticks: Ticks | None = None,
+    watch: Watch | None = None,
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
     With `ticks` a query is asked at each of its own, and its rank is the mean of the ranks. Batches
-    are as large as memory comfortably holds.
+    are as large as memory comfortably holds. Who watches sees each query's scores at its own time;
+    the other rows are about NO_QUERY.
     """
     model.eval()
     order = time_order(queries.times)
@@ -61,7 +66,10 @@ def rank_targets(
         if ticks is not None:
             places = numbers - (ends - counts)[owners]
             asked = replace(asked, times=ticks.pick(owners, places))
-        ranks = ranks_of(model(asked, context), targets[owners], asked, known, ties)
+        scores = model(asked, context)
+        ranks = ranks_of(scores, targets[owners], asked, known, ties)
+        if watch is not None:
+            watch(order[owners].where(asked.times == queries.times[owners], NO_QUERY), scores)
         return torch.stack([*(ranks[which] for which in known), order[owners].double()]).cpu()
 
     batch_size = rows_at_once(context.num_entities, context.device)

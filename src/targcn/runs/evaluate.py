@@ -10,7 +10,7 @@ import torch
 from targcn.devices import choose_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.calibration import calibrate
+from targcn.evaluation.calibration import rank_and_calibrate
 from targcn.evaluation.candidates import KINDS, Kind
 from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
@@ -77,7 +77,7 @@ def evaluate(
         _require_new_files(files, processes)
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as told:
-            ranks = evaluator.ranks(model, told)
+            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, told)
             report = evaluator.summarize(ranks, name, model.leaks)
             if files:
                 from targcn.evaluation.ranks_file import write_ranks, write_scores
@@ -86,7 +86,6 @@ def evaluate(
                     write_ranks(ranks, evaluator, Path(ranks_out))
                 if scores_out is not None:
                     write_scores(model, evaluator, Path(scores_out), told)
-            fits = calibrate(model, run.temperature, evaluator, told)
         return replace(report, calibration=fits)
     if ask not in KINDS:
         raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")

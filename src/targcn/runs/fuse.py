@@ -13,7 +13,7 @@ import torch
 from targcn.config import require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.calibration import calibrate, fit_temperature
+from targcn.evaluation.calibration import calibrate, fit_temperature, rank_and_calibrate
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.intervals import FEW_TICKS
@@ -91,8 +91,9 @@ def fuse(
     evaluator = Evaluator(dataset, setting, choose_device(device))
     with count_progress("fusing", "queries", progress) as told:
         for name, run in members.items():
-            report = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, told)
-            fits = calibrate(run.model, run.temperature, evaluator)
+            model = run.model_to_evaluate()
+            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, told)
+            report = evaluator.summarize(ranks, run.recipe.model, model.leaks)
             members[name] = replace(run, validation=replace(report, calibration=fits))
         models = [run.model for run in members.values()]
         weights = choose_weights(models, evaluator, queries, seed, told)
