@@ -63,8 +63,9 @@ def test_every_benchmark(
     content = json.loads(out.read_text())
     for row in content["rows"]:
         for name, value in row.items():
+            # Processor time is counted in steps of 10 ms, more than a few questions take.
             if "second" in name or "bytes" in name or "ratio" in name:
-                assert value > 0, name
+                assert value > 0 or name == "server_milliseconds_per_question", name
     del content["versions"]
     table = result_table(Result(**content | {"device": None}))
     for row, cells in zip(content["rows"], table.cells(), strict=True):

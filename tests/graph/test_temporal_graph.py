@@ -191,15 +191,6 @@ def test_times_wider_than_32_bits_stay_in_order() -> None:
     ]
 
 
-def test_at_most_48_bytes_a_fact() -> None:
-    random = np.random.default_rng(0)
-    facts = Facts.of(*(random.integers(0, most, 10_000) for most in (500, 20, 500, 365)))
-    graph = TemporalGraph.of(facts, 500, 20)
-    columns = (value for value in vars(graph).values() if isinstance(value, torch.Tensor))
-    assert graph.num_bytes == sum(column.untyped_storage().nbytes() for column in columns)
-    assert graph.num_bytes / len(facts) <= 48
-
-
 def test_to_a_device_keeps_every_column() -> None:
     graph = World(3, 2, [(0, 0, 1, 0), (2, 1, 0, 4)]).graph
     moved = graph.to("cpu")

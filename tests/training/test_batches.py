@@ -65,9 +65,8 @@ def test_other_answers_come_with_the_batches_where_the_loss_is_filtered(size: in
                 if not filtered:
                     assert batch.others is None
                     continue
-                assert batch.others.shape == (len(batch), 1)
-                for s, r, t, own, [other] in rows_of(batch):
-                    assert {own, other} == known[s, r, t]
+                for s, r, t, own, others in rows_of(batch):
+                    assert {own, *others} == known[s, r, t]
 
 
 @pytest.mark.parametrize("past_only", [False, True])
