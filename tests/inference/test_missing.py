@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,13 +10,11 @@ import torch
 
 import oracle
 from oracle import World
-from process_groups import Start
 from targcn.errors import InputError
 from targcn.inference import missing as module
 from targcn.inference.missing import missing_table
 from targcn.inference.predictor import Predictor
 from targcn.runs.run import Run
-from targcn.runs.store import save_run
 from targcn.training.fit import fit
 
 FACTS = [(n % 6, n % 2, n * n % 7, n * 5 % 8) for n in range(60)]
@@ -134,51 +131,3 @@ def test_the_table_for_people(run: Run) -> None:
     why = ["no missing fact has a probability of 0.01 or more from both of its ends"]
     notes = missing_table(found.clear(), "title").notes
     assert list(notes) == (why if "probability" in found.columns else [])
-
-
-# --- several processes ----------------------------------------------------------------------
-
-# Few queries at once, so that there are many batches; one process has less memory than the others.
-FEW = """
-import targcn.inference.missing as search
-search.rows_at_once = lambda width, device: 5 - 2 * (rank == size - 1)
-"""
-FAILING = """
-def failing(*_):
-    raise evaluation.InputError("no numbers in here")
-
-if rank == 1:
-    search._score = failing
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options", [("--top=40",), (f"--time={DAY}", "--relation=r1", "--entity=e2")]
-)
-def test_several_processes_find_what_one_finds(
-    options: tuple[str, ...], run: Run, start: Start, tmp_path: Path
-) -> None:
-    """To the byte, in the order of equals too; and the main process alone says it."""
-    save_run(run, tmp_path / "run")
-    said = []
-    for size in (1, 2, 3):
-        out = tmp_path / f"{size}.csv"
-        given = ("missing", tmp_path / "run", *options, "--device=cpu", "--json", f"--out={out}")
-        codes, printed, complaints = start(size, *given, before=f"size = {size}\n{FEW}")
-        assert codes == [0] * size, complaints
-        assert printed[1:] + complaints[1:] == [""] * (2 * size - 2)
-        said.append((printed[0], complaints[0], out.read_bytes()))
-    assert said[1:] == [said[0]] * 2
-    assert '"rank": 1,' in said[0][0]
-
-
-@pytest.mark.slow
-def test_what_one_process_cannot_do_ends_all(start: Start, tmp_path: Path) -> None:
-    fit(WORLD.dataset, "seen", out=tmp_path / "run")
-    given = ("missing", tmp_path / "run", "--device=cpu", f"--out={tmp_path / 'found.csv'}")
-    codes, printed, complaints = start(3, *given, before=f"size = 3\n{FEW}{FAILING}")
-    assert (codes, printed) == ([2] * 3, [""] * 3)
-    assert complaints[0].endswith("targcn: no numbers in here\n")
-    assert complaints[1:] == ["", ""]
-    assert not (tmp_path / "found.csv").exists()

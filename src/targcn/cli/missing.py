@@ -30,8 +30,7 @@ def find_missing_facts(
     at from their other end. The probability is the smaller of two: that of the
     object among all entities, given the rest, and that of the subject. Facts that
     any split holds at that time are left out. A large graph has very many such
-    queries: choose a time, a relation or an entity to ask fewer, or let several
-    processes share them: torchrun --nproc-per-node=N -m targcn missing RUN.
+    queries: choose a time, a relation or an entity to ask fewer.
 
     Args:
         time: Ask about this time only; any date will do.
@@ -45,21 +44,17 @@ def find_missing_facts(
         require_absent(out)
     if top < 1:
         raise InputError(f"top is {top}; ask for at least 1 fact")
-    from targcn.distributed import join_process_group
+    from targcn.devices import choose_device
     from targcn.inference.missing import find_missing, missing_table, what_to_ask
     from targcn.inference.predictor import Predictor
 
-    with join_process_group(device) as (processes, place):
-        with processes.barrier():
-            predictor = Predictor(load_folder(run), context, place)
-            if facts is not None:
-                predictor.add(facts)
-            asking = what_to_ask(predictor, time, relation, entity)
-        say(f"asking {asking}")
-        with count_progress("asking", "queries") as progress:
-            found = find_missing(predictor, asking, top, progress, processes)
-    if not processes.is_main:
-        return
+    predictor = Predictor(load_folder(run), context, choose_device(device))
+    if facts is not None:
+        predictor.add(facts)
+    asking = what_to_ask(predictor, time, relation, entity)
+    say(f"asking {asking}")
+    with count_progress("asking", "queries") as progress:
+        found = find_missing(predictor, asking, top, progress)
     title = f"Probable facts that are not known, context {predictor.context}"
     table = missing_table(found, title + predictor.dataset.addition)
     if out is not None:

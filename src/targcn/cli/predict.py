@@ -1,8 +1,7 @@
 """`targcn predict`: the best answers to a question, or to a table of questions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,7 +18,7 @@ from targcn.cli.options import (
 )
 from targcn.errors import InputError
 from targcn.files import require_absent
-from targcn.output.terminal import count_progress, is_main_process, say, show, show_json
+from targcn.output.terminal import count_progress, say, show, show_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,10 +69,6 @@ def predict_answers(
     taken from the context or put into it. A fact is written as
     'SUBJECT | RELATION | OBJECT | TIME'.
 
-    Several processes share a table of questions: torchrun --nproc-per-node=N -m
-    targcn predict RUN --queries FILE --out FILE. One question is answered by the
-    first of them alone.
-
     Args:
         subject: The subject, or ? to ask for it.
         relation: The relation, or ? to ask for it.
@@ -106,15 +101,15 @@ def predict_answers(
     if (without or given) and (explain or hide_known):
         option = "--explain" if explain else "--hide-known"
         raise InputError(f"{option} is about the context as it is; leave out --with and --without")
-    load = partial(_load, run, context, facts)
+    predictor = _load(run, context, facts)
     wanted = Wanted(top, hide_known, without, given)
     if queries is not None:
-        _answer_table(load, wanted, queries, on_error, out, json)
-    elif is_main_process():
+        _answer_table(predictor, wanted, queries, on_error, out, json)
+    else:
         from targcn.inference.questions import Question
 
         question = Question(subject, relation, object, time)
-        _answer_one(load(), wanted, question, out, plot, explain, json)
+        _answer_one(predictor, wanted, question, out, plot, explain, json)
 
 
 @dataclass(frozen=True)
@@ -237,28 +232,21 @@ def _explain(
 
 
 def _answer_table(
-    load: "Callable[[], Predictor]",
+    predictor: "Predictor",
     wanted: Wanted,
     queries: str,
     on_error: Literal["skip", "stop"],
     out: Path | None,
     json: bool,
 ) -> None:
-    from targcn.distributed import join_process_group
     from targcn.facts.reading.questions import read_questions
     from targcn.inference.answer_table import answers_table, beside_questions, describe_forecast
     from targcn.inference.questions import Question
 
-    with join_process_group("cpu") as (processes, _):
-        with processes.barrier():
-            predictor = load()
-            asked = read_questions(queries)
-        questions = [Question(*row) for row in asked.iter_rows()]
-        with count_progress("answering", "questions") as progress:
-            how = {"on_error": on_error, "progress": progress, "processes": processes}
-            answers = wanted.ask(predictor, questions, **how)
-    if not processes.is_main:
-        return
+    asked = read_questions(queries)
+    questions = [Question(*row) for row in asked.iter_rows()]
+    with count_progress("answering", "questions") as progress:
+        answers = wanted.ask(predictor, questions, on_error=on_error, progress=progress)
     if forecast := describe_forecast(predictor, questions):
         say(forecast)
     if "error" in answers.columns:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import torch
 from torch import Tensor
 
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.evaluation.ranking import count_rivals, require_numbers
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
@@ -47,15 +46,12 @@ class Answers(Columns):
         return len(self.questions)
 
     @classmethod
-    def of_all(
-        cls, parts: Sequence["Answers"], processes: ProcessGroup = SINGLE_PROCESS
-    ) -> "Answers":
-        """The answers of all parts, and of all processes, by the numbers of their questions."""
+    def of_all(cls, parts: Sequence["Answers"]) -> "Answers":
+        """The answers of all parts, by the numbers of their questions."""
         whole, real = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
         nothing = cls(whole, whole, whole, whole, whole, real, real, whole)
         columns = zip(*(part.tensors() for part in (nothing, *parts)), strict=True)
-        mine = [torch.cat(column) for column in columns]
-        every = cls(*(torch.cat(processes.gather(column)) for column in mine))
+        every = cls(*(torch.cat(column) for column in columns))
         return every[every.questions.argsort(stable=True)]
 
     def names(self, dataset: Dataset) -> list[str]:

@@ -5,7 +5,6 @@ has. What counts is the smaller of the two. A senator of 1950, asked for his sta
 with certainty; his state, asked for its senator, names another.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch import Tensor
 
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress, in_batches, require_numbers, rows_at_once
 from targcn.graph.queries import Queries
@@ -34,9 +32,6 @@ ANSWERS: Final = 10
 ENDS_OF_A_FACT: Final = 2
 # What is less probable from either end is not looked at.
 LEAST_PROBABILITY: Final = 0.01
-# Batches between which processes tell each other what they found: at first 1, then twice as many
-# each time, up to so many. It is the same for any number of processes, and so is what is found.
-MOST_BATCHES_APART: Final = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,25 +91,17 @@ def what_to_ask(
 
 
 def find_missing(
-    predictor: "Predictor",
-    asking: Asking,
-    top: int,
-    progress: Progress | None = None,
-    processes: ProcessGroup = SINGLE_PROCESS,
+    predictor: "Predictor", asking: Asking, top: int, progress: Progress | None = None
 ) -> "pl.DataFrame":
     """The most probable facts that no split holds, best first, each with its best reason."""
     import polars as pl
 
     # A fact of an entity with itself may be found from both ends.
-    best = search(predictor, asking, ENDS_OF_A_FACT * top, progress, processes)
-    found = pl.DataFrame(best.columns(predictor.has_probabilities))
+    best = search(predictor, asking, ENDS_OF_A_FACT * top, progress)
+    facts = pl.DataFrame(best.columns(predictor.has_probabilities))
     names = ("subject", "relation", "object", "time")
-    facts = found.unique(names, keep="first", maintain_order=True).head(top).to_dicts()
-    with processes.barrier():
-        mine = [_describe(predictor, fact) for fact in processes.shard(facts)]
-    rows = [()] * len(facts)
-    for index, part in enumerate(processes.gather_bytes(json.dumps(mine).encode())):
-        rows[index :: processes.size] = json.loads(part)
+    facts = facts.unique(names, keep="first", maintain_order=True).head(top)
+    rows = [_describe(predictor, fact) for fact in facts.to_dicts()]
     kind = "probability" if predictor.has_probabilities else "score"
     figures = (kind, f"object_{kind}", f"subject_{kind}")
     schema = dict.fromkeys(names, pl.String) | dict.fromkeys(figures, pl.Float64)
@@ -163,16 +150,15 @@ class Best:
 
     def __init__(self, count: int, num_relations: int, device: torch.device) -> None:
         self.count, self.num_relations = count, num_relations
-        # Queries that this process asked from the other end.
+        # Queries that were asked from the other end.
         self.num_asked_back = 0
-        # A row per fact: the number of its query, then subject, relation, object and time of what
-        # was asked.
-        self.facts = torch.empty(0, 5, dtype=torch.int64, device=device)
+        # A row per fact: subject, relation, object and time of what was asked.
+        self.facts = torch.empty(0, 4, dtype=torch.int64, device=device)
         # What the answer has, and what the given entity has as the answer from the other end.
         self.values = torch.empty(0, 2, dtype=torch.float64, device=device)
 
     @property
-    def floor(self) -> float:
+    def least(self) -> float:
         """What a fact must have from both ends to be among the best."""
         full = len(self.values) == self.count
         return float(self.values.amin(1).min()) if full else -math.inf
@@ -183,20 +169,12 @@ class Best:
         order = values.amin(1).argsort(descending=True, stable=True)[: self.count]
         self.facts, self.values = facts[order], values[order]
 
-    def add_of_all(self, found: "Best", processes: ProcessGroup) -> None:
-        """Add what all processes have found since the last time."""
-        self.num_asked_back += found.num_asked_back
-        facts = torch.cat(processes.gather(found.facts.cpu()))
-        values = torch.cat(processes.gather(found.values.cpu()))
-        order = facts[:, 0].argsort(stable=True)
-        self.add(facts[order].to(self.facts.device), values[order].to(self.facts.device))
-
     def columns(self, as_probabilities: bool) -> dict[str, object]:
         """The facts in the direction of their relations, and the value of each end, best first."""
-        _, subjects, relations, objects, times = self.facts.T
+        subjects, relations, objects, times = self.facts.T
         backward = relations >= self.num_relations
         values = (self.values.exp() if as_probabilities else self.values).T
-        found = {
+        columns = {
             "subject": torch.where(backward, objects, subjects),
             "relation": relations % self.num_relations,
             "object": torch.where(backward, subjects, objects),
@@ -204,70 +182,38 @@ class Best:
             "of_object": torch.where(backward, values[1], values[0]),
             "of_subject": torch.where(backward, values[0], values[1]),
         }
-        return {name: column.cpu().numpy() for name, column in found.items()}
+        return {name: column.cpu().numpy() for name, column in columns.items()}
 
 
 def search(
-    predictor: "Predictor",
-    asking: Asking,
-    count: int,
-    progress: Progress | None = None,
-    processes: ProcessGroup = SINGLE_PROCESS,
+    predictor: "Predictor", asking: Asking, count: int, progress: Progress | None = None
 ) -> Best:
-    """Ask in batches, look at the best answers from their other end, and keep the best facts.
-
-    Processes share the batches, not the queries of one: the last digits of scores may depend on
-    what is asked together.
-    """
+    """Ask in batches, look at the best answers from their other end, and keep the best facts."""
     graph = predictor.graph
-    size = processes.smallest(rows_at_once(graph.num_entities, graph.device))
-    best = Best(count, graph.num_relations, graph.device)
-    start, num_batches = 0, 1
-    while start < asking.num_queries:
-        stop = min(start + num_batches * size, asking.num_queries)
-        numbers = torch.arange(start, stop, device=graph.device)
-        batches = torch.div(numbers, size, rounding_mode="floor")
-        mine = numbers[batches % processes.size == processes.index]
-
-        def told(done: int, total: int, start: int = start, stop: int = stop) -> None:
-            if progress is not None:
-                progress(min(start + done * processes.size, stop), asking.num_queries)
-
-        with processes.barrier():
-            found = _search_some(predictor, asking, mine, size, best, told)
-        best.add_of_all(found, processes)
-        start, num_batches = stop, min(2 * num_batches, MOST_BATCHES_APART)
-    return best
-
-
-def _search_some(
-    predictor: "Predictor", asking: Asking, numbers: Tensor, size: int, best: Best, told: Progress
-) -> Best:
-    """The best facts of some queries, of those that may be better than the best so far."""
+    size = rows_at_once(graph.num_entities, graph.device)
     least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
-    floor = max(best.floor, least)
-    of_these = Best(best.count, best.num_relations, numbers.device)
+    best = Best(count, graph.num_relations, graph.device)
 
     def search_batch(rows: slice) -> Tensor:
-        queries = asking.queries(numbers[rows])
+        queries = asking.queries(torch.arange(rows.start, rows.stop, device=graph.device))
         values = _score(predictor, queries)
         values[predictor.known["time-aware"].look_up(queries)] = -torch.inf
-        found = torch.topk(values, min(ANSWERS, values.shape[1]), dim=1)
-        worth = (found.values > floor) & (found.values > -torch.inf)
+        top = torch.topk(values, min(ANSWERS, values.shape[1]), dim=1)
+        worth = (top.values > max(best.least, least)) & (top.values > -torch.inf)
         row = worth.nonzero()[:, 0]
         subjects, relations, times = (column[row] for column in queries.tensors())
-        objects = found.indices[worth]
+        objects = top.indices[worth]
         back, num_asked = _from_the_other_end(predictor, subjects, relations, objects, times, size)
-        of_these.num_asked_back += num_asked
-        facts = torch.stack([numbers[rows][row], subjects, relations, objects, times], dim=1)
-        both = torch.stack([found.values[worth].double(), back], dim=1)
-        kept = both[:, 1] > least if least > -math.inf else torch.ones_like(row, dtype=torch.bool)
-        of_these.add(facts[kept], both[kept])
+        both = torch.stack([top.values[worth].double(), back], dim=1)
+        facts = torch.stack([subjects, relations, objects, times], dim=1)
+        kept = back >= least
+        best.add(facts[kept], both[kept])
+        best.num_asked_back += num_asked
         return row[:0]
 
-    for _ in in_batches(search_batch, len(numbers), size, told):
+    for _ in in_batches(search_batch, asking.num_queries, size, progress):
         pass
-    return of_these
+    return best
 
 
 def _from_the_other_end(

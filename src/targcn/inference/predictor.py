@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from targcn.devices import choose_device
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
     Candidates,
@@ -24,7 +23,6 @@ from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import Answers, Cells, Scores, best_of_shortlist
-from targcn.inference.batches import answer_in_batches
 from targcn.inference.explanation import (
     ASKED,
     FILTER,
@@ -122,13 +120,10 @@ class Predictor:
         hide_known: bool = False,
         on_error: OnError = "stop",
         progress: Progress | None = None,
-        processes: ProcessGroup = SINGLE_PROCESS,
     ) -> "pl.DataFrame":
         """The best answers to each question; see `targcn.predict_many`."""
         asked = encode(list_questions(questions), self.dataset, on_error)
-        answers = self.answer(
-            asked, top=top, hide_known=hide_known, progress=progress, processes=processes
-        )
+        answers = self.answer(asked, top=top, hide_known=hide_known, progress=progress)
         return answers.to_frame(self.dataset, asked.errors if on_error == "skip" else None)
 
     def answer(
@@ -138,21 +133,18 @@ class Predictor:
         top: int = 10,
         hide_known: bool = False,
         progress: Progress | None = None,
-        processes: ProcessGroup = SINGLE_PROCESS,
     ) -> Answers:
         """The best answers to questions, as columns; `predict_many` puts them into words."""
         _require_some(top, "answer")
         # A fact that is asked about would be a reason for itself.
         without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
-
-        def answer(place: Ask, facts: FactColumns, numbers: Tensor) -> Answers:
+        parts = []
+        for place, numbers, facts in asked.batches(self.questions_at_once, progress):
             graph = without if place == "fact" else self.graph
             facts, numbers = facts.to(self.device), numbers.to(self.device)
             with torch.inference_mode():
-                return self._answer(place, facts, numbers, graph, top, hide_known)
-
-        parts = answer_in_batches(asked, answer, self.questions_at_once, processes, progress)
-        return Answers.of_all(parts, processes)
+                parts.append(self._answer(place, facts, numbers, graph, top, hide_known))
+        return Answers.of_all(parts)
 
     def what_if(
         self,
@@ -163,7 +155,6 @@ class Predictor:
         top: int = 10,
         on_error: OnError = "stop",
         progress: Progress | None = None,
-        processes: ProcessGroup = SINGLE_PROCESS,
     ) -> "pl.DataFrame":
         """The answers before and after facts are taken from the context and others put into it.
 
@@ -171,7 +162,7 @@ class Predictor:
         came in and which dropped out. What is known stays what the data say.
         """
         _require_some(top, "answer")
-        return ask_what_if(self, questions, without, given, top, on_error, progress, processes)
+        return ask_what_if(self, questions, without, given, top, on_error, progress)
 
     def explain(
         self,

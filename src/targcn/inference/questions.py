@@ -1,6 +1,6 @@
 """Questions in words, and the ids they stand for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Literal
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from targcn.errors import InputError
+from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import FactColumns, time_order
 
@@ -97,6 +98,19 @@ class Encoded:
             numbers[place], *ids = columns[:, time_order(columns[-1])].contiguous()
             facts[place] = FactColumns(*ids)
         return cls(numbers, facts, errors)
+
+    def batches(
+        self, at_once: Callable[[Ask], int], progress: Progress | None = None
+    ) -> Iterator[tuple[Ask, Tensor, FactColumns]]:
+        """Questions that ask for the same place, so many at once, with their numbers."""
+        num_done = len(self.errors)
+        num_all = num_done + sum(map(len, self.numbers.values()))
+        for place, numbers in self.numbers.items():
+            for rows in torch.split(torch.arange(len(numbers)), at_once(place)):
+                yield place, numbers[rows], self.facts[place][rows]
+                num_done += len(rows)
+                if progress is not None:
+                    progress(num_done, num_all)
 
 
 def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop") -> Encoded:

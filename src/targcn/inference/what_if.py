@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Final
 import torch
 from torch import Tensor
 
-from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress, require_numbers
 from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
-from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import Answers, Scores, with_errors
-from targcn.inference.batches import answer_in_batches
 from targcn.inference.explanation import ASKED
 from targcn.inference.questions import Ask, OnError, Time, encode, list_questions
 from targcn.runs.run import require_reader
@@ -87,7 +84,6 @@ def ask_what_if(
     top: int,
     on_error: OnError = "stop",
     progress: Progress | None = None,
-    processes: ProcessGroup = SINGLE_PROCESS,
 ) -> "pl.DataFrame":
     """The answers in the context of a predictor, and in one without some facts and with others."""
     require_reader(predictor.model, predictor.model_name, "facts left out or put in")
@@ -98,21 +94,19 @@ def ask_what_if(
     # A model of its own, since one that indexes its context keeps the index of one only.
     model = deepcopy(predictor.model)
 
-    def compare(place: Ask, facts: FactColumns, numbers: Tensor) -> tuple[Answers, Answers]:
-        queries, numbers = facts.to(predictor.device).ask_objects(), numbers.to(predictor.device)
-        with torch.inference_mode():
-            before = predictor.score_entities(predictor.model, queries, numbers, predictor.graph)
-            after = predictor.score_entities(model, queries, numbers, changed)
-            return _compare(before, after, top)
-
     def at_once(place: Ask) -> int:
         # A row of scores is laid out for each of the best answers, before and after.
         return max(predictor.questions_at_once(place) // (2 * top), 1)
 
-    parts = answer_in_batches(encoded, compare, at_once, processes, progress)
-    before = Answers.of_all([one for one, _ in parts], processes)
-    after = Answers.of_all([other for _, other in parts], processes)
-    frame = _changes_frame(before, after, predictor.dataset, top)
+    parts = []
+    for _, numbers, facts in encoded.batches(at_once, progress):
+        queries, numbers = facts.to(predictor.device).ask_objects(), numbers.to(predictor.device)
+        with torch.inference_mode():
+            before = predictor.score_entities(predictor.model, queries, numbers, predictor.graph)
+            after = predictor.score_entities(model, queries, numbers, changed)
+            parts.append(_compare(before, after, top))
+    sides = [Answers.of_all(side) for side in zip(*parts, strict=True)]
+    frame = _changes_frame(sides[0], sides[1], predictor.dataset, top)
     return with_errors(frame, encoded.errors) if on_error == "skip" else frame
 
 
