@@ -12,7 +12,6 @@ from torch import Tensor
 import oracle
 from fake_model import FakeModel, fake_run, few_values
 from oracle import World
-from targcn.evaluation import calibration as module
 from targcn.evaluation.calibration import (
     calibrate,
     fit_temperature,
@@ -119,17 +118,6 @@ def test_scores_that_are_too_large_or_small_are_put_right(
     assert found is not None
     assert found.error_after < 0.03 + num_unreached / 40
     assert num_unreached or factor == 1 or found.error_before > 3 * found.error_after
-
-
-def test_few_queries_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_QUERIES", 100)
-    model: Any = Softmax(few_values)
-    found = calibrate(model, 1.0, evaluator_of(WORLD))
-    assert found is not None
-    assert found.num_queries == 100
-    # Models that share work among the queries of one time are asked about them together.
-    assert model.times == sorted(model.times)
-    assert len(set(model.times)) > 30
 
 
 INTERVALS = World(

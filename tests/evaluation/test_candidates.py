@@ -19,7 +19,6 @@ from targcn.evaluation.candidates import (
     Kind,
     known_candidates,
     relation_prior,
-    score_candidates,
 )
 from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
@@ -104,21 +103,6 @@ def test_the_prior_counts_what_may_be_seen(world: World, past_only: bool) -> Non
         ]
         assert row == pytest.approx(expected)
         assert sum(row) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("kind", module.KINDS)
-def test_the_size_of_a_batch_does_not_matter(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(5, 3, [(n % 5, n % 3, n * n % 5, n % 7) for n in range(30)])
-    candidates, graph = Candidates.of(world.dataset, kind), world.graph
-    facts = FactColumns.of(world.dataset.facts)
-    model: Any = Fake(few_values)
-    together = score_candidates(model, model.log_probabilities, facts, candidates, graph)
-    monkeypatch.setattr(module, "rows_at_once", lambda width, device: 2)
-    alone = score_candidates(model, model.log_probabilities, facts, candidates, graph)
-    assert torch.equal(together, alone)
-    assert max(model.batches[1:]) == 2
-    first, second = model.times[: together.numel()], model.times[together.numel() :]
-    assert first == second == sorted(first)
 
 
 def test_what_was_never_seen_is_not_known() -> None:

@@ -47,21 +47,8 @@ def test_as_a_dictionary_of_sets(which: Filter, drawn: tuple[World, list[Query]]
 WORLD = World(3, 1, [(0, 0, 1, 0), (0, 0, 2, 4), (0, 0, 1, 4), (0, 0, 1, 4), (1, 0, 0, 2)])
 
 
-def test_static_knows_what_was_true_at_any_time() -> None:
-    assert look_up(WORLD, "static", [(0, 0, 99)]) == [(0, 1), (0, 2)]
-
-
-def test_time_aware_knows_what_was_true_then_each_answer_once() -> None:
-    assert look_up(WORLD, "time-aware", [(0, 0, 0), (0, 0, 4)]) == [(0, 1), (1, 1), (1, 2)]
-
-
 def test_reciprocal_relation_knows_the_subjects() -> None:
     assert look_up(WORLD, "time-aware", [(1, 1, 4)]) == [(0, 0)]
-
-
-@pytest.mark.parametrize("time", [-1, 1, 5, 10**9, -(10**9), 2**62])
-def test_a_time_without_facts_knows_nothing(time: int) -> None:
-    assert look_up(WORLD, "time-aware", [(0, 0, time), (0, 1, time), (1, 0, time)]) == []
 
 
 @checked
@@ -79,20 +66,11 @@ def test_others_are_the_known_answers_besides_a_facts_own(world: World) -> None:
         assert set(row) == known[s, r, t] | {o}
 
 
-def test_nobody_has_others_where_nothing_is_known() -> None:
-    assert KnownAnswers.of(World(2, 1, []).graph, "time-aware").most_others == 0
-
-
 def test_keys_past_64_bits_are_refused() -> None:
     graph = replace(WORLD.graph, num_entities=2**30, num_relations=2**30)
     with pytest.raises(InputError, match="too far for so many entities"):
         KnownAnswers.of(graph, "time-aware")
     assert len(KnownAnswers.of(graph, "static").values.keys) == 6
-
-
-def test_to_a_device_answers_alike() -> None:
-    known = KnownAnswers.of(WORLD.graph, "time-aware").to("cpu")
-    assert known.look_up(queries_of([(0, 0, 4)]))[1].tolist() == [1, 2]
 
 
 # --- intervals -----------------------------------------------------------------------------

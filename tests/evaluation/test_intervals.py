@@ -40,8 +40,6 @@ from targcn.evaluation.intervals import (
 from targcn.evaluation.ranking import TIES, Ties
 from targcn.evaluation.report import Protocol, Report, Setting, report_table
 from targcn.facts.dataset import Facts
-from targcn.runs.compare import compare
-from targcn.runs.comparison_table import comparison_table
 from targcn.runs.evaluate import evaluate
 
 SETTING = Setting("test", "train")
@@ -146,19 +144,6 @@ def test_ticks_are_evenly_spread_with_the_first_and_the_last() -> None:
     assert ticks.num_thinned == 4
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_queries_are_laid_out_batch_by_batch(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    model: Any = FakeModel(few_values)
-    expected = evaluator_of(WORLD).ranks(model)
-    monkeypatch.setattr(ranking, "rows_at_once", lambda width, device: size)
-    model, steps = FakeModel(few_values), []
-    found = evaluator_of(WORLD).ranks(model, lambda *step: steps.append(step))
-    assert all(torch.equal(found[which], expected[which]) for which in FILTERS)
-    # (1, 0, 3) holds at 0, 1, 3, 4, 5 and 9, and (0, 0, 3) at 1, 3 and 4: 9 ticks from both ends.
-    assert (sum(model.batches), max(model.batches)) == (18, min(size, 18))
-    assert steps[-1] == (18, 18)
-
-
 def test_every_figure_names_how_intervals_were_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     enumerated = report(WORLD)
     assert "intervals enumerate-time (at most 100 ticks a fact)" in report_table(enumerated).title
@@ -174,16 +159,6 @@ def test_every_figure_names_how_intervals_were_asked(monkeypatch: pytest.MonkeyP
         "1 of 2 facts hold at more than 3 ticks of the data, and were asked at 3 of them, evenly "
         "spread",
     )
-
-
-def test_a_comparison_names_it_too() -> None:
-    runs = {name: fake_run(WORLD.dataset, FakeModel(few_values)) for name in ("one", "other")}
-    for run in runs.values():
-        run.model.num_parameters = 0  # type: ignore[misc]
-    found = compare(runs, intervals="identical", context="train", device="cpu")
-    table = comparison_table(found)
-    assert "intervals identical" in table.title
-    assert table.rows[0]["intervals"] == "identical"
 
 
 @pytest.mark.parametrize(

@@ -125,13 +125,6 @@ def test_scores_past_where_a_sigmoid_saturates_do_not_tie() -> None:
     assert ranks["raw"].tolist()[:3] == [1, 2, 3]
 
 
-def test_scores_without_end_have_a_rank() -> None:
-    infinity = float("inf")
-    world = World(4, 1, [(0, 0, 1, 0), (0, 0, 2, 1), (0, 0, 3, 2)])
-    ranks = ranks_of(world, FakeModel(row_alike(-infinity, 0.0, infinity, -infinity)))
-    assert ranks["raw"].tolist()[:3] == [2, 1, 3.5]
-
-
 def test_scores_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(ValueError, match="not numbers"):
         ranks_of(WORLD, FakeModel(row_alike(0.0, 1.0, 2.0, float("nan"))))
@@ -174,21 +167,3 @@ def test_a_single_query_that_does_not_fit_is_an_error() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         ranks_of(MANY, model)
     assert model.batches[-1] == 1
-
-
-def test_any_other_error_passes_through_at_once() -> None:
-    model = FakeModel(narrow(10, RuntimeError("size mismatch")))
-    with pytest.raises(RuntimeError, match="size mismatch"):
-        ranks_of(MANY, model)
-    assert model.batches == [60]
-
-
-@pytest.mark.parametrize(
-    ("free", "width", "expected"),
-    [(0, 5, 1), (12_800, 5, 20), (2**40, 5, 4096), (2**40, 10_488, 99), (2**40, 2_000_000, 1)],
-)
-def test_batches_grow_with_free_memory(
-    monkeypatch: pytest.MonkeyPatch, free: int, width: int, expected: int
-) -> None:
-    monkeypatch.setattr(ranking, "available_bytes", lambda device: free)
-    assert ranking.rows_at_once(width, torch.device("cpu")) == expected

@@ -2,7 +2,6 @@
 
 import tempfile
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
@@ -137,24 +136,6 @@ def test_candidates_of_the_first_row_are_those_of_rows_without_any(tmp_path: Pat
         read_ranks(write(tmp_path, short[::-1]), evaluator_of())
 
 
-def test_columns_of_other_types_are_the_same(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        query | {"candidates": ["e0", "e1", "e2"], "scores": [1, position % 3, 1]}
-        for position, query in enumerate(queries())
-    )
-    frame.write_parquet(tmp_path / "plain.parquet")
-    frame.with_columns(
-        pl.col("subject", "object").cast(pl.Categorical),
-        pl.col("time").str.to_date(),
-        pl.col("candidates").cast(pl.List(pl.Categorical)),
-        pl.col("scores").cast(pl.Array(pl.Float32, 3)),
-    ).write_parquet(tmp_path / "other.parquet")
-    plain, other = (
-        read_ranks(tmp_path / f"{name}.parquet", evaluator_of())[0] for name in ("plain", "other")
-    )
-    assert plain["static"].tolist() == other["static"].tolist()
-
-
 def test_ranks_are_taken_under_the_filters_they_name(tmp_path: Path) -> None:
     rows = [query | {"static": 1 + n % 3} for n, query in enumerate(queries())]
     found, is_ranked_here = read_ranks(write(tmp_path, rows[::-1]), evaluator_of())
@@ -243,23 +224,6 @@ def test_scores_without_a_time_are_those_at_every_tick(world: World, at_once: in
         found, _ = read_ranks(path, evaluator)
     expected = evaluator.ranks(model)
     assert all(torch.equal(found[which], expected[which]) for which in FILTERS)
-
-
-def test_ends_that_are_all_open_and_starts_that_are_dates(tmp_path: Path) -> None:
-    world = World(3, 1, [(0, 0, 1, 4, OPEN), (1, 0, 2, 6, OPEN)])
-    fact = {"subject": "e0", "relation": "r0", "object": "e1", "start": date(1970, 1, 5)}
-    other = {"subject": "e1", "relation": "r0", "object": "e2", "start": date(1970, 1, 7)}
-    rows = [
-        one | {"end": None, "asked": asked, "intervals": "enumerate-time", "raw": rank}
-        for one, asked, rank in (
-            (other, "object", 2),
-            (fact, "subject", 3),
-            (fact, "object", 1),
-            (other, "subject", 1),
-        )
-    ]
-    found, _ = read_ranks(write(tmp_path, rows), evaluator_of(world))
-    assert found["raw"].tolist() == [1, 2, 3, 1]
 
 
 # In test are two facts: e1, r0, e3 until day 9, and e0, r0, e3 on the days 1 to 4.

@@ -27,16 +27,3 @@ def test_relations_are_listed_by_how_often_they_are_asked_for() -> None:
     [row] = table.rows
     assert (row["relation"], row["num_queries"]) == ("r0", 4)
     assert row["static"] == 0.6625
-
-
-def test_a_report_shows_the_figures_of_both_directions() -> None:
-    report = report_of(WORLD, row_alike(0.0, 5.0, 9.0, 5.0))
-    title, labels, *lines = repr(report).splitlines()
-    assert title == report_table(report).title
-    assert labels.split()[:3] == ["filter", "side", "MRR"]
-    assert [line.split()[:2] for line in lines] == [
-        ["raw", "both"],
-        ["static", "both"],
-        ["time-aware", "both"],
-    ]
-    assert f"<td>{report.metrics['static']['both']['mrr']:.3f}</td>" in report._repr_html_()

@@ -1,4 +1,4 @@
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -79,8 +79,3 @@ def test_it_is_kept_whole_inside_other_columns_too() -> None:
     assert part.rows.tolist() == [1, 2]
     assert part.sharing.places.tolist() == [0, 1]
     assert part.sharing.table.shape == (2, 2)
-
-
-def test_frozen(outer: Outer) -> None:
-    with pytest.raises(FrozenInstanceError):
-        outer.rows = outer.rows + 1  # type: ignore[misc]

@@ -121,12 +121,6 @@ def test_facts_are_sampled_by_weight_without_replacement(
     assert_close(frequencies(ticks, time, how), exact)
 
 
-def test_random_samples_all_alike() -> None:
-    ticks = [0, 0, 1, 5, 9, 30, 31, 99]
-    found = frequencies(ticks, 0, Sampling(3, "random"))
-    assert_close(found, [3 / 8] * 8)
-
-
 @pytest.mark.parametrize("strategy", ["near", "random"])
 def test_hiding_a_fact_is_sampling_from_the_others(strategy: str) -> None:
     ticks, time = [3, 3, 4, 5, 1, 8], 3
@@ -134,17 +128,6 @@ def test_hiding_a_fact_is_sampling_from_the_others(strategy: str) -> None:
     weights = [math.exp(-abs(tick - time) / 2) if strategy == "near" else 1.0 for tick in ticks]
     exact = inclusion_probabilities(weights[1:], 2)
     assert_close(frequencies(ticks, time, how, hide=0), [0.0, *exact])
-
-
-def test_pairs_come_together_as_often_as_they_should() -> None:
-    # Two of four alike: each of the six pairs in a sixth of the samples.
-    rows = sample(stars([0, 0, 0, 0]), [(5 * copy, 0) for copy in range(COPIES)], Sampling(2))
-    counts: dict[tuple[int, ...], int] = {}
-    for row in rows:
-        pair = tuple(sorted(entity % 5 for entity, _, _ in row))
-        counts[pair] = counts.get(pair, 0) + 1
-    assert len(counts) == 6
-    assert_close([count / COPIES for count in counts.values()], [1 / 6] * 6)
 
 
 # --- what may be seen -----------------------------------------------------------------------
@@ -188,15 +171,6 @@ def test_nothing_is_seen_beyond_the_search_range(strategy: str) -> None:
     assert sample(world.graph, [(0, 23), (0, -4)], how) == [[], []]
 
 
-@pytest.mark.parametrize("strategy", ["near", "random", "whole"])
-@pytest.mark.parametrize("window", [0, 4])
-def test_an_entity_without_facts_sees_nothing(strategy: str, window: int) -> None:
-    facts = [(1, 0, 0, tick) for tick in range(5)]
-    rows = sample(World(3, 1, facts).graph, [(2, 1), (0, 1)], Sampling(3, strategy, window=window))
-    assert rows[0] == []
-    assert rows[1] != []
-
-
 def test_an_empty_graph_and_an_empty_batch() -> None:
     for strategy in ("near", "random", "whole"):
         how = Sampling(3, strategy)
@@ -236,22 +210,6 @@ def test_a_window_holds_the_nearest_facts(time: int) -> None:
     allowed = {tick - time for tick in range(from_end, from_end + 11)}
     assert len(row) == 10
     assert {delta for _, _, delta in row} < allowed
-
-
-@pytest.mark.parametrize(("day", "time"), [(9, 9), (0, 0), (0, -7), (19, 19), (19, 30)])
-def test_a_window_holds_the_whole_of_a_busy_day(day: int, time: int) -> None:
-    facts = [(1, 0, 0, tick) for tick in range(20)] + [(2, 0, 0, day)] * 19
-    (row,) = sample(World(3, 1, facts).graph, [(0, time)], Sampling(20, decay=0.01, window=21))
-    assert len(row) == 20
-    assert {delta for _, _, delta in row} == {day - time}
-
-
-def test_the_window_lies_within_the_entitys_own_facts() -> None:
-    facts = [(s, 0, o, t) for s in (3,) for o in (0, 1, 2) for t in range(10)]
-    for time in (-3, 0, 9, 50):
-        (row,) = sample(World(4, 1, facts).graph, [(1, time)], Sampling(7, window=8))
-        assert len(row) == 7
-        assert {(entity, relation) for entity, relation, _ in row} == {(3, 0)}
 
 
 # --- the past -------------------------------------------------------------------------------
@@ -331,21 +289,6 @@ def test_the_future_changes_nothing_in_a_sample_not_even_its_empty_places(
         assert not theirs[:, width:].any()
 
 
-@checked
-@given(worlds_with_another_future())
-def test_a_what_if_of_the_future_changes_nothing_in_a_sample(
-    drawn: tuple[World, World, list[Query]],
-) -> None:
-    world, another, queries = drawn
-    places = [(s, t) for s, _, t in queries]
-    held = set(world.facts)
-    given = sorted({fact for fact in another.facts if fact[3] >= places[0][1]} - held)
-    without = sorted(fact for fact in held if fact[3] >= places[0][1])
-    changed = world.past.changed(facts_of(without), facts_of(given))
-    for how in (Sampling(2, window=3), Sampling(2, "random")):
-        assert sample(changed, places, how) == sample(world.past, places, how)
-
-
 # --- the hidden fact ------------------------------------------------------------------------
 
 
@@ -376,29 +319,6 @@ def test_a_hidden_fact_is_never_seen_and_every_other_is(world: World, data: st.D
             assert sorted(row) == [seen for seen in there if seen not in own]
 
 
-@checked
-@given(worlds(min_facts=1), st.data(), st.integers(1, 3), st.sampled_from([0, 5]))
-def test_hiding_keeps_the_order_of_the_other_facts(
-    world: World, data: st.DataObject, neighbors: int, window: int
-) -> None:
-    world = replace(world, facts=list(dict.fromkeys(world.facts)))  # copies leave gaps
-    s, r, o, t = data.draw(st.sampled_from(with_reciprocals(world.facts, world.num_relations)))
-    how = Sampling(neighbors, decay=2.0, window=window)
-    (order,) = sample(world.graph, [(s, t)], replace(how, neighbors=60, window=0), 3)
-    own = [(e, r, at - t) for end, (e, r, at) in ends((s, r, o, t), world.num_relations)
-           if end == s]  # fmt: skip
-    (row,) = sample(world.graph, [(s, t)], how, 3, [(s, r, o, t)])
-    if window == 0:
-        assert row == [fact for fact in order if fact not in own][:neighbors]
-    assert not set(row) & set(own)
-
-
-def test_other_facts_of_the_same_day_may_be_seen() -> None:
-    facts = [(1, 0, 0, 5), (1, 1, 0, 5), (2, 0, 0, 5), (1, 0, 0, 6)]
-    (row,) = sample(World(3, 2, facts).graph, [(0, 5)], Sampling(9), hidden=[(0, 2, 1, 5)])
-    assert sorted(row) == [(1, 0, 1), (1, 1, 0), (2, 0, 0)]
-
-
 # --- seeds ----------------------------------------------------------------------------------
 
 BUSY = World(6, 2, [(n % 6, n % 2, n * n % 5, n % 17) for n in range(120)])
@@ -413,29 +333,6 @@ def test_a_row_does_not_depend_on_its_batch(strategy: str, window: int) -> None:
     alone = [row for place in PLACES for row in sample(BUSY.graph, [place], how, seed=9)]
     assert together == alone
     assert sample(BUSY.graph, PLACES[::-1], how, seed=9) == together[::-1]
-
-
-def test_rows_beyond_what_memory_holds_are_sampled_in_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    how = Sampling(4, decay=5.0, window=16)
-    at_once = sample(BUSY.graph, PLACES, how)
-    monkeypatch.setattr("targcn.graph.neighbors.MOST_CANDIDATES_AT_ONCE", 48)
-    assert sample(BUSY.graph, PLACES, how) == at_once
-
-
-def test_the_same_seed_samples_the_same_and_another_does_not() -> None:
-    how = Sampling(4, decay=50.0)
-    one, again, other = (sample(BUSY.graph, PLACES, how, seed) for seed in (1, 1, 2))
-    assert one == again
-    assert sum(sorted(a) != sorted(b) for a, b in zip(one, other, strict=True)) > 15
-
-
-def test_the_same_entity_at_another_time_samples_anew() -> None:
-    graph = World(2, 1, [(1, 0, 0, 0)] * 3 + [(1, 0, 0, tick) for tick in range(30)]).graph
-    rows = sample(graph, [(0, time) for time in range(10, 20)], Sampling(5, "random"))
-    seen = {tuple(sorted(delta + time for _, _, delta in row)) for time, row in enumerate(rows, 10)}
-    assert len(seen) > 5
 
 
 # --- settings -------------------------------------------------------------------------------
@@ -539,16 +436,3 @@ def test_intervals_that_hold_at_the_hidden_time_are_never_seen(
             if f[2] == entity
         ]
         assert sorted(row) == sorted(seen)
-
-
-@checked
-@given(worlds_with_queries(), st.sampled_from(["near", "random"]), st.sampled_from([0, 5]))
-def test_intervals_of_one_tick_are_sampled_like_points(
-    drawn: tuple[World, list[Query]], strategy: str, window: int
-) -> None:
-    world, queries = drawn
-    of_ticks = replace(world, facts=[(*fact, fact[3]) for fact in world.facts])
-    how = Sampling(3, strategy, window=window)
-    last = max((fact[3] for fact in world.facts), default=0)
-    places = [(s, min(max(t, 0), last)) for s, _, t in queries]
-    assert sample(of_ticks.graph, places, how) == sample(world.graph, places, how)

@@ -38,15 +38,6 @@ def test_neighbouring_rows_columns_and_seeds_are_unrelated() -> None:
     assert abs(correlation(numbers[:, :ROWS], numbers[:, :ROWS].T)) < 0.01
 
 
-def test_pairs_of_neighbours_fill_the_square_evenly() -> None:
-    numbers = uniform_numbers()
-    for one, other in ((numbers[1:], numbers[:-1]), (numbers[:, 1:], numbers[:, :-1])):
-        cells = (one * 10).long() * 10 + (other * 10).long()
-        counts = torch.bincount(cells.flatten(), minlength=100).double()
-        expected = one.numel() / 100
-        assert float(((counts - expected) ** 2 / expected).sum()) < 150
-
-
 def test_a_number_is_the_same_on_every_machine() -> None:
     assert mix(torch.tensor([0, 1, 2, -1], dtype=torch.int32)).tolist() == [
         0,
@@ -62,11 +53,6 @@ def test_a_number_is_the_same_on_every_machine() -> None:
     assert [round(value, 6) for value in found.tolist()] == [0.737105, 0.612185, 0.714292]
 
 
-def test_the_seed_may_be_a_number_or_a_tensor() -> None:
-    rows = torch.arange(10)
-    assert torch.equal(combine(5, rows), combine(torch.tensor(5), rows))
-
-
 def test_every_part_and_its_place_count() -> None:
     one, two = torch.tensor([1]), torch.tensor([2])
     hashes = [
@@ -74,20 +60,6 @@ def test_every_part_and_its_place_count() -> None:
         combine(0, one, two), combine(0, two, one),
     ]  # fmt: skip
     assert len({int(value) for value in hashes}) == 5
-
-
-def test_mixing_loses_nothing() -> None:
-    numbers = torch.arange(-50_000, 50_000, dtype=torch.int32)
-    assert mix(numbers).unique().numel() == 100_000
-
-
-def test_neither_0_nor_1_is_a_result() -> None:
-    # Two in 2^24 pairs would be rounded to 1 if too many bits were kept.
-    columns = torch.arange(1 << 20)
-    for row in range(24):
-        found = uniform(combine(0, torch.tensor([row])), columns)
-        assert float(found.min()) > 0
-        assert float(found.max()) < 1
 
 
 # --- whole numbers --------------------------------------------------------------------------
@@ -114,20 +86,6 @@ def test_whole_numbers_are_equally_likely(below: int, limit: float) -> None:
         assert unevenness(found, below) < limit
         assert unevenness(found[0], below) < limit
         assert unevenness(found[:, 0], below) < limit
-
-
-@pytest.mark.parametrize("below", [2, 8, 10])
-def test_pairs_of_neighbouring_whole_numbers_are_equally_likely(below: int) -> None:
-    found = some_whole_numbers(below)
-    # 3, 63 and 99 degrees of freedom.
-    limit = {2: 16.3, 8: 103.4, 10: 149}[below]
-    others = (
-        (found[1:], found[:-1]),
-        (found[:, 1:], found[:, :-1]),
-        (found, some_whole_numbers(below, 1)),
-    )
-    for one, other in others:
-        assert unevenness(one * below + other, below * below) < limit
 
 
 def test_whole_numbers_stay_below_any_limit() -> None:

@@ -1,4 +1,3 @@
-from dataclasses import FrozenInstanceError
 from itertools import accumulate
 
 import numpy as np
@@ -68,17 +67,6 @@ def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
         earlier = sum(o == entity and t < time for _, _, o, t in everything)
         found = torch.searchsorted(graph.keys, entity * graph.span + time)
         assert found == graph.offsets[entity] + earlier
-
-
-@checked
-@given(worlds(), st.integers(-2, 402))
-def test_ends_before_a_time_are_after_the_facts_before_it(world: World, time: int) -> None:
-    everything = with_reciprocals(world.facts, world.num_relations)
-    entities = torch.arange(world.num_entities)
-    found = world.graph.ends_before(entities, torch.full_like(entities, time))
-    for entity in entities.tolist():
-        earlier = sum(o == entity and t < time for _, _, o, t in everything)
-        assert found[entity] == world.graph.offsets[entity] + earlier
 
 
 def test_of_the_context_past_is_everything_and_past_only() -> None:
@@ -153,33 +141,7 @@ def test_the_facts_of_each_relation_lie_together_by_time(world: World) -> None:
     assert by_relation.offsets.tolist() == ends
 
 
-def test_each_order_is_made_once_for_each_graph() -> None:
-    graph = World(2, 1, [(0, 0, 1, 3)]).graph
-    for order in ("by_time", "by_relation"):
-        assert getattr(graph, order) is getattr(graph, order)
-        assert getattr(graph.to("cpu"), order) is not getattr(graph, order)
-
-
 # --- the rest -------------------------------------------------------------------------------
-
-
-def test_frozen() -> None:
-    graph = World(2, 1, [(0, 0, 1, 0)]).graph
-    with pytest.raises(FrozenInstanceError):
-        graph.times = graph.times + 1  # type: ignore[misc]
-
-
-def test_shares_no_memory_with_the_facts() -> None:
-    columns = np.array([[0], [0], [1], [5]], dtype=np.int32)
-    graph = TemporalGraph.of(Facts(columns), 2, 1)
-    columns[:] = 9
-    assert rows(graph) == [(1, 1, 0, 5), (0, 0, 1, 5)]
-
-
-def test_no_facts() -> None:
-    graph = World(3, 2, []).graph
-    assert len(graph) == 0
-    assert graph.offsets.tolist() == [0, 0, 0, 0]
 
 
 def test_times_wider_than_32_bits_stay_in_order() -> None:
@@ -189,15 +151,6 @@ def test_times_wider_than_32_bits_stay_in_order() -> None:
         *((1, 1, 0, tick) for tick in sorted(ticks)),
         *((0, 0, 1, tick) for tick in sorted(ticks)),
     ]
-
-
-def test_to_a_device_keeps_every_column() -> None:
-    graph = World(3, 2, [(0, 0, 1, 0), (2, 1, 0, 4)]).graph
-    moved = graph.to("cpu")
-    assert rows(moved) == rows(graph)
-    assert torch.equal(moved.offsets, graph.offsets)
-    assert (moved.num_entities, moved.num_relations) == (3, 2)
-    assert moved.device == torch.device("cpu")
 
 
 @checked

@@ -1,7 +1,6 @@
 """Leave-one-out by the library against leaving a fact out of the data by hand."""
 
 import math
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from targcn.inference.explanation import (
     describe_reason,
     in_words,
     lanes_of,
-    name_others,
     name_reasons,
     plot,
 )
@@ -120,16 +118,6 @@ def test_strongest_first_and_dates_fit_the_distance(run: Run) -> None:
     assert all(int(str(fact.time)) == 2005 + int(str(fact.delta)) for fact in facts)
 
 
-def test_reasons_against_an_answer_count_as_much(small: Dataset) -> None:
-    rows = torch.arange(3)[:, None]
-    effects = torch.tensor([0.1, -0.5, 0.3])
-    reasons = Reasons(rows, torch.zeros_like(rows), rows, rows, effects, torch.zeros(9))
-    named = name_reasons(reasons, small, tick=1, top=2)
-    assert [reason.effect for reason in named] == pytest.approx([-0.5, 0.3])
-    assert [reason.facts[0].delta for reason in named] == [0, 1]
-    assert name_others(reasons, top=2) == ()
-
-
 def test_intervals_are_told_as_such() -> None:
     """Models know their moments nearest to the question's time; what a fact says is looked up."""
     facts = [
@@ -172,30 +160,6 @@ def test_the_reasons_of_a_run_on_intervals_are_facts_of_its_context(model: str) 
     dated = [fact for reason in found.reasons for fact in reason.facts if fact.time is not None]
     assert dated
     assert {(one.subject, one.relation, one.object, one.time) for one in dated} <= known
-
-
-def test_the_other_side_asks_from_the_object(run: Run) -> None:
-    found = explain(
-        run, "person 1", "meets", "person 2", 2005, context="train", asked="subject", top=99
-    )
-    assert all("person 2" in name_of(reason) for reason in found.reasons)
-
-
-def test_two_steps_can_be_explained(small: Dataset) -> None:
-    run = fit(small, "targcn", dim=4, steps=2, epochs=1, neighbors=5, window=0)
-    found = explain(run, "person 1", "meets", "person 2", 2005)
-    assert len(found.reasons) == found.num_pieces == 5
-
-
-def test_a_subject_without_facts_has_no_reasons(small: Dataset, run: Run) -> None:
-    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
-    empty = replace(run, dataset=replace(small, splits=nothing))
-    found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
-    assert found.num_pieces == 0
-    assert found.reasons == ()
-    assert in_words(found)[1:] == [
-        "Nothing in the context speaks for any answer; this one rests on the learned weights alone."
-    ]
 
 
 def test_sentences_say_what_when_and_how_much(run: Run) -> None:
@@ -257,26 +221,6 @@ def test_all_parts_of_a_score_add_up_to_it(summed: Run, asked: Any, top: int) ->
     weight = sum(part.weight or 0.0 for part in parts)
     evidence = sum(part.effect for part in parts if part.share is not None)
     assert evidence == pytest.approx(math.log1p(weight))
-
-
-def test_the_score_is_the_one_that_predict_gives(summed: Run) -> None:
-    found = explain(summed, "person 1", "meets", "person 2", 2005)
-    answers = predict(summed, "person 1", "meets", None, 2005, top=99)
-    [row] = answers.filter(answers["answer"] == "person 2").to_dicts()
-    assert (found.score, found.probability) == pytest.approx((row["score"], row["probability"]))
-
-
-@pytest.mark.parametrize("top", [2, 999])
-def test_the_figures_in_words_add_up_too(summed: Run, top: int) -> None:
-    found = explain(summed, "person 1", "meets", "person 2", 2005, top=top)
-    first, total, *parts = in_words(found)
-    assert first.endswith(f"from {found.num_pieces} pieces of evidence of the context all")
-    assert total.startswith(f"Its score {found.score:.4f} is the sum of these parts")
-    assert len(parts) == min(top, found.num_pieces) + (top < found.num_pieces) + 3
-    figures = [float(part.split()[0]) for part in parts]
-    assert sum(figures) == pytest.approx(found.score, abs=1e-4 * len(figures))
-    rest = [part for part in parts if part.endswith("more pieces of evidence")]
-    assert len(rest) == (top < found.num_pieces)
 
 
 def each_kind() -> Explanation:
@@ -392,12 +336,6 @@ def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_are_plotted_as_they_are(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    plot(explanation(r"$\foo$ corp"), tmp_path / "e.svg")
-    assert (tmp_path / "e.svg").is_file()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -411,19 +349,6 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         explain(run, "person 1", "meets", "person 2", 2005, **options)
-
-
-def test_scores_that_are_not_numbers_are_refused(run: Run) -> None:
-    broken = replace(run, model=deepcopy(run.model))
-    torch.nn.init.constant_(broken.model.relations, float("nan"))
-    with pytest.raises(InputError, match="scores that are not numbers"):
-        explain(broken, "person 1", "meets", "person 2", 2005)
-
-
-def test_explaining_leaves_the_weights_alone(run: Run) -> None:
-    before = {name: value.clone() for name, value in run.model.state_dict().items()}
-    explain(run, "person 1", "meets", "person 2", 2005)
-    assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())
 
 
 def test_an_explanation_shows_its_reasons() -> None:

@@ -18,7 +18,7 @@ from targcn.inference.export import embeddings_of, export_run, row_names
 from targcn.models.registry import MODELS
 from targcn.recipes.recipe import find_recipe
 from targcn.runs.run import Run
-from targcn.training.fit import fit, initialize
+from targcn.training.fit import initialize
 
 FACTS = [(n % 13, n % 3, (n * n + 3) % 13, n % 11) for n in range(80)]
 WORLD = World(13, 3, FACTS, cuts=(60, 70))
@@ -104,14 +104,6 @@ def test_ids_and_tensors_for_pykeen(tcomplex: Run, tmp_path: Path) -> None:
         "relations": (6, 8),
         "times": (11, 8),
     }
-
-
-def test_a_run_without_vectors_has_predictions_alone(tmp_path: Path) -> None:
-    run = fit(WORLD.dataset, "seen")
-    export_run(run, tmp_path / "out", "csv", device="cpu")
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["predictions.csv"]
-    with pytest.raises(InputError, match="seen has no vectors of entities for PyKEEN"):
-        export_run(run, tmp_path / "for-pykeen", "pykeen")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from targcn.training.fit import fit
 
 FACTS = [(n % 6, n % 2, n * n % 7, n * 5 % 8) for n in range(60)]
 WORLD = World(7, 2, FACTS, cuts=(40, 50))
-DAY = WORLD.dataset.timeline.label(3)
 KEYS = ["subject", "relation", "object", "time"]
 
 

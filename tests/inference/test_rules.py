@@ -49,10 +49,6 @@ def test_rules_that_gave_most_come_first(run: Run) -> None:
     assert list(rules(run, relation="r1", top=99999)) == own
 
 
-def test_a_relation_without_facts_has_no_rules(run: Run) -> None:
-    assert rules(run, relation="r2") == ()
-
-
 def test_a_folder_gives_the_rules_of_its_run(run: Run, tmp_path: Any) -> None:
     save_run(run, tmp_path / "run")
     before = {name: value.clone() for name, value in run.model.state_dict().items()}

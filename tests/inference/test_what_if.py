@@ -29,13 +29,6 @@ def test_what_is_no_fact_is_refused(text: str) -> None:
         parse_fact(text)
 
 
-def test_a_fact_named_twice_counts_once() -> None:
-    changed = change_context(WORLD.graph, WORLD.dataset, [HELD, HELD], [NEW, NEW])
-    left = [fact for fact in WORLD.facts if fact != (0, 0, 1, 4)]
-    expected = World(3, 2, [*left, (1, 1, 2, 2)]).graph
-    assert changed.keys.tolist() == expected.keys.tolist()
-
-
 @pytest.mark.parametrize(
     ("without", "given", "sentence"),
     [
@@ -171,23 +164,9 @@ def test_what_if_in_batches_of_one_is_the_same(run: Run, monkeypatch: pytest.Mon
     assert done == [(1, 3), (2, 3), (3, 3)]
 
 
-def test_what_if_leaves_the_predictor_as_it_is(run: Run) -> None:
-    predictor = Predictor(run)
-    before = predictor.predict(*QUESTION)
-    predictor.what_if([Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")])
-    assert predictor.predict(*QUESTION).equals(before)
-
-
 def test_what_if_needs_a_model_that_reads_its_context() -> None:
     learned = fit(ASKED.dataset, "distmult", dim=4, epochs=1, device="cpu")
     with pytest.raises(InputError, match="distmult ignores its context and answers from"):
         Predictor(learned).what_if(
             [Question(*QUESTION)], without=[("e0", "r0", "e2", "1970-01-05")]
         )
-
-
-def test_what_if_takes_tuples_as_questions(run: Run) -> None:
-    predictor = Predictor(run)
-    changed = {"without": [("e0", "r0", "e1", "1970-01-01")]}
-    expected = predictor.what_if([Question(*QUESTION)], **changed)
-    assert predictor.what_if([QUESTION], **changed).equals(expected)

@@ -1,6 +1,5 @@
 """The model against its formula taken piece by piece, and never the fact that is asked for."""
 
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from oracle import (
     worlds,
     worlds_with_queries,
 )
-from small_training import DATA, FACTS, create, mrr, same_weights, stop_at, trace_of
+from small_training import DATA, FACTS, create, mrr, same_weights, trace_of
 from targcn.errors import InputError
 from targcn.graph import nearest as nearest_facts
 from targcn.graph.nearest import NearestFacts
@@ -40,8 +39,6 @@ from targcn.models import evidence as evidence_module
 from targcn.models.evidence import Evidence, EvidenceSample
 from targcn.models.layers.candidates import Drawn
 from targcn.models.layers.losses import cross_entropy
-from targcn.training.fit import resume
-from targcn.training.signals import TrainingStopped
 
 # Windows that hold all evidence, windows that cut it, and only one fact.
 WIDE = dict.fromkeys(["facts", "relation_facts", "first_facts", "second_facts", "partners"], 60)
@@ -226,15 +223,6 @@ def test_training_scores_of_intervals_follow_it_without_what_holds_then(
         torch.testing.assert_close(model.score(queries_of(queries), sample), expected)
 
 
-def test_time_is_counted_in_units() -> None:
-    model = build(WORLD, time_unit=3.0, **WIDE)
-    sample = model.find(queries_of(QUERIES), WORLD.graph)
-    scores = scores_of(model, QUERIES, WORLD.graph)
-    for row, query in enumerate(QUERIES):
-        expected = evidence_scores(model, query, evidence_in(sample[row : row + 1]))
-        torch.testing.assert_close(scores[row], torch.tensor(expected, dtype=torch.float64))
-
-
 def test_what_never_comes_again_is_learned() -> None:
     """Everybody meets another one each day, so that whoever was met before is no answer."""
     facts = [(s, 0, 10 + (3 * s + t) % 20, t) for t in range(16) for s in range(10)]
@@ -244,19 +232,6 @@ def test_what_never_comes_again_is_learned() -> None:
         run = targcn.fit(data, "evidence", **SMALL | {"epochs": 8, "against": against})
         found[against] = mrr(run)
     assert found[True] > found[False] + 0.05
-
-
-@pytest.mark.parametrize("windows", [WIDE, NARROW], ids=["wide", "narrow"])
-@pytest.mark.parametrize("past_only", [False, True])
-def test_a_score_does_not_depend_on_its_batch(
-    windows: dict[str, int], past_only: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, graph = build(WORLD, **windows), WORLD.past if past_only else WORLD.graph
-    together = scores_of(model, QUERIES, graph)
-    alone = torch.cat([scores_of(model, [query], graph) for query in QUERIES])
-    torch.testing.assert_close(together, alone)
-    monkeypatch.setitem(evidence_module.MOST_PIECES_AT_ONCE, "cpu", 11_000)
-    torch.testing.assert_close(scores_of(model, QUERIES[::-1], graph).flip(0), together)
 
 
 @pytest.mark.parametrize("past_only", [False, True])
@@ -287,11 +262,6 @@ def test_a_softmax_over_all_entities_drawn_once_is_the_whole_one(
     some = replace(sample, drawn=Drawn(every, torch.zeros(world.num_entities)))
     whole = model.loss(queries, answers, sample, others)
     torch.testing.assert_close(model.loss(queries, answers, some, others), whole)
-
-
-def test_sampled_candidates_learn_as_all_do() -> None:
-    figures = [mrr(targcn.fit(DATA, "evidence", epochs=4, candidates=count)) for count in (0, 8)]
-    assert figures[1] > 0.9 * figures[0]
 
 
 # --- the own fact ---------------------------------------------------------------------------
@@ -508,17 +478,6 @@ def test_the_loss_falls_and_the_answers_are_found(tmp_path: Path) -> None:
     assert losses[-1] < 0.5 * losses[0]
     assert mrr(run) > 0.9
     assert same_weights(targcn.load_run(tmp_path / "run"), run)
-
-
-def test_a_stopped_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    """Paths depend on the weights, so each step is sampled when its turn comes."""
-    assert not build(WORLD).samples_ahead
-    whole = targcn.fit(DATA, "evidence", **SMALL)
-    stop = stop_at((1, 4), signal.SIGINT)
-    with pytest.raises(TrainingStopped):
-        targcn.fit(DATA, "evidence", out=tmp_path / "run", progress=stop, **SMALL)
-    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
-    assert not same_weights(targcn.fit(DATA, "evidence", seed=1, **SMALL), whole)
 
 
 def test_intervals_of_one_tick_are_learned_like_points() -> None:

@@ -160,13 +160,6 @@ def test_leaving_out_a_piece_is_leaving_out_its_weight(query: Query, answer: int
         assert effect == pytest.approx(with_all - without, abs=1e-9)
 
 
-def test_an_empty_context_leaves_the_prior() -> None:
-    model, query = build(), queries_of([(0, 0, 3)])
-    reasons = model.reasons(query, 4, graph_of([]))
-    assert len(reasons.effects) == 0
-    assert sum(effect for _, effect in reasons.others) == pytest.approx(float(reasons.scores[4]))
-
-
 def rules_of(model: Evidence, past_only: bool, top: int = 99999) -> Rules:
     """The rules in all queries of the world."""
     asked = with_reciprocals(list(dict.fromkeys(FACTS)), 2)
@@ -229,8 +222,3 @@ def test_rules_that_gave_most_come_first(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(evidence_reasons, "MOST_RULES", 7)
     some = rules_of(model, past_only=False, top=20)
     torch.testing.assert_close(some.support * some.weights.log1p(), benefit[:20])
-
-
-def test_no_queries_have_no_rules() -> None:
-    rules = build().rules(queries_of([]), torch.tensor([], dtype=torch.int64), WORLD.graph, 9)
-    assert len(rules.support) == 0

@@ -1,6 +1,5 @@
 """The factorisation models against their papers' formulas, taken number by number."""
 
-import json
 import re
 import signal
 import sys
@@ -129,40 +128,6 @@ def test_relation_and_time_both_have_numbers_in_chronors_rotation(
     torch.testing.assert_close(scores_of(model, QUERIES), expected)
 
 
-def test_simple_gives_a_fact_one_score_from_either_side() -> None:
-    model = build("simple")
-    there, back = scores_of(model, [(3, 1, 0)]), scores_of(model, [(5, 3, 9)])
-    torch.testing.assert_close(there[0, 5], back[0, 3])
-
-
-# --- what a score may depend on -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_score_depends_on_its_query_alone(name: str) -> None:
-    model = build(name)
-    together = scores_of(model, QUERIES)
-    alone = torch.cat([scores_of(model, [query]) for query in QUERIES])
-    torch.testing.assert_close(together, alone)
-    torch.testing.assert_close(scores_of(model, QUERIES[::-1]), together.flip(0))
-    without_facts = World(WORLD.num_entities, WORLD.num_relations, [])
-    assert torch.equal(scores_of(model, QUERIES, without_facts), together)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_queries_need_not_lie_side_by_side(name: str) -> None:
-    model, queries = build(name), queries_of(QUERIES)
-    with torch.no_grad():
-        every_third = model(queries[::3], WORLD.graph)
-    torch.testing.assert_close(every_third, scores_of(model, QUERIES)[::3])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_time_counts_where_a_model_knows_it(name: str) -> None:
-    first, last = scores_of(build(name), [(0, 1, TICKS[0]), (0, 1, TICKS[-1])])
-    assert torch.equal(first, last) == (name in STATIC)
-
-
 # --- the loss -------------------------------------------------------------------------------
 
 
@@ -255,11 +220,6 @@ def test_gradients_are_finite_and_reach_every_row(name: str, options: dict[str, 
         assert (weight.grad.abs().sum(-1) > 0).all(), table
 
 
-def test_telms_step_is_learned_where_something_asks_for_it() -> None:
-    assert build("telm", time_weight=0.1).step.requires_grad
-    assert not build("telm").step.requires_grad
-
-
 @pytest.mark.parametrize("power", [2, 3, 4])
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_that_are_zero_have_a_gradient(name: str, power: int) -> None:
@@ -309,18 +269,6 @@ def test_a_time_outside_the_known_ones_takes_the_nearest_row() -> None:
     assert torch.equal(table(after), table.rows[-1:].expand(3, -1))
 
 
-def test_a_single_time_stands_for_all() -> None:
-    table = table_of([7])
-    assert torch.equal(table(torch.tensor([-3, 7, 7, 90])), table.rows.expand(4, -1))
-
-
-def test_rows_have_the_gradient_of_their_share() -> None:
-    table = table_of([0, 4, 8])
-    table.rows.requires_grad_()
-    table(torch.tensor([1, 4, 4, 9])).sum().backward()
-    assert table.rows.grad[:, 0].tolist() == [0.75, 2.25, 1]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_data_set_of_a_single_time_can_be_learned(name: str) -> None:
     world = World(3, 1, [(0, 0, 1, 5), (1, 0, 2, 5), (2, 0, 0, 5)], cuts=(3, 3))
@@ -335,24 +283,6 @@ def test_a_data_set_of_a_single_time_can_be_learned(name: str) -> None:
 
 
 ASKED = World(6, 2, [(n % 5, n % 2, n * n % 6, n * 4 % 11 * 3) for n in range(30)], cuts=(24, 27))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_any_date_can_be_asked_for(name: str) -> None:
-    ticks = sorted({t for _, _, _, t in ASKED.train})
-    options = {"dim": 4, "init_scale": 0.5, "epochs": 1, "device": "cpu"} | OWN[name]
-    run = targcn.fit(ASKED.dataset, name, **options)
-    for date, tick in (
-        ("1969-01-01", -365), ("1970-01-04", 3), ("1970-01-05", 4), ("1971-01-01", 365),
-    ):  # fmt: skip
-        for asked, query in ((("e3", None), (3, 1, tick)), ((None, "e3"), (3, 3, tick))):
-            frame = targcn.predict(run, asked[0], "r1", asked[1], date)
-            s, r, t = query
-            expected = {f"e{o}": factorized(name, run.model, ticks, (s, r, o, t))[0]
-                        for o in range(6)}  # fmt: skip
-            found = dict(zip(frame["answer"], frame["score"], strict=True))
-            assert found == pytest.approx(expected, abs=1e-5)
-            assert float(frame["probability"].sum()) == pytest.approx(1, abs=1e-5)
 
 
 # --- training -------------------------------------------------------------------------------
@@ -393,34 +323,6 @@ def test_what_changes_with_time_is_learned_by_who_knows_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
-    options = SMALL | REGULARISED | OWN[name] | {"dim": 4, "epochs": 1}
-    run = targcn.fit(ASKED.dataset, name, out=tmp_path / "run", **options)
-    loaded = targcn.load_run(tmp_path / "run")
-    assert same_weights(loaded, run)
-    assert loaded.recipe.settings == run.recipe.settings
-    assert torch.equal(
-        scores_of(loaded.model, QUERIES[:6], ASKED), scores_of(run.model, QUERIES[:6], ASKED)
-    )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
-    name: str, tmp_path: Path
-) -> None:
-    options = SMALL | REGULARISED | OWN[name] | {"dim": 4, "epochs": 3}
-    whole = targcn.fit(ASKED.dataset, name, **options)
-    stop = stop_at((1, 0), signal.SIGINT)
-    with pytest.raises(TrainingStopped):
-        targcn.fit(ASKED.dataset, name, out=tmp_path / "run", progress=stop, **options)
-    tensors, position = saved_state(tmp_path / "run")
-    assert (position["epoch"], position["step"]) == (1, 1)
-    for number in range(len(list(whole.model.parameters()))):
-        assert tensors[f"optimizer/{number}/sum"].any()
-    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
     """Entity 4 and relation 2 stand in the test split alone, others in the valid one."""
     facts = [(0, 0, 1, 0), (1, 0, 2, 2), (3, 1, 0, 5), (0, 2, 4, 9)]
@@ -431,19 +333,6 @@ def test_every_name_has_its_rows_whatever_split_it_is_in(name: str) -> None:
     assert len(model.relations) == (3 if name == "simple" else 6)
     assert targcn.evaluate(run, device="cpu").num_queries == 2
     assert scores_of(model, [(4, 5, 9)], world).shape == (1, 5)
-
-
-@pytest.mark.parametrize("name", TEMPORAL)
-def test_a_time_that_train_lacks_is_not_left_to_chance(name: str) -> None:
-    """Between two learned times it is interpolated, after the last it is as that one."""
-    facts = [(0, 0, 1, 0), (1, 0, 2, 4), (1, 0, 0, 1), (0, 0, 2, 9)]
-    world = World(3, 1, facts, cuts=(2, 3))
-    model = build(name, world)
-    assert model.times.ticks.tolist() == [0, 4]
-    rows = model.times.rows
-    found = model.times(torch.tensor([1, 9]))
-    torch.testing.assert_close(found, torch.stack([0.75 * rows[0] + 0.25 * rows[1], rows[1]]))
-    assert torch.equal(*scores_of(model, [(0, 0, 4), (0, 0, 9)], world))
 
 
 # --- TeLM's warm-up -------------------------------------------------------------------------
@@ -480,12 +369,6 @@ def test_telm_is_tcomplex_while_it_warms_up() -> None:
     assert not torch.isclose(scores_of(model, QUERIES), scores_of(warming_up(), QUERIES)).any()
 
 
-def test_entities_begin_a_warm_up_without_what_does_not_count() -> None:
-    assert not quarters(build("telm", warm_up=1).entities)[:, 1:3].any()
-    for rows in (build("telm").entities, warming_up().relations, warming_up().times.rows):
-        assert (quarters(rows) != 0).all()
-
-
 @pytest.mark.parametrize("options", [{}, REGULARISED], ids=["plain", "regularised"])
 def test_the_loss_of_a_warm_up_is_that_of_numbers_without_these_parts(
     options: dict[str, float],
@@ -496,33 +379,6 @@ def test_the_loss_of_a_warm_up_is_that_of_numbers_without_these_parts(
     for rows in (without.relations, without.times.rows, without.step):
         quarters(rows)[:, 1:3] = 0
     torch.testing.assert_close(loss_of(model, FACTS), loss_of(without, FACTS))
-
-
-@pytest.mark.parametrize("power", [2, 3, 4])
-@pytest.mark.parametrize("options", [{}, REGULARISED], ids=["plain", "regularised"])
-def test_what_does_not_count_has_no_slope_in_a_warm_up(
-    options: dict[str, float], power: int
-) -> None:
-    model = warming_up(power=power, **options)
-    for counts in (False, True):
-        model.zero_grad()
-        loss_of(model, FACTS).backward()
-        for table, weight in model.named_parameters():
-            if weight.requires_grad:
-                slopes = quarters(weight.grad)
-                assert (slopes[:, [0, 3]] != 0).all(), table
-                assert (slopes[:, 1:3] != 0).all() if counts else not slopes[:, 1:3].any(), table
-        model.start_epoch(3)
-
-
-def test_what_was_learned_in_a_warm_up_is_kept(tmp_path: Path) -> None:
-    """Everyone changes partners halfway; the loss is no higher after the warm-up than before."""
-    data = planted(lambda s, r, t: s ^ (1 if t < 12 else 2), 1)
-    options = SMALL | {"epochs": 4, "warm_up": 3}
-    run = targcn.fit(data, "telm", out=tmp_path / "run", **options)
-    losses = [line["loss"] for line in trace_of(tmp_path / "run") if "loss" in line]
-    assert losses[3] < losses[2] < 0.5 * losses[0]
-    assert mrr(run) > 0.95
 
 
 # All its facts are learned, and without a valid split the last weights are kept.
@@ -563,30 +419,6 @@ def test_a_run_stopped_around_its_warm_up_goes_on_as_if_it_had_not_been(
     assert whole.model.in_use.tolist() == [1, 1, 1, 1]
 
 
-def test_a_run_saved_in_its_warm_up_gives_the_same_scores(tmp_path: Path) -> None:
-    options = WARM | {"epochs": 1, "warm_up": 5}
-    run = targcn.fit(ASKED.dataset, "telm", out=tmp_path / "run", **options)
-    loaded = targcn.load_run(tmp_path / "run")
-    asked = [(s % 6, r, t) for s, r, t in QUERIES]
-    scores = scores_of(loaded.model, asked, ASKED)
-    assert torch.equal(scores, scores_of(run.model, asked, ASKED))
-    loaded.model.start_epoch(5)
-    assert not torch.isclose(scores_of(loaded.model, asked, ASKED), scores).any()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_best_weights_are_used_as_they_were_when_they_were_validated(
-    seed: int, tmp_path: Path
-) -> None:
-    """With some of these seeds the best epoch is in the warm-up, with some it comes after."""
-    options = WARM | {"epochs": 4, "warm_up": 2, "seed": seed}
-    run = targcn.fit(ASKED.dataset, "telm", out=tmp_path / "run", **options)
-    best = json.loads((tmp_path / "run" / "metrics.json").read_text())["trained"]["best_epoch"]
-    assert (best <= 2) == (run.model.in_use.tolist() == [1, 0, 0, 1])
-    again = targcn.evaluate(targcn.load_run(tmp_path / "run"), split="valid", context="train")
-    assert again.metrics == run.validation.metrics
-
-
 # --- steps ----------------------------------------------------------------------------------
 
 
@@ -623,15 +455,6 @@ def takes_torchs_steps(
         torch.testing.assert_close(one, other)
         torch.testing.assert_close(ours.state[one]["sum"], theirs.state[other]["sum"])
         assert ours.state[one].keys() == theirs.state[other].keys()
-
-
-def test_it_leaves_alone_what_has_no_gradient_and_rows_whose_gradient_is_zero() -> None:
-    table, other = (torch.nn.Parameter(torch.ones(3, 2)) for _ in range(2))
-    optimizer = CapturableAdagrad([table, other], 0.5)
-    table[1].sum().backward()
-    optimizer.step()
-    assert table.tolist() == [[1, 1], [0.5, 0.5], [1, 1]]
-    assert other.tolist() == [[1, 1]] * 3
 
 
 # --- settings -------------------------------------------------------------------------------

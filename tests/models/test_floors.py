@@ -24,7 +24,6 @@ from oracle import (
 from small_training import create
 from targcn.errors import InputError
 from targcn.facts.times.timeline import Timeline
-from targcn.models.floors import DecayedCopy, DecayedCopySettings, SeenSettings
 
 NAMES = ("seen", "decayed-copy")
 
@@ -91,40 +90,6 @@ def test_of_the_past_they_are_their_formulas_of_the_facts_before(
         assert found[1][row] == pytest.approx(expected, rel=1e-6)
 
 
-def test_many_facts_of_one_pair() -> None:
-    # Longer than any random world: the running sums double their reach eight times.
-    facts = [(0, n % 2, 1, n * n % 97) for n in range(300)]
-    facts += [(0, 0, 2, n % 50) for n in range(130)]
-    queries = [(0, 0, 13), (0, 1, 50), (1, 2, 96), (2, 2, -7), (0, 0, 500)]
-    found = score("decayed-copy", World(3, 2, facts), queries)
-    for row, query in zip(found, queries, strict=True):
-        assert row == pytest.approx(decayed_copy(facts, 3, 2, query), rel=1e-6)
-
-
-def test_defaults_are_the_published_ones() -> None:
-    assert SeenSettings() == SeenSettings(seen=1e6, together=1e2)
-    assert DecayedCopySettings() == DecayedCopySettings(scale=30, lasting=1e-3, same_relation=10)
-
-
-def test_seen_by_hand() -> None:
-    facts = [(0, 0, 1, 0), (0, 0, 1, 3), (0, 1, 2, 0), (3, 0, 2, 0)]
-    # 0: nothing. 1: seen, two facts, two thirds of relation 0. 2: one fact, a third. 3: nothing.
-    assert score("seen", World(4, 2, facts), [(0, 0, 9)]) == [
-        [0.0, pytest.approx(1_000_200 + 2 / 3), pytest.approx(100 + 1 / 3), 0.0]
-    ]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_context_gives_no_scores(name: str) -> None:
-    assert score(name, World(3, 1, []), [(0, 0, 0), (2, 1, 5)]) == [[0.0] * 3] * 2
-
-
-@pytest.mark.parametrize("far", [-(10**9), 10**9])
-def test_far_from_every_fact_only_the_lasting_part_is_left(far: int) -> None:
-    world = World(3, 1, [(0, 0, 1, 5), (0, 0, 1, 7)])
-    assert score("decayed-copy", world, [(0, 0, far)]) == [[0, pytest.approx(0.02), 0]]
-
-
 # --- ties ----------------------------------------------------------------------------------
 
 
@@ -148,28 +113,7 @@ def test_an_entity_with_the_same_facts_ties_exactly(
             assert row[0] == row[twin]
 
 
-@checked
-@given(st.lists(st.integers(0, 90), min_size=1, max_size=5), st.integers(0, 31))
-def test_facts_as_far_away_tie_exactly_whether_before_or_after(
-    distances: list[int], signs: int
-) -> None:
-    facts = [(0, 0, 1, 100 - distance) for distance in distances]
-    for position, distance in enumerate(distances):
-        facts.append((0, 0, 2, 100 + (distance if signs >> position & 1 else -distance)))
-    ((_, before, mixed),) = score("decayed-copy", World(3, 1, facts), [(0, 0, 100)])
-    assert before == mixed
-
-
 # --- batches and contexts ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-@checked
-@given(drawn=worlds_with_queries())
-def test_a_score_does_not_depend_on_its_batch(name: str, drawn: tuple[World, list[Query]]) -> None:
-    world, queries = drawn
-    alone = [score(name, world, [query])[0] for query in queries]
-    assert score(name, world, queries) == alone
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -196,18 +140,6 @@ def test_the_same_days_in_a_finer_unit_have_the_same_scores(unit: str) -> None:
     torch.testing.assert_close(scores.double(), expected.double())
 
 
-def test_one_context_is_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(3, 1, [(0, 0, 1, 0)])
-    model = DecayedCopy(DecayedCopySettings(), world.dataset)
-    made: list[object] = []
-    build = model._index.build
-    monkeypatch.setattr(model._index, "build", lambda context: made.append(1) or build(context))
-    graph = world.graph
-    for _ in range(3):
-        model(queries_of([(0, 0, 4)]), graph)
-    assert made == [1]
-
-
 # --- settings ------------------------------------------------------------------------------
 
 
@@ -215,13 +147,6 @@ def test_one_context_is_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_scale_not_above_zero_is_refused(scale: object) -> None:
     with pytest.raises(InputError, match=r"scale is .*; it must be above 0"):
         create("decayed-copy", World(2, 1, []).dataset, {"scale": scale})
-
-
-def test_settings_are_used() -> None:
-    world = World(3, 2, [(0, 0, 1, 0), (0, 1, 2, 0)])
-    settings = {"scale": 1.0, "lasting": 0.5, "same_relation": 4.0}
-    assert score("decayed-copy", world, [(0, 0, 0)], **settings) == [[0.0, 6.0, 1.5]]
-    assert score("seen", world, [(0, 0, 0)], seen=10.0, together=2.0) == [[0.0, 13.0, 2.0]]
 
 
 # --- the published figures, on the real data ------------------------------------------------

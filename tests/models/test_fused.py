@@ -46,24 +46,12 @@ def test_the_score_is_the_weighted_sum_of_log_probabilities() -> None:
     assert logs.exp().sum(1).tolist() == pytest.approx([1, 1, 1])
 
 
-def test_a_member_of_weight_0_is_not_asked() -> None:
-    model, models = fused({"distmult": 1.0, "targcn": 0.0})
-    models["targcn"].forward = None
-    expected = models["distmult"](QUERIES, WORLD.graph).log_softmax(1)
-    assert torch.equal(model(QUERIES, WORLD.graph), expected)
-
-
 def test_it_reads_the_context_if_a_member_does() -> None:
     models = members()
     static = {"distmult": models["distmult"], "other": deepcopy(models["distmult"])}
     settings = FusedSettings({"distmult": 1.0, "other": 1.0})
     assert not Fused(settings, WORLD.dataset, static).reads_context
     assert fused({"distmult": 1.0, "targcn": 1.0})[0].reads_context
-
-
-def test_its_parameters_are_those_of_its_members() -> None:
-    model, models = fused({"distmult": 1.0, "targcn": 1.0})
-    assert model.num_parameters == sum(one.num_parameters for one in models.values())
 
 
 @pytest.mark.parametrize(

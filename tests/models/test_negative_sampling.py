@@ -1,9 +1,6 @@
 """The models that learn from sampled negatives: their papers' formulas, and what is sampled."""
 
-import math
 import re
-import signal
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +25,6 @@ from oracle import (
     self_adversarial_cost,
     softmax_cost,
     with_reciprocals,
-    worlds,
     worlds_with_queries,
 )
 from small_training import (
@@ -36,25 +32,18 @@ from small_training import (
     mrr,
     needs_a_compiler,
     planted,
-    same_weights,
-    saved_state,
-    stop_at,
-    take_the_compiler_away,
     trace_of,
 )
 from targcn.errors import InputError
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.boxte import distance
 from targcn.models.negative_sampling import (
-    NO_SCORE,
     Negatives,
     NegativeSampling,
     self_adversarial_loss,
     softmax_loss,
 )
 from targcn.runs.store import save_run
-from targcn.training.fit import resume
-from targcn.training.loop import TrainingStopped
 
 NAMES = ["boxte", "atise"]
 LOSSES = ["softmax", "self-adversarial"]
@@ -149,12 +138,6 @@ def test_scores_follow_the_formula_in_any_world(
     torch.testing.assert_close(scores_of(model, queries, world), expected)
 
 
-def test_points_are_inside_and_outside_the_boxes_of_these_tests() -> None:
-    model = build("boxte")
-    places = [place for fact in FACTS for place in boxte(model, TICKS, fact)[1]]
-    assert 0.2 < places.count("inside") / len(places) < 0.8
-
-
 @settings(checked)
 @given(
     offset=st.floats(-2, 2), centre=st.floats(-1, 1), span=st.floats(0, 2) | st.sampled_from([0, 2])
@@ -170,33 +153,6 @@ def test_the_distance_to_a_box_has_two_cases(offset: float, centre: float, span:
     assert edge * width - span * (width - 1 / width) / 2 == pytest.approx(edge / width)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_fact_has_one_score_from_either_side(name: str) -> None:
-    model = build(name)
-    for s, r, o, t in [(3, 1, 5, 9), (0, 0, 6, -7), (2, 1, 2, 400)]:
-        there, back = scores_of(model, [(s, r, t), (o, r + 2, t)])
-        torch.testing.assert_close(there[o], back[s])
-
-
-def test_a_point_in_the_middle_of_both_boxes_scores_best() -> None:
-    model = build("boxte", scale=0)
-    assert torch.equal(scores_of(model, QUERIES), torch.zeros(20, 7, dtype=torch.float64))
-    assert (scores_of(build("boxte"), QUERIES) < 0).all()
-
-
-def test_curves_that_are_alike_have_no_energy() -> None:
-    """Everyone is where everyone else is, and the relations are as wide as both ends together."""
-    model = build("atise", scale=0, margin=11.0)
-    with torch.no_grad():
-        # 1 + 33 and 1 + 67 times the least variance.
-        model.entities.spread.fill_(math.log(33 / 66))
-        model.relations.spread.fill_(math.log(67 / 32))
-    torch.testing.assert_close(
-        scores_of(model, QUERIES), torch.full((20, 7), 22.0, dtype=torch.float64)
-    )
-    assert (scores_of(build("atise", margin=11.0), QUERIES) < 22).all()
-
-
 @pytest.mark.parametrize("spread", [-1000.0, -3.0, 0.0, 1000.0])
 def test_a_variance_stays_within_its_bounds(spread: float) -> None:
     model = build("atise", least_variance=0.02)
@@ -207,30 +163,6 @@ def test_a_variance_stays_within_its_bounds(spread: float) -> None:
 
 
 # --- what a score may depend on -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_score_depends_on_its_query_alone(name: str) -> None:
-    model = build(name)
-    together = scores_of(model, QUERIES)
-    alone = torch.cat([scores_of(model, [query]) for query in QUERIES])
-    torch.testing.assert_close(together, alone)
-    torch.testing.assert_close(scores_of(model, QUERIES[::-1]), together.flip(0))
-    without_facts = World(WORLD.num_entities, WORLD.num_relations, [])
-    assert torch.equal(scores_of(model, QUERIES, without_facts), together)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_queries_need_not_lie_side_by_side(name: str) -> None:
-    model, queries = build(name), queries_of(QUERIES)
-    with torch.no_grad():
-        every_third = model(queries[::3], WORLD.graph)
-    torch.testing.assert_close(every_third, scores_of(model, QUERIES)[::3])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_without_queries_there_are_no_scores(name: str) -> None:
-    assert scores_of(build(name), []).shape == (0, 7)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -277,21 +209,6 @@ def test_compiled_scores_are_the_scores(name: str, monkeypatch: pytest.MonkeyPat
     assert num_sliced == [1]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_scores_that_cannot_be_compiled_are_taken_by_slice(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = build(name)
-    whole = scores_of(model, QUERIES)
-    take_the_compiler_away(monkeypatch)
-    monkeypatch.setattr(
-        "targcn.models.negative_sampling.NUMBERS_PER_SLICE", {False: 500, True: 500}
-    )
-    model.compile_scores()
-    with pytest.warns(RuntimeWarning, match="going on uncompiled: no C compiler$"):
-        torch.testing.assert_close(scores_of(model, QUERIES), whole)
-
-
 def test_a_run_that_is_compiled_is_evaluated_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,24 +237,12 @@ def test_candidates_of_ones_own_and_everyones_have_the_same_scores(name: str) ->
         torch.testing.assert_close(model.score(queries, shared), whole[:, shared[0]])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_time_counts(name: str) -> None:
-    first, last = scores_of(build(name), [(0, 1, TICKS[0]), (0, 1, TICKS[-1])])
-    assert not torch.isclose(first, last).any()
-
-
 def test_the_ticks_of_a_bucket_are_one_time() -> None:
     times = range(-7, 12)
     scores = scores_of(build("atise", bucket=5), [(0, 1, time) for time in times])
     for one, time in zip(scores, times, strict=True):
         for other, time_too in zip(scores, times, strict=True):
             assert torch.equal(one, other) == (time // 5 == time_too // 5)
-
-
-def test_curves_stand_still_before_they_have_learned() -> None:
-    model = create("atise", WORLD.dataset, {"dim": 4})
-    scores = scores_of(model, [(0, 1, time) for time in (-99, 0, 7, 1000)])
-    assert torch.equal(scores, scores[:1].expand(4, -1))
 
 
 # --- the losses -----------------------------------------------------------------------------
@@ -374,29 +279,6 @@ def test_scores_are_probabilities_only_where_cross_entropy_trained_them(name: st
     assert build(name, loss="self-adversarial").log_probabilities(scores) is None
 
 
-def masked(scores: torch.Tensor) -> torch.Tensor:
-    """The scores, and twice as many places that count for nothing, here and there."""
-    nothing = torch.full_like(scores, NO_SCORE)
-    return torch.stack([nothing, scores, nothing], dim=-1).flatten(1)
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        softmax_loss,
-        lambda right, others: self_adversarial_loss(right, others, 0.5),
-        lambda right, others: self_adversarial_loss(right, others, 3.0),
-    ],
-    ids=["softmax", "self-adversarial", "harsh"],
-)
-@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
-def test_a_place_that_counts_for_nothing_changes_nothing(
-    loss: Callable[..., torch.Tensor], kind: torch.dtype
-) -> None:
-    right, others = tensor(RIGHT).to(kind), tensor(OTHERS).to(kind)
-    torch.testing.assert_close(loss(right, masked(others)), loss(right, others))
-
-
 @pytest.mark.parametrize("filtered", [True, False])
 @pytest.mark.parametrize("temperature", [None, 0.0, 0.5, 2.0])
 @pytest.mark.parametrize("name", NAMES)
@@ -427,46 +309,7 @@ def test_the_loss_is_that_of_the_wrong_answers_sampled(
     assert float(loss_of(model, batch).detach()) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("bumps", [1, 3])
-@pytest.mark.parametrize("weight", [0.0, 0.1, 2.5])
-def test_boxtes_penalty_is_the_mean_of_the_fourth_powers(weight: float, bumps: int) -> None:
-    model = build("boxte", time_bumps=bumps, time_weight=weight)
-    with torch.no_grad():
-        assert float(model.penalty()) == pytest.approx(weight * bump_changes(model))
-        model.times.rows.copy_(model.times.rows[:1].expand_as(model.times.rows).clone())
-        assert float(model.penalty()) == 0
-
-
-def test_atise_has_no_penalty() -> None:
-    assert float(build("atise").penalty()) == 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_parts_of_a_batch_have_its_loss_on_average(name: str) -> None:
-    model, batch = build(name, **WIDE[name]), FACTS[:20]
-    parts = loss_of(model, batch[:13]) * 13 / 20 + loss_of(model, batch[13:]) * 7 / 20
-    torch.testing.assert_close(parts, loss_of(model, batch))
-
-
 # --- gradients ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", NAMES)
-def test_gradients_say_how_the_loss_changes(name: str, loss: str) -> None:
-    model = build(name, loss=loss, negatives=5, **WIDE[name])
-    loss_of(model, FACTS).backward()
-    # Some way to go: mostly down, so that the slope is far from 0.
-    ways = [0.1 * torch.cos(10 * weight.detach()) - weight.grad for weight in model.parameters()]
-    both = zip(model.parameters(), ways, strict=True)
-    slope = sum(float((weight.grad * way).sum()) for weight, way in both)
-    losses = []
-    with torch.no_grad():
-        for step in (1e-6, -2e-6):
-            for weight, way in zip(model.parameters(), ways, strict=True):
-                weight += step * way
-            losses.append(float(loss_of(model, FACTS)))
-    assert (losses[0] - losses[1]) / 2e-6 == pytest.approx(slope, rel=1e-5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -548,27 +391,6 @@ def test_every_entity_is_sampled_equally_often(num_entities: int) -> None:
     assert abs(share - expected) < 4 * (expected / 192_000) ** 0.5
 
 
-def test_two_samples_of_a_query_are_independent() -> None:
-    model = build("boxte", negatives=64)
-    queries = queries_of([(n % 7, n % 4, n) for n in range(2000)])
-    seeds = torch.zeros(2000).long()
-    entities = model.sample(queries, queries.subjects, WORLD.graph, seeds).entities
-    # Above 93 with a probability of less than one in a thousand (48 degrees of freedom).
-    for one, other in ((entities[:, 1:], entities[:, :-1]), (entities[1:], entities[:-1])):
-        assert chi_square(torch.bincount((one * 7 + other).flatten()).double()) < 93
-
-
-def test_everything_about_a_query_and_its_seed_changes_what_is_sampled() -> None:
-    model = build("atise", negatives=64)
-    queries = queries_of([(0, 0, 3), (1, 0, 3), (0, 1, 3), (0, 0, 4), (0, 0, 3), (0, 0, 3)])
-    answers, seeds = torch.tensor([2, 2, 2, 2, 5, 2]), torch.tensor([0, 0, 0, 0, 0, 1])
-    entities = model.sample(queries, answers, WORLD.graph, seeds).entities
-    for number, row in enumerate(entities):
-        for other in entities[:number]:
-            # By chance a seventh of 64 places are alike.
-            assert int((row == other).sum()) < 25
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_sampled_does_not_depend_on_the_batch(name: str) -> None:
     model, queries = build(name, negatives=9), queries_of(QUERIES)
@@ -623,29 +445,6 @@ def test_a_sampled_entity_is_wrong_if_no_interval_holds_then(
     assert found.wrong.tolist() == expected
 
 
-@settings(checked, max_examples=20)
-@given(world=worlds())
-def test_no_moment_of_an_entity_is_taken_for_anothers(world: World) -> None:
-    """Every entity and relation at every time, and far enough out for times to run into others."""
-    true, context = set(with_reciprocals(world.facts, world.num_relations)), world.graph
-    first = [*range(-3, 10), *range(-context.span - 3, -context.span + 4)]
-    times = {*first, *(t + context.span for t in first), *(t for _, _, _, t in world.facts)}
-    queries = [
-        (s, r, t)
-        for s in range(world.num_entities)
-        for r in range(2 * world.num_relations)
-        for t in sorted(times)
-    ]
-    model = create("atise", world.dataset, {"dim": 1, "negatives": 20})
-    nothing = torch.zeros(len(queries)).long()
-    found = model.sample(queries_of(queries), nothing, context, nothing)
-    expected = [
-        [(s, r, o, t) not in true for o in row]
-        for (s, r, t), row in zip(queries, found.entities.tolist(), strict=True)
-    ]
-    assert found.wrong.tolist() == expected
-
-
 def test_what_is_wrong_follows_the_context() -> None:
     model = build("boxte", negatives=30)
     fact, empty = FACTS[17], replace(WORLD, facts=[])
@@ -692,66 +491,6 @@ def test_what_changes_with_time_is_learned(name: str) -> None:
     """Everyone changes partners halfway; who knew no time would be right every second time."""
     data = planted(lambda s, r, t: s ^ (1 if t < 12 else 2), 1)
     assert mrr(targcn.fit(data, name, loss="softmax", **SMALL | WIDE[name] | {"epochs": 8})) > 0.95
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_any_date_can_be_asked_for(name: str) -> None:
-    ticks = ticks_of(name, ASKED)
-    options = SMALL | WIDE[name] | {"dim": 4, "epochs": 1, "loss": "softmax"}
-    run = targcn.fit(ASKED.dataset, name, **options)
-    for date, tick in (
-        ("1969-01-01", -365), ("1970-01-04", 3), ("1970-01-05", 4), ("1971-01-01", 365),
-    ):  # fmt: skip
-        for asked, query in ((("e3", None), (3, 1, tick)), ((None, "e3"), (3, 3, tick))):
-            frame = targcn.predict(run, asked[0], "r1", asked[1], date)
-            s, r, t = query
-            expected = {f"e{o}": slow_score(name, run.model, (s, r, o, t), ticks)
-                        for o in range(6)}  # fmt: skip
-            found = dict(zip(frame["answer"], frame["score"], strict=True))
-            assert found == pytest.approx(expected, rel=1e-4, abs=1e-3)
-            assert float(frame["probability"].sum()) == pytest.approx(1, abs=1e-5)
-
-
-# --- runs -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_saved_run_gives_the_same_scores(name: str, tmp_path: Path) -> None:
-    options = SMALL | {"dim": 4, "epochs": 1}
-    run = targcn.fit(ASKED.dataset, name, out=tmp_path / "run", **options)
-    loaded = targcn.load_run(tmp_path / "run")
-    assert same_weights(loaded, run)
-    assert loaded.recipe.settings == run.recipe.settings
-    asked = [(s % 6, r, t) for s, r, t in QUERIES]
-    assert torch.equal(scores_of(loaded.model, asked, ASKED), scores_of(run.model, asked, ASKED))
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_run_stopped_after_an_epoch_goes_on_as_if_it_had_not_been(
-    name: str, loss: str, tmp_path: Path
-) -> None:
-    options = SMALL | {"dim": 4, "epochs": 3, "loss": loss}
-    whole = targcn.fit(ASKED.dataset, name, **options)
-    stop = stop_at((1, 0), signal.SIGINT)
-    with pytest.raises(TrainingStopped):
-        targcn.fit(ASKED.dataset, name, out=tmp_path / "run", progress=stop, **options)
-    _, position = saved_state(tmp_path / "run")
-    assert (position["epoch"], position["step"]) == (1, 1)
-    assert same_weights(resume(tmp_path / "run", device="cpu"), whole)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_name_can_be_asked_whatever_split_it_is_in(name: str) -> None:
-    """Entity 4, relation 2 and a time stand in the test split alone, others in the valid one."""
-    facts = [(0, 0, 1, 0), (1, 0, 2, 2), (3, 1, 0, 5), (0, 2, 4, 9)]
-    world = World(5, 3, facts, cuts=(2, 3))
-    run = targcn.fit(world.dataset, name, **SMALL | {"dim": 4})
-    assert targcn.evaluate(run, device="cpu").num_queries == 2
-    ticks = ticks_of(name, world)
-    expected = [slow_score(name, run.model, (4, 5, o, 9), ticks) for o in range(5)]
-    found = scores_of(run.model, [(4, 5, 9)], world)
-    assert found[0].tolist() == pytest.approx(expected, rel=1e-4)
 
 
 # --- settings -------------------------------------------------------------------------------

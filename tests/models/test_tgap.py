@@ -1,6 +1,5 @@
 """T-GAP against a version that walks edge by edge, and what it must not see."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,16 +17,14 @@ from oracle import (
     with_reciprocals,
     worlds_with_queries,
 )
-from small_training import DATA, create, mrr, same_weights, stop_at, trace_of
+from small_training import create
 from targcn.errors import InputError
 from targcn.facts.dataset import Facts
 from targcn.graph.columns import Columns
 from targcn.models import tgap as tgap_module
 from targcn.models.tgap import LEAST_MASS, TGAP
 from targcn.recipes.training_settings import TrainingSettings
-from targcn.runs.store import load_run
 from targcn.training.batches import Batches
-from targcn.training.fit import fit, resume
 
 SMALL = {"dim": 6, "heads": 2}
 SETTINGS: list[dict[str, Any]] = [
@@ -140,11 +137,6 @@ def test_loops_of_the_first_day_tell_what_day_it_is() -> None:
         assert torch.equal(one, other) != tells
 
 
-def test_an_isolated_subject_keeps_its_mass() -> None:
-    scores = build()(queries_of([(5, 0, 3)]), WORLD.graph)
-    assert scores[0].exp().tolist() == pytest.approx([LEAST_MASS] * 5 + [1])
-
-
 def test_memory_is_bounded_and_changes_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
     model, asked = build(), queries_of([(s, r, 3) for s in range(5) for r in range(4)])
     with torch.no_grad():
@@ -152,17 +144,6 @@ def test_memory_is_bounded_and_changes_no_score(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(tgap_module, "MOST_TRANSITIONS_AT_ONCE", {"cpu": 1})
         assert model._queries_at_once(WORLD.graph) == 1
         torch.testing.assert_close(model(asked, WORLD.graph), expected)
-
-
-def test_few_queries_score_only_the_edges_that_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, asked = build(), queries_of([(s, r, 3) for s in range(5) for r in range(4)])
-    found = []
-    with torch.no_grad():
-        for transitions in (0, 1000):
-            monkeypatch.setattr(model, "_transitions", lambda count=transitions: count)
-            assert (model.share(3, WORLD.graph).scores is None) == (transitions == 0)
-            found.append(model(asked, WORLD.graph))
-    torch.testing.assert_close(*found)
 
 
 def test_a_new_entity_is_reached_through_its_facts() -> None:
@@ -193,37 +174,6 @@ def test_settings_that_cannot_be_are_refused() -> None:
 
 
 # --- training -------------------------------------------------------------------------------
-
-TRAINING: dict[str, Any] = {
-    "dim": 10,
-    "heads": 2,
-    "core_nodes": 5,
-    "node_edges": 8,
-    "subgraph_edges": 10,
-    "epochs": 2,
-    "batch_size": 40,
-    "learning_rate": 0.02,
-    "clip": 3.0,
-    "validate_every": 1,
-    "device": "cpu",
-}
-
-
-def test_it_learns_and_is_the_same_from_its_folder(tmp_path: Path) -> None:
-    run = fit(DATA, "t-gap", out=tmp_path / "run", **TRAINING)
-    assert mrr(run) > 0.5
-    again = load_run(tmp_path / "run")
-    assert same_weights(run, again)
-    assert mrr(again) == mrr(run)
-
-
-def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
-    whole = fit(DATA, "t-gap", out=tmp_path / "whole", **TRAINING)
-    progress = stop_at((1, 0), None)
-    with pytest.raises(RuntimeError, match="power cut"):
-        fit(DATA, "t-gap", out=tmp_path / "cut", progress=progress, **TRAINING)
-    assert same_weights(resume(tmp_path / "cut", device="cpu"), whole)
-    assert trace_of(tmp_path / "cut") == trace_of(tmp_path / "whole")
 
 
 def test_a_batch_in_parts_has_the_same_gradients() -> None:

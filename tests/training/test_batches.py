@@ -170,16 +170,6 @@ def test_both_queries_of_an_interval_are_asked_at_a_tick_of_it_another_one_each_
     assert all(num_facts / 4 < number < num_facts for number in moved)
 
 
-@pytest.mark.parametrize("filtered", [False, True])
-def test_intervals_are_drawn_alike_wherever_an_epoch_is_entered_and_shared(filtered: bool) -> None:
-    whole = [rows_of(batch) for batch in of_epoch(batches_of_intervals(1, filtered)[0], ahead=1)]
-    entered = of_epoch(batches_of_intervals(1, filtered)[0], ahead=4, step=5)
-    assert [rows_of(batch) for batch in entered] == whole[5:]
-    parts = [of_epoch(member, 4) for member in batches_of_intervals(3, filtered)]
-    for rows, *shares in zip(whole, *parts, strict=True):
-        assert [rows_of(share) for share in shares] == [rows[n::3] for n in range(3)]
-
-
 def test_other_answers_are_those_that_hold_at_the_drawn_tick() -> None:
     facts = with_reciprocals(list(zip(*LASTING.train.columns.tolist(), strict=True)), 3)
     num_others = 0
@@ -240,27 +230,6 @@ def test_a_batch_has_few_times_and_an_epoch_every_query_once(
             assert batch.weight == 1
             assert len(batch.queries.times.unique()) <= per_batch
         assert sorted(row for batch in whole for row in rows_of(batch)) == expected
-
-
-def test_queries_of_a_time_meet_others_in_every_epoch_and_seed() -> None:
-    def of_first(seed: int, epoch: int) -> tuple[list[int], list[Any]]:
-        batch = next(by_time(1, 2, 60, seed)[0].of_epoch(epoch))
-        return batch.queries.times.unique().tolist(), sorted(rows_of(batch))
-
-    firsts = [of_first(seed, epoch) for seed in (7, 8) for epoch in range(10)]
-    assert of_first(8, 9) == firsts[-1]
-    assert len({tuple(times) for times, _ in firsts}) > 10
-    # Each day is cut in two pieces, and not always in the same ones.
-    with_day_0 = {row for times, rows in firsts if 0 in times for row in rows if row[2] == 0}
-    assert len(with_day_0) > 30
-
-
-@pytest.mark.parametrize("ahead", [1, 3, 100])
-@pytest.mark.parametrize("step", [0, 2, 4])
-def test_an_epoch_of_few_times_is_the_same_wherever_it_is_entered(ahead: int, step: int) -> None:
-    whole = [rows_of(batch) for batch in of_epoch(by_time(1, 2, 120)[0], ahead=1)]
-    found = of_epoch(by_time(1, 2, 120)[0], ahead, step)
-    assert [rows_of(batch) for batch in found] == whole[step:]
 
 
 @pytest.mark.parametrize(("size", "batch_size"), [(2, 60), (3, 60), (4, 4)])

@@ -1,7 +1,5 @@
 """The loop: it learns, the same for the same seed, and nothing is lost when it is stopped."""
 
-import errno
-import fcntl
 import json
 import math
 import os
@@ -10,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +71,6 @@ def test_a_seed_gives_the_same_run_and_another_a_different_one() -> None:
     one, again, other = train(seed=3), train(seed=3), train(seed=4)
     assert same_weights(one, again)
     assert not same_weights(one, other)
-
-
-def test_nobody_elses_random_numbers_are_disturbed(tmp_path: Path) -> None:
-    before = torch.get_rng_state()
-    train(tmp_path / "run", epochs=1)
-    load_run(tmp_path / "run")
-    resume(tmp_path / "run", device="cpu")
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_every_query_is_asked_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,33 +212,6 @@ def test_a_run_that_is_being_trained_cannot_be_gone_on_with(
     assert asked == [0, 1, 0, 1, 2, 3]
 
 
-def test_where_nothing_can_be_locked_training_goes_its_way(
-    whole: tuple[Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*arguments: Any) -> None:
-        raise OSError(errno.ENOSYS, "Function not implemented")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert same_weights(train(tmp_path / "run"), whole[0])
-    assert same_weights(resume(tmp_path / "run", device="cpu"), whole[0])
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
-def test_a_run_stopped_again_and_again_ends_the_same(
-    optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
-    monkeypatch.setattr(loop, "SECONDS_BETWEEN_SAVES", -1.0)
-    plain = train(optimizer=optimizer)
-    folder = tmp_path / "run"
-    with pytest.raises(RuntimeError):
-        train(folder, optimizer=optimizer, progress=stop_at((0, 3), None))
-    for moment in ((0, 6), (1, 1), (2, 2), (3, 8)):
-        with pytest.raises(TrainingStopped):
-            resume(folder, device="cpu", progress=stop_at(moment, signal.SIGINT))
-    assert same_weights(resume(folder, device="cpu"), plain)
-
-
 def test_a_finished_run_resumed_stays_as_it_is(whole: tuple[Run, Path], tmp_path: Path) -> None:
     """Its times are those of its training, on the device of its training."""
     folder = shutil.copytree(whole[1], tmp_path / "run")
@@ -282,19 +244,6 @@ def test_a_run_killed_before_it_was_first_saved_begins_again(
     assert trace_of(tmp_path / "run") == trace_of(whole[1])
 
 
-def test_an_epoch_in_two_sittings_is_timed_as_a_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_REPORTS", -1.0)
-    with pytest.raises(TrainingStopped):
-        train(tmp_path / "run", epochs=1, progress=stop_at((0, 7), signal.SIGINT))
-    _, position = saved_state(tmp_path / "run")
-    resume(tmp_path / "run", device="cpu")
-    [epoch, _] = map(json.loads, (tmp_path / "run" / "trace.jsonl").read_text().splitlines())
-    assert epoch["seconds"] > position["epoch_seconds"] > 0
-    assert epoch["queries_per_second"] == pytest.approx(540 / epoch["seconds"])
-
-
 def test_what_is_no_line_of_the_trace_is_forgotten(whole: tuple[Run, Path], tmp_path: Path) -> None:
     with pytest.raises(TrainingStopped):
         train(tmp_path / "run", progress=stop_at((1, 0), signal.SIGINT))
@@ -302,14 +251,6 @@ def test_what_is_no_line_of_the_trace_is_forgotten(whole: tuple[Run, Path], tmp_
         stream.write('garbage\n[]\n{"epoch": 1, "los')
     resume(tmp_path / "run", device="cpu")
     assert trace_of(tmp_path / "run") == trace_of(whole[1])
-
-
-def test_a_thread_can_train_too(whole: tuple[Run, Path]) -> None:
-    made: list[Run] = []
-    thread = threading.Thread(target=lambda: made.append(train()))
-    thread.start()
-    thread.join()
-    assert same_weights(made[0], whole[0])
 
 
 def test_a_signal_during_the_last_validation_is_not_lost(
@@ -430,12 +371,6 @@ def test_a_training_that_diverges_says_so_and_keeps_its_last_good_weights(
 
 def _without(how: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in how.items() if name not in ("neighbors", "dropout")}
-
-
-def test_a_loss_that_grows_within_bounds_is_trained_on(tmp_path: Path) -> None:
-    run = fit(DATA, "tntcomplex", **_without(SMALL | {"learning_rate": 1.0}))
-    assert run.trained is not None
-    assert run.trained.finished
 
 
 def test_the_best_weights_stay_when_later_ones_diverge(

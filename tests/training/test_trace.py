@@ -32,10 +32,3 @@ def test_later_epochs_and_broken_lines_are_cut(tmp_path: Path) -> None:
     trace.cut_after(2)
     lines = (tmp_path / "trace.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"epoch": n, "loss": 1.5} for n in (1, 2, 2)]
-
-
-def test_without_a_file_nothing_is_written(tmp_path: Path) -> None:
-    trace = Trace(None)
-    trace.write(1, loss=1.5)
-    trace.cut_after(0)
-    assert list(tmp_path.iterdir()) == []

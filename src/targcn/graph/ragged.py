@@ -29,6 +29,7 @@ def look_up(sorted_keys: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     >>> rows.tolist(), positions.tolist()
     ([0, 2, 2], [2, 0, 1])
     """
+    keys = keys.contiguous()
     starts = torch.searchsorted(sorted_keys, keys)
     ends = torch.searchsorted(sorted_keys, keys, right=True)
     return expand_ranges(starts, ends)

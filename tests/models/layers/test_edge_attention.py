@@ -35,18 +35,6 @@ def test_a_node_with_one_edge_gets_its_message_and_one_without_gets_nothing() ->
         assert not found[[0, 2]].any()
 
 
-def test_large_scores_are_no_trouble() -> None:
-    layer, nodes = layer_of(4), 1e4 * torch.ones(2, 4).double()
-    edges = edges_of((0, 1, 0, 0, True), (1, 1, 1, 0, True))
-    terms = layer.terms(RELATIONS, Distances(TABLE, 0, 0))
-    nodes.requires_grad_()
-    found = layer(nodes, terms, edges)
-    found.sum().backward()
-    assert found.isfinite().all()
-    assert nodes.grad is not None
-    assert nodes.grad.isfinite().all()
-
-
 def test_edges_in_parts_are_joined_as_if_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     layer, nodes = layer_of(4), torch.randn(3, 4).double()
     rows = torch.randint(3, (20, 3)).tolist()

@@ -80,12 +80,6 @@ def test_the_incoming_gradient_is_left_as_it_is(
     assert torch.equal(incoming[0], upstream)
 
 
-def test_a_product_is_for_short_tables_on_a_cpu() -> None:
-    index = torch.zeros(2, 10, dtype=torch.long)
-    assert sums.product_is_faster(torch.zeros(160, 1), index)
-    assert not sums.product_is_faster(torch.zeros(161, 1), index)
-
-
 def test_each_vector_meets_its_own_table_alone() -> None:
     vectors, tables = torch.randn(7, 3), torch.randn(4, 5, 3)
     which = torch.tensor([3, 0, 3, 1, 0, 3, 3])

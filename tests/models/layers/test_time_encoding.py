@@ -33,12 +33,6 @@ def test_codes_follow_the_formula(factor: float, scaled: bool) -> None:
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
-def test_frequencies_fall_from_1_to_a_billionth() -> None:
-    encoding = TimeEncoding(4, 1)
-    torch.testing.assert_close(encoding.frequencies.data, torch.tensor([1, 1e-3, 1e-6, 1e-9]))
-    assert not encoding.phases.any()
-
-
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("most", [0, 65_536])
 @pytest.mark.parametrize(
