@@ -136,7 +136,7 @@ def plot_reliability(calibration: Calibration, path: Path, title: str) -> None:
         f"temperature {calibration.temperature:.3g}": calibration.bins_after,
     }
     curves = [
-        Curve(name, [(one.probability, one.share_right) for one in bins], number, dashed=False)
+        Curve(name, [(of.probability, of.share_right) for of in bins], number, dashed=False)
         for number, (name, bins) in enumerate(lines.items())
     ]
     curves.append(Curve("as they should be", [(0.0, 0.0), (1.0, 1.0)], len(curves), dashed=True))
@@ -214,6 +214,8 @@ def _bins_of(counts: Tensor) -> tuple[tuple[Bin, ...], float]:
         for number, sum_of_probabilities, num_right in counts.T.tolist()
         if number
     )
-    total = sum(one.num_queries for one in bins)
-    distances = (one.num_queries * abs(one.probability - one.share_right) for one in bins)
-    return bins, sum(distances) / total
+    total = sum(of_bin.num_queries for of_bin in bins)
+    error = sum(
+        of_bin.num_queries * abs(of_bin.probability - of_bin.share_right) for of_bin in bins
+    )
+    return bins, error / total

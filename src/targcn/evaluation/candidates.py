@@ -85,8 +85,8 @@ def score_candidates(
         return values.gather(1, facts.objects[cells // num, None])[:, 0].double()
 
     size = rows_at_once(context.num_entities, context.device)
-    found = torch.cat(list(in_batches(score, len(order), size)))
-    scores = torch.empty_like(found).index_copy_(0, order, found).view(-1, num)
+    in_order = torch.cat(list(in_batches(score, len(order), size)))
+    scores = torch.empty_like(in_order).index_copy_(0, order, in_order).view(-1, num)
     return scores + relation_prior(facts, context) if by_bayes else scores
 
 
@@ -112,8 +112,8 @@ def relation_prior(facts: FactColumns, context: TemporalGraph) -> Tensor:
 def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
     """How many sorted keys, owner · span + time, each owner has before a time."""
     starts = owners * span
-    found = torch.searchsorted(keys, starts + ends) - torch.searchsorted(keys, starts)
-    return found.double()
+    counts = torch.searchsorted(keys, starts + ends) - torch.searchsorted(keys, starts)
+    return counts.double()
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,11 +114,11 @@ class Evaluator:
             num_queries=self.num_queries,
             notes=self.notes + leaks,
             metrics={
-                which: {side: compute_metrics(found) for side, found in of_sides.items()}
+                which: {side: compute_metrics(of_side) for side, of_side in of_sides.items()}
                 for which, of_sides in by_side.items()
             },
             mrr_interval={
-                which: {side: mrr_interval(found) for side, found in of_sides.items()}
+                which: {side: mrr_interval(of_side) for side, of_side in of_sides.items()}
                 for which, of_sides in by_side.items()
             },
             by_relation={
@@ -237,10 +237,10 @@ class CandidateEvaluator:
         ranks, errors, overlap = rows[:num], rows[num : 2 * num], rows[2 * num :]
         metrics: dict[Filter, dict[Side, dict[str, float]]] = {}
         for which, of_filter, off in zip(self.known, ranks, errors, strict=True):
-            found = compute_metrics(of_filter)
+            figures = compute_metrics(of_filter)
             if self.kind == "time":
-                found["mean_absolute_error"] = float(off.mean())
-            metrics[which] = {self.kind: found}
+                figures["mean_absolute_error"] = float(off.mean())
+            metrics[which] = {self.kind: figures}
         return Report(
             dataset=self.dataset.name + self.dataset.addition,
             model=name,
@@ -261,8 +261,8 @@ class CandidateEvaluator:
         """Of intervals how well they are found, and whether both ends are known."""
         if self.lengths is None:
             return scores.new_empty(0, len(scores))
-        found = grow_intervals(scores, self.candidates.ids, self.lengths[facts.relations])
-        fit = overlaps(*found, facts.firsts, facts.lasts)
+        grown = grow_intervals(scores, self.candidates.ids, self.lengths[facts.relations])
+        fit = overlaps(*grown, facts.firsts, facts.lasts)
         return torch.cat([fit, facts.is_bounded.double()[None]])
 
     def _errors(self, scores: Tensor, facts: IntervalFacts, known: tuple[Tensor, Tensor]) -> Tensor:
@@ -283,5 +283,5 @@ def _mean_overlap(rows: Sequence[Tensor]) -> Overlap | None:
     if not rows or not rows[-1].any():
         return None
     *fit, is_bounded = rows
-    means = (float(one[is_bounded > 0].mean()) for one in fit)
+    means = (float(measure[is_bounded > 0].mean()) for measure in fit)
     return Overlap(int(is_bounded.sum()), *means)

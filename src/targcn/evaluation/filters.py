@@ -134,11 +134,16 @@ class AnswersInGraph(KnownAnswers):
 
 
 def known_answers(
-    dataset: Dataset, device: torch.device | str, identical: bool = False
+    dataset: Dataset,
+    device: torch.device | str,
+    identical: bool = False,
+    everything: TemporalGraph | None = None,
 ) -> dict[Filter, KnownAnswers]:
     """The true answers of all splits, indexed for every filter.
 
-    If `identical`, the time-aware filter knows the answers over the interval of a query alone.
+    If `identical`, the time-aware filter knows the answers over the interval of a query alone. A
+    graph of all facts may be given, if there is one.
     """
-    everything = TemporalGraph.of_context(dataset, "all")
+    if everything is None:
+        everything = TemporalGraph.of_context(dataset, "all")
     return {which: KnownAnswers.of(everything, which, identical).to(device) for which in FILTERS}

@@ -116,18 +116,18 @@ def find_rows(
             f"{path}, row {row + 1}: {_in_words(asked, row)} is there twice; every query of "
             f"{split} must be there once"
         )
-    found = expected.join(rows, on=keys, how="left", maintain_order="left")["row"]
-    if found.null_count():
-        first = int(found.is_null().arg_true()[0])
+    places = expected.join(rows, on=keys, how="left", maintain_order="left")["row"]
+    if places.null_count():
+        first = int(places.is_null().arg_true()[0])
         if wanted is None:
             absent = name_queries(evaluator, np.array([first]))
         else:
             absent = name_rows(evaluator, wanted[first : first + 1])
         raise InputError(
-            f"{path} lacks {found.null_count():,} of {expected.height:,} queries of {split}, "
+            f"{path} lacks {places.null_count():,} of {expected.height:,} queries of {split}, "
             f"the first is {_in_words(absent, 0)}; give every query, in both directions"
         )
-    return found.to_numpy().astype(np.int64)
+    return places.to_numpy().astype(np.int64)
 
 
 def number_names(path: Path, names: pl.Series, vocabulary: Vocabulary) -> pl.Series:

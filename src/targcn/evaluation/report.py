@@ -107,19 +107,20 @@ def report_table(report: Report) -> Table:
             rows.append({"filter": name, "side": side, "interval": (high - low) / 2, **metrics})
     title = f"{report.model} on {report.dataset}: {report.num_queries:,} queries, {report.setting}"
     measured = (report.calibration, report.overlap)
-    notes = report.notes + tuple(str(one) for one in measured if one)
+    notes = report.notes + tuple(str(figures) for figures in measured if figures)
     return Table(columns, tuple(rows), title, notes)
 
 
 def relation_table(report: Report) -> Table:
     """The MRR of every relation under every filter, the most frequent relation first."""
     num_queries = {
-        name: next(iter(found.values()))["num_queries"]
-        for name, found in report.by_relation.items()
+        name: next(iter(of_filters.values()))["num_queries"]
+        for name, of_filters in report.by_relation.items()
     }
     rows: list[dict[str, Value]] = []
     for name in sorted(num_queries, key=lambda name: -num_queries[name]):
-        mrrs = {str(which): found["mrr"] for which, found in report.by_relation[name].items()}
+        of_filters = report.by_relation[name].items()
+        mrrs = {str(which): metrics["mrr"] for which, metrics in of_filters}
         rows.append({"relation": name, "num_queries": num_queries[name], **mrrs})
     columns = (
         Column("relation", "relation"),

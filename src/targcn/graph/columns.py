@@ -34,14 +34,14 @@ class Columns:
 
     def tensors(self) -> list[Tensor]:
         """Every tensor of the record, in the order of the fields."""
-        found: list[Tensor] = []
+        tensors: list[Tensor] = []
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Tensor):
-                found.append(value)
+                tensors.append(value)
             elif isinstance(value, Columns):
-                found += value.tensors()
-        return found
+                tensors += value.tensors()
+        return tensors
 
     def __getitem__(self, rows: slice | Tensor) -> Self:
         return self._replace(lambda column: column[rows], lambda inner: inner[rows])

@@ -135,9 +135,9 @@ def _nearest_intervals(
     order = distances.clamp_(max=far // len(columns) - 1) * len(columns) + columns
     order.masked_fill_(~torch.cat(exists, dim=1), far)
     first = torch.topk(order, count, dim=1, largest=False)
-    found = candidates.gather(1, first.indices).masked_fill_(first.values == far, num_facts)
-    found = torch.sort(found, dim=1).values
-    return found.clamp(max=num_facts - 1), found < num_facts
+    places = candidates.gather(1, first.indices).masked_fill_(first.values == far, num_facts)
+    places = torch.sort(places, dim=1).values
+    return places.clamp(max=num_facts - 1), places < num_facts
 
 
 def _nearest(

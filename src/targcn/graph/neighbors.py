@@ -117,17 +117,17 @@ def sample_neighbors(
         inside = torch.minimum(times, latest).clamp(min=0)
     rows_at_once = max(MOST_CANDIDATES_AT_ONCE // width, 1)
     of_rows = starts, ends, inside, (times - inside).abs(), row_hashes
-    columns = (torch.split(one, rows_at_once) for one in of_rows)
+    columns = (torch.split(column, rows_at_once) for column in of_rows)
     parts = [_race(graph, how, width, keep, *part) for part in zip(*columns, strict=True)]
     positions, filled = map(torch.cat, zip(*parts, strict=True))
     subjects, relations = graph.subjects[positions], graph.relations[positions]
     deltas = moments_near(graph, positions, times) - times[:, None]
-    found = Neighborhood(subjects, relations, deltas, filled)
+    near = Neighborhood(subjects, relations, deltas, filled)
     if graph.past_only:
         # Otherwise empty places would hold whatever comes next in the graph.
-        found = found.map(lambda column: column.masked_fill(~filled, 0))
+        near = near.map(lambda column: column.masked_fill(~filled, 0))
     if hidden is None:
-        return found
+        return near
     # Seen from another time than the query's, as a neighbour does, a fact that holds then does not
     # show whether it holds at the query's.
     holds = graph.times[positions] <= hidden.times[:, None]
@@ -135,7 +135,7 @@ def sample_neighbors(
     # A neighbourhood holds the facts that come in to an entity, which is their object.
     says = hidden.are(subjects, relations, entities[:, None], graph.num_relations)
     most = None if how.strategy == "whole" else how.neighbors
-    return replace(found, filled=hide_in_sample(filled, says & holds, most))
+    return replace(near, filled=hide_in_sample(filled, says & holds, most))
 
 
 def _race(

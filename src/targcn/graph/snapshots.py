@@ -124,8 +124,8 @@ class Snapshots:
         keys = days * most
         keys[:, size - 1] += moments.folds - ALL_SHOWN
         of_moment, of_column = (days != NONE).nonzero(as_tuple=True)
-        found = keys[of_moment, of_column]
-        blocks = torch.unique(found)
+        block_keys = keys[of_moment, of_column]
+        blocks = torch.unique(block_keys)
         block_days, block_folds = _quotient(blocks, most), blocks % most + ALL_SHOWN
         starts, ends = self.node_starts[block_days], self.node_starts[block_days + 1]
         block_of_node, places = expand_ranges(starts, ends)
@@ -135,7 +135,7 @@ class Snapshots:
         first_nodes = last_nodes - (ends - starts)
         moved = (first_nodes - starts)[block_of_fact]
         subjects, objects = self.subjects[facts] + moved, self.objects[facts] + moved
-        columns = torch.searchsorted(blocks, found)
+        columns = torch.searchsorted(blocks, block_keys)
         rows, nodes = expand_ranges(first_nodes[columns], last_nodes[columns])
         if folds is not None and not self.every_node_is_active:
             active = torch.zeros_like(entities, dtype=torch.bool)
@@ -188,7 +188,7 @@ class Snapshots:
         counts = []
         for keys, owners in zip(self._keys, asked, strict=True):
             ends = [
-                [find_first(keys, len(self.times), owners, day) for day in one] for one in ranges
+                [find_first(keys, len(self.times), owners, day) for day in days] for days in ranges
             ]
             counts.append(torch.stack([last - first for first, last in ends]).sum(0))
         return torch.stack(counts, dim=1)

@@ -180,12 +180,12 @@ class TemporalGraph:
 
     def _positions(self, facts: Facts) -> Tensor:
         """Where these facts and their reciprocals stand."""
-        found = [torch.empty(0, dtype=torch.int64)]
+        positions = [torch.empty(0, dtype=torch.int64)]
         for subject, relation, object_, *interval in facts.columns.T.tolist():
-            found.append(self.positions_of(subject, relation, object_, *interval))
+            positions.append(self.positions_of(subject, relation, object_, *interval))
             back = relation + self.num_relations
-            found.append(self.positions_of(object_, back, subject, *interval))
-        return torch.cat(found)
+            positions.append(self.positions_of(object_, back, subject, *interval))
+        return torch.cat(positions)
 
     def __len__(self) -> int:
         return len(self.subjects)

@@ -77,9 +77,9 @@ def predict_many(
     facts are hidden from the context together.
     """
     predictor = _predictor_of(run, context)
-    with count_progress("answering", "questions", progress) as told:
+    with count_progress("answering", "questions", progress) as shown:
         return predictor.predict_many(
-            questions, top=top, hide_known=hide_known, on_error=on_error, progress=told
+            questions, top=top, hide_known=hide_known, on_error=on_error, progress=shown
         )
 
 

@@ -87,7 +87,10 @@ class Predictor:
         self.dataset: Dataset = run.dataset
         graph = TemporalGraph.of_context(self.dataset, self.context)
         self.graph: TemporalGraph = graph.to(self.device)
-        self.known: dict[Filter, KnownAnswers] = known_answers(self.dataset, self.device)
+        everything = graph if self.context in ("all", "past") else None
+        self.known: dict[Filter, KnownAnswers] = known_answers(
+            self.dataset, self.device, everything=everything
+        )
         self._candidates: dict[Kind, tuple[Candidates, dict[Filter, KnownCandidates]]] = {}
 
     def add(self, facts: object) -> None:

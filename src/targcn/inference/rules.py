@@ -93,14 +93,14 @@ def rules(
         wanted = queries.relations % len(dataset.relations) == dataset.relations.find(relation)
         queries, answers = queries[wanted], answers[wanted]
     context = TemporalGraph.of_context(dataset, "train", loaded.recipe.training.past_only)
-    with count_progress("counting", "queries", progress) as told:
-        found = model.rules(queries, answers, context, top, told)
-    if found is None:
+    with count_progress("counting", "queries", progress) as shown:
+        learned = model.rules(queries, answers, context, top, shown)
+    if learned is None:
         raise InputError(
             f"{loaded.recipe.model} has learned no weights of kinds of facts that could be told as "
             "rules; give a run of evidence"
         )
-    return name_rules(found, dataset)
+    return name_rules(learned, dataset)
 
 
 def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:

@@ -195,5 +195,5 @@ def _other_times(graph: TemporalGraph, dataset: Dataset, ids: tuple[int, ...]) -
     positions = held.nonzero().flatten() + int(incoming.start)
     intervals = set(zip(*_intervals(graph, positions), strict=True))
     nearest = sorted(intervals, key=lambda interval: abs(interval[0] - time))[:3]
-    labels = ", ".join(dataset.timeline.label_interval(*one) for one in sorted(nearest))
+    labels = ", ".join(dataset.timeline.label_interval(*ends) for ends in sorted(nearest))
     return f"; it holds it at {labels}" if labels else ""

@@ -149,13 +149,13 @@ class Evidence(Learner):
         """The evidence for each query without its own fact, thinned out by dropout."""
         hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
         rows = combine(seeds, queries.subjects, queries.relations, queries.times)
-        found = self.find(queries, context, hidden, rows)
+        sample = self.find(queries, context, hidden, rows)
         columns = torch.arange(self.settings.prior_dim, device=rows.device)
         kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
         drawn = None
         if self.settings.candidates:
             drawn = draw_entities(context, self.settings.candidates, seeds)
-        return replace(found, kept=kept, drawn=drawn)
+        return replace(sample, kept=kept, drawn=drawn)
 
     @torch.no_grad()
     def find(
@@ -237,11 +237,12 @@ class Evidence(Learner):
             against = self.weigh_against(queries, sample.facts)
             evidence.append(functional.pad(against, (0, ends.shape[1] - against.shape[1])))
         entities, sums = group_by_entity(ends, *evidence)
-        of_given = [(one[:, None] * (ends[:, None] == given[..., None])).sum(2) for one in evidence]
+        ends_in_given = ends[:, None] == given[..., None]
+        of_given = [(weights[:, None] * ends_in_given).sum(2) for weights in evidence]
         asked = self._asked(queries, sample.kept)
         both = [
-            log_ratio(found) + self._prior_of(asked, which.clamp(max=nothing - 1))
-            for found, which in ((sums, entities), (of_given, given))
+            log_ratio(totals) + self._prior_of(asked, which.clamp(max=nothing - 1))
+            for totals, which in ((sums, entities), (of_given, given))
         ]
         return SomeScores(entities, both[0], both[1])
 

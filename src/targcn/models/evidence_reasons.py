@@ -169,7 +169,7 @@ def _pieces(sample: "EvidenceSample") -> tuple[Tensor, Tensor, Tensor]:
             (torch.cat([owners, others]), nothing),
         )
     ]
-    sizes = [one.shape[2] for one in by_kind]
+    sizes = [facts_of_kind.shape[2] for facts_of_kind in by_kind]
     kinds = torch.cat([facts.new_full((size,), kind) for kind, size in enumerate(sizes)])
     once = torch.ones_like(by_kind[0][0, :, :1, 0]).expand(-1, sum(sizes[:-1]))
     return kinds, torch.cat([once, partners.counts], dim=1), torch.cat(by_kind, dim=2)

@@ -81,7 +81,7 @@ class DecayedCopy(Model):
         super().__init__(settings, dataset)
         scale = settings.scale * dataset.timeline.ticks_per_day
         self._index = PerContext(
-            lambda context: [_DecayedSums(one, scale) for one in _group_facts(context)]
+            lambda context: [_DecayedSums(groups, scale) for groups in _group_facts(context)]
         )
 
     def add_entities(self, count: int) -> None:

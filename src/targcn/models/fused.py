@@ -86,7 +86,7 @@ class Fused(Model):
         """
         logs: list[tuple[float, Tensor]] = []
         parts: list[Part] = []
-        found: list[Reasons] = []
+        reasons_of_members: list[Reasons] = []
         for name, weight, member in self.weighted_members():
             reasons = member.reasons(query, answer, context)
             scores = member(query, context) if reasons is None else reasons.scores[None]
@@ -95,8 +95,8 @@ class Fused(Model):
             parts.append(Part(name, weight, float(own[0, answer].exp())))
             if reasons is not None:
                 reasons = reasons.as_changes(answer)
-                found.append(replace(reasons, effects=weight * reasons.effects))
-        return _join(found, weighted_sum(logs)[0], tuple(parts))
+                reasons_of_members.append(replace(reasons, effects=weight * reasons.effects))
+        return _join(reasons_of_members, weighted_sum(logs)[0], tuple(parts))
 
 
 def weighted_sum(terms: Iterable[tuple[float, Tensor]]) -> Tensor:
@@ -115,13 +115,13 @@ def log_probabilities_of(model: Model, scores: Tensor) -> Tensor:
     return logs
 
 
-def _join(found: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reasons:
+def _join(members: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reasons:
     """All reasons in one, each piece once."""
     # Kind, count and four columns of facts.
-    width = max((reasons.relations.shape[1] for reasons in found), default=1)
+    width = max((reasons.relations.shape[1] for reasons in members), default=1)
     pieces = [scores.new_empty((0, 2 + 4 * width), dtype=torch.long)]
     effects = [scores.new_empty(0, dtype=torch.float64)]
-    for reasons in found:
+    for reasons in members:
         same = torch.ones_like(reasons.effects, dtype=torch.long)
         kinds = 0 * same if reasons.kinds is None else reasons.kinds
         counts = same if reasons.counts is None else reasons.counts
@@ -134,6 +134,6 @@ def _join(found: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reas
     total.index_add_(0, places, torch.cat(effects))
     kinds, counts = distinct[:, :2].T
     subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, width).unbind(1)
-    left_out = sum(reasons.left_out for reasons in found)
+    left_out = sum(reasons.left_out for reasons in members)
     columns = subjects, relations, objects, times, total, scores, kinds, counts
     return Reasons(*columns, parts=parts, left_out=left_out)

@@ -97,10 +97,10 @@ class NegativeSampling(Learner):
 
     def compile_scores(self) -> None:
         """Score all entities in one compiled kernel, which lays nothing out."""
-        one = type(self)
+        kind = type(self)
         if self._score_all is None:
             self._score_all = compiled(
-                one.score, instead=one._score_by_slice, dynamic=True, fullgraph=True
+                kind.score, instead=kind._score_by_slice, dynamic=True, fullgraph=True
             )
 
     def _score_by_slice(self, queries: Queries, entities: Tensor) -> Tensor:

@@ -253,8 +253,8 @@ class TARGCN(Learner):
         seen = self.neighborhoods(query, context, 0, hidden)
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
-        found = len(places)
-        if found > (most := self._most_variants(seen)):
+        num_facts = len(places)
+        if num_facts > (most := self._most_variants(seen)):
             # The nearest in time; of the whole neighbourhood each would take a pass over it.
             far = seen.near.deltas[0, places].abs()
             places = places[torch.argsort(far, stable=True)[:most].sort().values]
@@ -276,7 +276,7 @@ class TARGCN(Learner):
             times=(query.times + near.deltas)[:, None],
             effects=_probabilities(scores, answer) - torch.cat(without),
             scores=scores[0],
-            left_out=found - len(places),
+            left_out=num_facts - len(places),
         )
 
     def _most_variants(self, seen: TARGCNSample) -> int:

@@ -184,12 +184,12 @@ class TeMP(Learner):
 
     @property
     def leaks(self) -> tuple[str, ...]:
-        told = []
+        known = []
         if self.settings.released_activity:
-            told.append("who takes part in the facts of every split (released_activity)")
+            known.append("who takes part in the facts of every split (released_activity)")
         if self.settings.released_gating:
-            told.append("how often the answer is in a query's window (released_gating)")
-        return tuple(f"a leak: the model was told {what}" for what in told)
+            known.append("how often the answer is in a query's window (released_gating)")
+        return tuple(f"a leak: the model was told {what}" for what in known)
 
     def embeddings(self) -> dict[str, Tensor]:
         """The vectors of the graph encoder and of the scorer, before any snapshot is encoded."""

@@ -213,16 +213,16 @@ class TGAP(Learner):
     def _score(
         self, queries: Queries, context: TemporalGraph, sample: TGAPSample | None = None
     ) -> Tensor:
-        found, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
+        scores, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
             rows = (queries.times == time).nonzero().flatten()
             hidden = None if sample is None else sample.hidden
             shared = self.share(time, context, hidden, len(rows))
             for part in torch.split(rows, self._queries_at_once(context)):
                 mass, _ = self.flow(queries[part], shared)
-                found.append(self.log_masses(mass))
+                scores.append(self.log_masses(mass))
             order.append(rows)
-        return torch.cat(found)[torch.cat(order).argsort()]
+        return torch.cat(scores)[torch.cat(order).argsort()]
 
     def log_masses(self, mass: Tensor) -> Tensor:
         """The scores: the logarithm of the mean over the heads."""

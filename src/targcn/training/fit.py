@@ -74,8 +74,8 @@ def fit(
     with ExitStack() as held:
         trainer = None
         if isinstance(run.model, Learner):
-            told = held.enter_context(training_progress(progress))
-            trainer = Trainer(run, folder, where, told, processes)
+            shown = held.enter_context(training_progress(progress))
+            trainer = Trainer(run, folder, where, shown, processes)
         with processes.barrier():
             if folder is not None and processes.is_main:
                 save_run(run, folder)
@@ -98,8 +98,8 @@ def resume(
             require_plain(folder)
             if processes.is_main and is_unfinished(folder):
                 held.enter_context(sole_writer(folder))
-        told = held.enter_context(training_progress(progress))
-        return _go_on(folder, where, told, processes)
+        shown = held.enter_context(training_progress(progress))
+        return _go_on(folder, where, shown, processes)
 
 
 def _open(source: object, settings: Mapping[str, Any]) -> Dataset:

@@ -73,8 +73,10 @@ class Trainer:
             self.take_step, self.model, settings, device, processes, self._trace_retry
         )
         self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
-        told = progress if processes.is_main else None
-        self.progress = ProgressReporter(told, settings.epochs, self.num_steps, len(self.batches))
+        callback = progress if processes.is_main else None
+        self.progress = ProgressReporter(
+            callback, settings.epochs, self.num_steps, len(self.batches)
+        )
         self.position = Position()
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self.best_weights = _copy(self.model.state_dict())

@@ -48,7 +48,8 @@ def create_optimizer(model: Learner, settings: TrainingSettings) -> torch.optim.
     on_gpu = device.type == "cuda"
     if device.type == "cpu":
         # A gradient, and what is kept, for each weight.
-        size = sum(one.numel() * one.element_size() for one in parameters if one.requires_grad)
+        trained = (weight for weight in parameters if weight.requires_grad)
+        size = sum(weight.numel() * weight.element_size() for weight in trained)
         needed = size * (1 + len(KEPT[settings.optimizer]))
         require_memory(needed, "training", "smaller vectors would do")
     rate = torch.tensor(settings.learning_rate, device=device) if on_gpu else settings.learning_rate

@@ -88,11 +88,11 @@ class ProgressReporter:
 
 
 def training_progress(
-    told: ProgressCallback | None = None,
+    callback: ProgressCallback | None = None,
 ) -> AbstractContextManager[ProgressCallback | None]:
     """Progress with epoch, rate, time left, loss and the latest validation.
 
-    A function that is given is told instead, and nothing is shown here.
+    A function that is given is called instead, and nothing is shown here.
     """
 
     def describe(progress: TrainingProgress) -> tuple[int, int, str]:
@@ -102,7 +102,7 @@ def training_progress(
             describe_progress(progress),
         )
 
-    return progress_bar(describe) if told is None else nullcontext(told)
+    return progress_bar(describe) if callback is None else nullcontext(callback)
 
 
 def describe_progress(progress: TrainingProgress, which: Filter = "time-aware") -> str:

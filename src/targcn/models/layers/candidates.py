@@ -65,7 +65,8 @@ def group_by_entity(ends: Tensor, *evidence: Tensor) -> tuple[Tensor, list[Tenso
     nothing = torch.iinfo(torch.int64).max
     entities = torch.full_like(in_order, nothing).scatter_(1, places, in_order)
     return entities, [
-        torch.zeros_like(one).scatter_add(1, places, one.gather(1, order)) for one in evidence
+        torch.zeros_like(weights).scatter_add(1, places, weights.gather(1, order))
+        for weights in evidence
     ]
 
 
@@ -77,8 +78,8 @@ def is_among(values: Tensor, sorted_rows: Tensor) -> Tensor:
     """
     if not sorted_rows.shape[1]:
         return torch.zeros_like(values, dtype=torch.bool)
-    found = torch.searchsorted(sorted_rows, values.contiguous())
-    return sorted_rows.gather(1, found.clamp(max=sorted_rows.shape[1] - 1)) == values
+    places = torch.searchsorted(sorted_rows, values.contiguous())
+    return sorted_rows.gather(1, places.clamp(max=sorted_rows.shape[1] - 1)) == values
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,8 @@ def products_of_rows(vectors: Tensor, table: Tensor, which: Tensor) -> Tensor:
         if len(rows) * WORTH_A_PRODUCT < which.numel():
             products = vectors @ functional.embedding(rows, table).T
             return products.gather(1, places.view_as(which))
-    found = functional.embedding(which, table)
-    return torch.bmm(found, vectors[..., None]).squeeze(2)
+    rows = functional.embedding(which, table)
+    return torch.bmm(rows, vectors[..., None]).squeeze(2)
 
 
 def sampled_cross_entropy(

@@ -107,17 +107,17 @@ class EdgeAttention(nn.Module):
             return (_score(sent, wanted, terms, part) for part in edges.parts())
 
         # Several parts are scored twice rather than kept.
-        found = list(scored()) if len(edges.parts()) == 1 else None
+        kept = list(scored()) if len(edges.parts()) == 1 else None
         largest = torch.full_like(nodes, -torch.inf)
-        for one in found or scored():
-            _raise(largest, one.scores.detach(), one.targets)
+        for part in kept or scored():
+            _raise(largest, part.scores.detach(), part.targets)
         # Subtracting it changes no softmax.
         largest = largest.masked_fill(largest == -torch.inf, 0).detach()
         total, joined = torch.zeros_like(nodes), torch.zeros_like(nodes)
-        for one in found or scored():
-            weights = (one.scores - largest.index_select(0, one.targets)).exp()
-            total = total.index_add_(0, one.targets, weights)
-            joined = joined.index_add_(0, one.targets, weights * one.messages)
+        for part in kept or scored():
+            weights = (part.scores - largest.index_select(0, part.targets)).exp()
+            total = total.index_add_(0, part.targets, weights)
+            joined = joined.index_add_(0, part.targets, weights * part.messages)
         # The largest weight of a node is 1: a smaller sum is one of nothing.
         return joined / total.clamp(min=0.5)
 

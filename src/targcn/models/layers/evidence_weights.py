@@ -189,8 +189,8 @@ class _ReluProduct(Function):
         if rows.is_cuda and HAS_TRITON:
             from targcn.models.layers import relu_kernels
 
-            found = relu_kernels.backward(rows, places, table, codes, out, of_products)
-            return found[0], None, found[1], None, found[2]
+            gradients = relu_kernels.backward(rows, places, table, codes, out, of_products)
+            return gradients[0], None, gradients[1], None, gradients[2]
         of_rows, of_table = torch.zeros_like(rows), torch.zeros_like(table)
         of_out = torch.zeros_like(out)
         for part in _parts(rows, codes):

@@ -41,10 +41,11 @@ class TransitionScores(nn.Module):
         return self._bend(torch.cat(parts))
 
     def _products(self, queries: Tensor, keys: Tensor, terms: Terms, edges: Edges) -> Tensor:
-        wanted, found = queries.index_select(0, edges.sources), keys.index_select(0, edges.targets)
-        found = found + terms.of_relations.index_select(0, edges.relations)
-        found = found + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
-        return (wanted * found).view(len(found), self.heads, -1).sum(2)
+        of_edges = keys.index_select(0, edges.targets)
+        of_edges = of_edges + terms.of_relations.index_select(0, edges.relations)
+        of_edges = of_edges + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
+        products = queries.index_select(0, edges.sources) * of_edges
+        return products.view(len(products), self.heads, -1).sum(2)
 
     def of_steps(self, states: Tensor, terms: Terms, edges: Edges) -> Tensor:
         """The scores of edges that lie in a row for each source: query, head, source, edge.
