@@ -81,23 +81,6 @@ def needs_a_compiler(test: Any) -> Any:
     return pytest.mark.filterwarnings("default", "error:going on uncompiled")(test)
 
 
-def take_the_compiler_away(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """From now on nothing can be compiled; the list grows with every try."""
-    import torch._dynamo
-
-    tried: list[int] = []
-
-    def compile(function: Any, **options: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            tried.append(1)
-            raise torch._dynamo.exc.TorchDynamoException("no C compiler\nwas found")
-
-        return call
-
-    monkeypatch.setattr(torch, "compile", compile)
-    return tried
-
-
 def stop_at(moment: tuple[int, int], with_signal: signal.Signals | None) -> ProgressCallback:
     """A callback that sends the signal, or breaks down, after this step of this epoch."""
     done = threading.Event()

@@ -10,7 +10,7 @@ from oracle import World
 from targcn import InputError, Run, fit, rules
 from targcn.inference.rules import Clause, Rule, name_rules, rules_table
 from targcn.models.layers.buckets import ENDLESS
-from targcn.models.reasons import KINDS, NO_FACT, Kind, Rules
+from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Rules
 from targcn.output.tables import to_markdown
 from targcn.runs.store import save_run
 
@@ -75,9 +75,9 @@ ONCE = [(1, -1, -1), (NO_FACT, 0, 0)]
     ],
 )
 def test_sentences(
-    kind: Kind, asked: int, steps: list[tuple[int, int, int]], sentence: str
+    kind: EvidenceKind, asked: int, steps: list[tuple[int, int, int]], sentence: str
 ) -> None:
-    about = torch.tensor([[KINDS.index(kind)], [asked]])
+    about = torch.tensor([[EVIDENCE_KINDS.index(kind)], [asked]])
     columns = torch.tensor(steps).T[:, None]
     figures = torch.tensor([14.25]), torch.tensor([312])
     [rule] = name_rules(Rules(*about, *columns, *figures), WORLD.dataset)
@@ -122,7 +122,7 @@ def test_other_models_have_no_rules(name: str) -> None:
 def test_rules_about_intervals_say_whether_a_fact_holds() -> None:
     world = World(3, 1, [(0, 0, 1, 2, 5), (0, 0, 2, 7, 9)], cuts=(2, 2))
     one = torch.ones(1, dtype=torch.int64)
-    kind = torch.tensor([KINDS.index("fact")])
+    kind = torch.tensor([EVIDENCE_KINDS.index("fact")])
     found = torch.tensor([[0, NO_FACT]])
     said = []
     for first, last in ((0, 0), (-4, -3), (2, 2)):

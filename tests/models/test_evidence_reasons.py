@@ -14,7 +14,7 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
 from targcn.models import evidence_reasons
 from targcn.models.evidence import Evidence
-from targcn.models.reasons import KINDS, NO_FACT, Reasons, Rules
+from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons, Rules
 
 # Self loops, facts under both relations, and one that is there twice.
 FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
@@ -89,7 +89,9 @@ def pieces_in(reasons: Reasons) -> list[Piece]:
     for row, kind in enumerate(reasons.kinds.tolist()):
         facts = zip(*(column[row].tolist() for column in columns), strict=True)
         told = tuple(fact for fact in facts if fact[1] != NO_FACT)
-        found.append((KINDS[kind], told, int(reasons.counts[row]), float(reasons.weights[row])))
+        found.append(
+            (EVIDENCE_KINDS[kind], told, int(reasons.counts[row]), float(reasons.weights[row]))
+        )
     return sorted(found)
 
 
@@ -110,7 +112,7 @@ def test_reasons_are_all_evidence_that_ends_in_the_answer(
     assert [piece[:3] for piece in found] == [piece[:3] for piece in told]
     assert [piece[3] for piece in found] == pytest.approx([piece[3] for piece in told])
     if not past_only and query[2] > 0:
-        assert {piece[0] for piece in found} == set(KINDS)
+        assert {piece[0] for piece in found} == set(EVIDENCE_KINDS)
 
 
 @pytest.mark.parametrize("past_only", [False, True])
@@ -194,14 +196,14 @@ def test_rules_count_what_ended_in_true_answers(
             )
             expected[kind, r, amounts, round(weight, 9)] += 1
     # A rule is about ranges: what was counted one by one falls into one of them each.
-    assert set(rules.kinds.tolist()) == set(range(len(KINDS)))
+    assert set(rules.kinds.tolist()) == set(range(len(EVIDENCE_KINDS)))
     for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
         kind, relation, found, first, last, weight, support = row
         steps = [step for step in zip(found, first, last, strict=True) if step[0] != NO_FACT]
         inside = [
             key
             for key in expected
-            if key[:2] == (KINDS[kind], relation)
+            if key[:2] == (EVIDENCE_KINDS[kind], relation)
             and [one for one, _ in key[2]] == [one for one, _, _ in steps]
             and all(
                 low <= amount <= high

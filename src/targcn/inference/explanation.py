@@ -10,7 +10,7 @@ from torch import Tensor
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts
-from targcn.models.reasons import KINDS, NO_FACT, Kind, Measure, Part, Reasons
+from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
 from targcn.output.shown import Shown
 from targcn.output.tables import Table
@@ -40,7 +40,7 @@ class DatedFact:
 class Reason:
     """A piece of evidence that was used for an answer, and its effect."""
 
-    kind: Kind
+    kind: EvidenceKind
     # The facts of a path, from the given entity to the answer; of all else one.
     facts: tuple[DatedFact, ...]
     effect: float
@@ -120,7 +120,7 @@ def name_reasons(
     total = float(reasons.effects.sum())
     named = []
     for row in _strongest_first(reasons)[:top].tolist():
-        kind = KINDS[int(reasons.kinds[row]) if reasons.kinds is not None else 0]
+        kind = EVIDENCE_KINDS[int(reasons.kinds[row]) if reasons.kinds is not None else 0]
         count = int(reasons.counts[row]) if reasons.counts is not None else 1
         effect, weight, share = float(reasons.effects[row]), None, None
         if reasons.measure != "change of probability":

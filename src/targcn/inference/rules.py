@@ -12,7 +12,7 @@ from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.explanation import Asked, multiple
 from targcn.models.layers.buckets import ENDLESS
-from targcn.models.reasons import KINDS, NO_FACT, Kind, Rules
+from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Rules
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -47,7 +47,7 @@ class Rule:
     relation: str
     # Which end of the relation the answer is.
     asked: Asked
-    kind: Kind
+    kind: EvidenceKind
     # What leads from the given entity to the answer: the two facts of a path, or one.
     evidence: tuple[Clause, ...]
     # What such a piece of evidence adds to a sum that is 1 without any.
@@ -119,7 +119,7 @@ def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
             if relation != NO_FACT
         )
         end: Asked = "subject" if asked >= len(names) else "object"
-        about = names[asked % len(names)], end, KINDS[kind], clauses
+        about = names[asked % len(names)], end, EVIDENCE_KINDS[kind], clauses
         unit, lasting = dataset.timeline.unit, dataset.has_intervals
         named.append(Rule(*about, weight, support, unit, lasting))
     return tuple(named)

@@ -10,7 +10,7 @@ from targcn.graph.hidden import HiddenFacts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.layers.buckets import TimeBuckets
-from targcn.models.reasons import KINDS, NO_FACT, Reasons, Rules
+from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons, Rules
 
 if TYPE_CHECKING:
     from targcn.models.evidence import Evidence, EvidenceSample
@@ -107,19 +107,19 @@ def _codes_of_true(
     kinds, counts, (_, relations, _, times) = _pieces(sample)
     kinds, counts, relations = kinds[places], counts[rows, places], relations[rows, places]
     buckets = model.time_buckets(times[rows, places] - queries.times[rows, None])
-    is_partner = kinds == KINDS.index("partner")
+    is_partner = kinds == EVIDENCE_KINDS.index("partner")
     buckets[:, 0] = torch.where(is_partner, model.count_buckets(counts), buckets[:, 0])
     buckets[:, 1] *= relations[:, 1] != NO_FACT
     codes = queries.relations[rows]
     for fact in range(2):
         codes = codes * (model.num_relations + 1) + relations[:, fact] - NO_FACT
         codes = codes * TimeBuckets.COUNT + buckets[:, fact]
-    return codes * len(KINDS) + kinds
+    return codes * len(EVIDENCE_KINDS) + kinds
 
 
 def _rules_of(model: "Evidence", codes: Tensor, support: Tensor) -> Rules:
     """The rules that some classes stand for."""
-    kinds, asked = codes % len(KINDS), codes // len(KINDS)
+    kinds, asked = codes % len(EVIDENCE_KINDS), codes // len(EVIDENCE_KINDS)
     steps: list[tuple[Tensor, Tensor]] = []
     for _ in range(2):
         asked, buckets = asked // TimeBuckets.COUNT, asked % TimeBuckets.COUNT
@@ -129,7 +129,7 @@ def _rules_of(model: "Evidence", codes: Tensor, support: Tensor) -> Rules:
     found, places = (torch.stack(columns, dim=1) for columns in zip(*steps, strict=True))
     first, last = (ends[places] for ends in model.time_buckets.ranges())
     weights = model.relation_weights[asked] + model.relation_bucket_weights[places[:, 0]]
-    for number, kind in enumerate(KINDS):
+    for number, kind in enumerate(EVIDENCE_KINDS):
         rows = (kinds == number).nonzero().flatten()
         evidence = asked[rows], found[rows, :1], places[rows, :1]
         if kind == "fact":

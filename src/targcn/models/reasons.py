@@ -20,8 +20,8 @@ class Part:
 
 # What evidence can be: a fact of the query's entity; one of its relation, whosever it is; a path of
 # several facts from the entity to the answer; what happened between the two at any time, counted.
-Kind = Literal["fact", "relation", "path", "partner"]
-KINDS: Final[tuple[Kind, ...]] = ("fact", "relation", "path", "partner")
+EvidenceKind = Literal["fact", "relation", "path", "partner"]
+EVIDENCE_KINDS: Final[tuple[EvidenceKind, ...]] = ("fact", "relation", "path", "partner")
 NO_FACT: Final = -1
 # What an effect is: the answer's probability with all facts, minus its probability without this
 # one; or the part of the answer's score, or of its probability, that comes from this piece.
@@ -44,7 +44,7 @@ class Reasons(Columns):
     effects: Tensor
     # One score per entity, of which the answer's rank and probability can be computed.
     scores: Tensor
-    # Positions in KINDS; none: all are facts of the query's entity.
+    # Positions in EVIDENCE_KINDS; none: all are facts of the query's entity.
     kinds: Tensor | None = None
     # How often it happened; only that of a partner is not 1, and its time means nothing.
     counts: Tensor | None = None
@@ -90,7 +90,7 @@ class Rules(Columns):
     second facts of paths; where there is none, its relation is NO_FACT.
     """
 
-    # Positions in KINDS.
+    # Positions in EVIDENCE_KINDS.
     kinds: Tensor
     # The relation of a query, and that of the evidence.
     asked: Tensor
