@@ -12,7 +12,6 @@ from oracle import World, queries_of
 from small_training import create
 from targcn.errors import InputError
 from targcn.facts.times.timeline import Timeline, calendar_value
-from targcn.models import de_simple
 from targcn.models.de_simple import DESimplE
 from targcn.training.fit import fit
 
@@ -75,22 +74,6 @@ def test_gradients_are_finite_and_reach_every_table() -> None:
         assert weight.grad is not None, name
         assert weight.grad.isfinite().all(), name
         assert weight.grad.abs().sum() > 0, name
-
-
-def test_one_product_with_the_whole_calendar_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    queries = queries_of([(s, r, t) for s, r, _, t in WORLD.facts])
-    answers = torch.tensor([o for _, _, o, _ in WORLD.facts])
-    found = []
-    for whole in (False, True):
-        monkeypatch.setattr(DESimplE, "has_static_shapes", whole)
-        if whole:
-            monkeypatch.delattr(de_simple, "own_products")
-        model = build().train()
-        sample = model.sample(queries, answers, WORLD.graph, torch.arange(len(queries)))
-        loss = model.loss(queries, answers, sample)
-        loss.backward()
-        found.append([loss.detach(), *(weight.grad for weight in model.parameters())])
-    torch.testing.assert_close(*found)
 
 
 def test_it_learns() -> None:

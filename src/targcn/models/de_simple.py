@@ -21,11 +21,6 @@ from targcn.models.base import Learner, ModelSettings
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.layers.sums import own_products
 
-# A GPU scores by the whole calendar at once up to this many years, months and days, and up to this
-# many numbers for the waves of all entities on them.
-MOST_VALUES = 128
-MOST_WAVES = 1 << 26
-
 
 @dataclass(frozen=True)
 class DESimplESettings(ModelSettings):
@@ -60,7 +55,6 @@ class DESimplE(Learner):
     Settings = DESimplESettings
     can_filter_loss = True
     settings: DESimplESettings
-    calendar: Tensor
 
     def __init__(self, settings: DESimplESettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
@@ -74,13 +68,6 @@ class DESimplE(Learner):
         self.frequencies = _xavier(3, num_entities, 2, moving)
         self.phases = _xavier(3, num_entities, 2, moving)
         self.relations = _xavier(self.num_relations, 2, settings.dim)
-        # On the CPU also where a model is laid out without numbers, to see what it would be.
-        ticks = torch.tensor(self.timeline.ticks, device="cpu")
-        years, months, days = map(torch.unique, self.dates(ticks))
-        self.register_buffer("calendar", torch.cat([years, months, days]), persistent=False)
-        self.begins = [len(years), len(years) + len(months)]
-        # Of intervals any tick may be asked, also one whose date the timeline does not name.
-        self.asks_listed_dates = not dataset.train.has_intervals
 
     @property
     def tables(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -94,10 +81,8 @@ class DESimplE(Learner):
 
     @property
     def has_static_shapes(self) -> bool:
-        """On a GPU, if the calendar is short enough to be scored as a whole."""
-        num_values = len(self.calendar)
-        fits = num_values <= MOST_VALUES and num_values * self.phases[0].numel() <= MOST_WAVES
-        return self.static.is_cuda and fits and self.asks_listed_dates
+        # Batches differ in how many years, months and days they have.
+        return False
 
     @property
     def sample_width(self) -> int:
@@ -138,8 +123,6 @@ class DESimplE(Learner):
             wanted = wanted * kept.view_as(wanted) / (1 - self.settings.dropout)
         parts = wanted.tensor_split([self.static.shape[-1]], dim=-1)
         of_still, of_moving = (part.flatten(1) for part in parts)
-        if kept is not None and self.has_static_shapes:
-            return self.score_by_calendar(of_still, of_moving, dates)
         scores = of_still @ self.static.flatten(1).T
         for unit in range(3):
             # Many queries share a year, month or day; its waves are computed once.
@@ -148,16 +131,6 @@ class DESimplE(Learner):
             candidates = waves(values[:, None, None, None], *of_unit)
             scores = scores + own_products(of_moving, which, candidates.flatten(2))
         return scores
-
-    def score_by_calendar(self, of_still: Tensor, of_moving: Tensor, dates: Tensor) -> Tensor:
-        """The scores by one product with all waves, most of it 0, which a GPU can record."""
-        rows, columns = [of_still], [self.static.flatten(1)]
-        for unit, values in enumerate(self.calendar.tensor_split(self.begins)):
-            holds = dates[unit][:, None, None] == values[:, None]
-            rows.append((holds * of_moving[:, None]).flatten(1))
-            of_unit = (table[unit][:, None] for table in self.tables)
-            columns.append(waves(values[:, None, None], *of_unit).flatten(1))
-        return torch.cat(rows, dim=1) @ torch.cat(columns, dim=1).T
 
     def dates(self, times: Tensor) -> Tensor:
         """The year, month and day of each time, in three rows."""
