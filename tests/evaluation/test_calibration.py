@@ -1,8 +1,6 @@
 """Temperatures and calibration errors, against their definitions."""
 
 import math
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +13,10 @@ from oracle import World
 from targcn.evaluation.calibration import (
     calibrate,
     fit_temperature,
-    plot_reliability,
     rank_and_calibrate,
 )
 from targcn.evaluation.evaluator import Evaluator
-from targcn.evaluation.report import Setting, report_table
+from targcn.evaluation.report import Setting
 from targcn.graph.queries import Queries
 from targcn.runs.evaluate import evaluate
 
@@ -162,18 +159,3 @@ def test_an_impossible_answer_does_not_decide_alone() -> None:
     found = calibrate(model, 1.0, evaluator_of(WORLD))
     assert found is not None
     assert 0 <= found.error_after <= 1
-
-
-def test_a_report_says_how_well_probabilities_fit(tmp_path: Path) -> None:
-    run = replace(fake_run(WORLD.dataset, Softmax(few_values)), temperature=2.0)
-    report = evaluate(run, device="cpu")
-    assert report.calibration is not None
-    assert report.calibration.temperature == 2
-    sentence = (
-        f"expected calibration error {report.calibration.error_after:.3f} at the temperature 2"
-    )
-    assert report_table(report).notes[-1].startswith(sentence)
-    content = report.to_json()["calibration"]
-    assert content["error_before"] == report.calibration.error_before
-    plot_reliability(report.calibration, tmp_path / "x.svg", "a title")
-    assert "as they should be" in (tmp_path / "x.svg").read_text()

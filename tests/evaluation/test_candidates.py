@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -15,9 +14,7 @@ from targcn.errors import InputError
 from targcn.evaluation import candidates as module
 from targcn.evaluation.candidates import (
     SMOOTHING,
-    Candidates,
     Kind,
-    known_candidates,
     relation_prior,
 )
 from targcn.graph.queries import FactColumns
@@ -103,17 +100,6 @@ def test_the_prior_counts_what_may_be_seen(world: World, past_only: bool) -> Non
         ]
         assert row == pytest.approx(expected)
         assert sum(row) == pytest.approx(1)
-
-
-def test_what_was_never_seen_is_not_known() -> None:
-    world = World(4, 2, [(0, 0, 1, 0), (2, 1, 3, 5)])
-    candidates = Candidates.of(world.dataset, "relation")
-    known = known_candidates(world.dataset, candidates, "cpu")
-    asked = FactColumns(
-        *torch.tensor([[0, 0, 1, 0], [0, -1, 1, 0], [3, -1, 3, 0], [0, -1, 1, 9]]).T
-    )
-    assert [one.tolist() for one in known["time-aware"].look_up(asked)] == [[0, 1], [0, 0]]
-    assert [one.tolist() for one in known["static"].look_up(asked)] == [[0, 1, 3], [0, 0, 0]]
 
 
 def test_some_facts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,10 +24,8 @@ from oracle import (
     last_tick,
     worlds,
 )
-from targcn.distributed import ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation import evaluator as evaluator_module
-from targcn.evaluation import ranking
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.intervals import (
@@ -177,16 +175,6 @@ def test_what_makes_no_sense_is_refused(
     run = fake_run(dataset, FakeModel(few_values))
     with pytest.raises(InputError, match=message):
         evaluate(run, context="train", device="cpu", **options)  # type: ignore[arg-type]
-
-
-def test_shards_of_queries_have_the_same_ranks() -> None:
-    model: Any = FakeModel(few_values)
-    alone = evaluator_of(WORLD).ranks(model)["time-aware"]
-    for index in range(2):
-        part = Evaluator(WORLD.dataset, SETTING, torch.device("cpu"), ProcessGroup(index, 2))
-        asked = model, part.queries, part.targets, part.graph, part.known
-        mine = ranking.rank_targets(*asked, "mean", ticks=part.ticks)["time-aware"]
-        assert torch.equal(mine, alone[index::2])
 
 
 # --- when did it hold ---------------------------------------------------------------

@@ -55,19 +55,6 @@ def test_in_a_graph_of_the_past_nothing_else_changes_anything(
     assert find(world.past, queries, count) == find(another.past, queries, count)
 
 
-def test_a_fact_that_is_there_twice_counts_once() -> None:
-    world = World(3, 2, [(0, 1, 1, 4), (0, 1, 1, 4), (0, 1, 1, 9), (2, 0, 0, 4)])
-    assert find(world.graph, [(0, 0, 0)], 9) == [[(1, 1, 2), (2, 2, 1)]]
-
-
-@checked
-@given(interval_worlds_with_queries(), COUNTS)
-def test_different_intervals_are_counted(drawn: tuple[World, list[Query]], count: int) -> None:
-    world, queries = drawn
-    for (s, _, _), row in zip(queries, find(world.graph, queries, count), strict=True):
-        assert row == partners(world.facts, world.num_relations, s)[:count]
-
-
 @checked
 @given(interval_worlds_with_queries(), COUNTS, st.data())
 def test_all_intervals_that_hold_at_the_hidden_time_are_counted_out(

@@ -58,17 +58,6 @@ def test_order_of_the_facts_changes_nothing(world: World, random: object) -> Non
     assert rows(graph) == rows(world.graph)
 
 
-@checked
-@given(worlds(min_facts=1))
-def test_keys_find_a_moment_among_the_facts_of_an_entity(world: World) -> None:
-    graph = world.graph
-    everything = with_reciprocals(world.facts, world.num_relations)
-    for _, _, entity, time in everything:
-        earlier = sum(o == entity and t < time for _, _, o, t in everything)
-        found = torch.searchsorted(graph.keys, entity * graph.span + time)
-        assert found == graph.offsets[entity] + earlier
-
-
 def test_of_the_context_past_is_everything_and_past_only() -> None:
     world = World(3, 1, [(0, 0, 1, 2), (1, 0, 2, 0), (0, 0, 2, 1)], cuts=(1, 2))
     past = TemporalGraph.of_context(world.dataset, "past")
@@ -142,15 +131,6 @@ def test_the_facts_of_each_relation_lie_together_by_time(world: World) -> None:
 
 
 # --- the rest -------------------------------------------------------------------------------
-
-
-def test_times_wider_than_32_bits_stay_in_order() -> None:
-    ticks = [2**40, 0, 2**31]
-    graph = TemporalGraph.of(facts_of([(0, 0, 1, tick) for tick in ticks]), 2, 1)
-    assert rows(graph) == [
-        *((1, 1, 0, tick) for tick in sorted(ticks)),
-        *((0, 0, 1, tick) for tick in sorted(ticks)),
-    ]
 
 
 @checked

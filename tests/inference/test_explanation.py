@@ -188,19 +188,6 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
     return replace(found, **changes)
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
-        ({}, "probability 0.500, rank 3 (time-aware filter, mean rank on ties), from 1 fact of"),
-        ({"rank": 1234567.5, "num_pieces": 2}, "rank 1,234,567.5 (time-aware filter"),
-        ({"num_pieces": 2}, "from 2 facts of the context train"),
-        ({"probability": None}, "a: score -1.5, rank 3"),
-    ],
-)
-def test_the_first_sentence_names_every_figure(changes: dict[str, Any], sentence: str) -> None:
-    assert sentence in in_words(explanation(**changes))[0]
-
-
 # --- parts that add up ----------------------------------------------------------------------
 
 
@@ -247,16 +234,6 @@ def test_each_kind_of_evidence_in_words() -> None:
         " +0.5000   10.0 %      × 12,346  2 more pieces of evidence",
         " -0.2500  prior",
     ]
-
-
-def test_an_answer_without_evidence_rests_on_the_prior(small: Dataset, summed: Run) -> None:
-    nothing = dict(small.splits) | {"train": Facts(small.train.columns[:, :0])}
-    empty = replace(summed, dataset=replace(small, splits=nothing))
-    found = explain(empty, "person 1", "meets", "person 2", 2005, context="train")
-    assert (found.num_pieces, found.reasons, len(found.others)) == (0, (), 3)
-    assert in_words(found)[1] == (
-        "Nothing in the context speaks for this answer; it rests on the prior alone."
-    )
 
 
 @pytest.mark.parametrize("asked", ["object", "subject"])

@@ -78,12 +78,6 @@ def test_an_open_subject_asks_the_reciprocal_relation(run: Run) -> None:
     assert next(iter(found)) == "e3"
 
 
-@pytest.mark.parametrize(("context", "number"), [("train", 3), ("train+valid", 4), ("all", 5)])
-def test_the_context_is_what_was_asked_for(run: Run, context: Any, number: int) -> None:
-    found = answers(run, "e0", "r0", None, "1970-01-05", context=context)
-    assert found == pytest.approx(scores((0, 0, 4), WORLD.facts[:number]))
-
-
 def test_what_is_known_of_each_answer(run: Run) -> None:
     frame = predict(run, *QUESTION)
     # Every split counts: 2 stands in train, 3 in valid, 4 (at another time) in test.
@@ -125,12 +119,6 @@ def test_only_scores_trained_with_cross_entropy_have_a_probability(
     assert found.dtype == pl.Float64
 
 
-def test_answers_that_rest_on_nothing_are_tied(run: Run) -> None:
-    frame = predict(run, "e4", "r0", None, "1970-01-05", top=3, context="train+valid")
-    assert frame["rank"].to_list() == [1, 1, 1]
-    assert frame["tied"].to_list() == [5, 5, 5]
-
-
 @checked
 @given(
     st.lists(st.sampled_from([-math.inf, -0.0, 0.0, 1.0, 2.0]), min_size=5, max_size=5),
@@ -142,11 +130,6 @@ def test_ties_are_counted_among_all_entities(row: list[float], top: int) -> None
         own = row[int(answer[1:])]
         assert rank == 1 + sum(score > own for score in row)
         assert tied == sum(score == own for score in row)
-
-
-def test_no_questions_are_refused(run: Run) -> None:
-    with pytest.raises(InputError, match="there are no questions to answer"):
-        predict_many(run, [])
 
 
 @pytest.mark.parametrize(
@@ -219,11 +202,6 @@ def test_whether_the_context_holds_the_explained_fact(
 ) -> None:
     found = explain(scripted(run, 0, 1, 2, 3, 4), *fact, context=context, asked=asked)
     assert found.fact_was_hidden == is_hidden
-
-
-def test_a_rule_that_uses_no_single_facts_is_not_explained(run: Run) -> None:
-    with pytest.raises(InputError, match="explain a run of evidence, t-gap or targcn"):
-        explain(run, "e0", "r0", "e1", "1970-01-05")
 
 
 MORE = pl.DataFrame(

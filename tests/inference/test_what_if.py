@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import date
-from typing import Any
 
 import polars as pl
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from oracle import World
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN
-from targcn.inference import predictor as predictor_module
 from targcn.inference.ask import predict_many
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
@@ -151,17 +149,6 @@ def test_what_if_is_a_prediction_in_another_context(model: str, top: int) -> Non
         shown = frame.filter(pl.col("question") == number)
         assert top <= shown.height <= min(2 * top, 5)
         assert shown["rank_after"].is_sorted()
-
-
-def test_what_if_in_batches_of_one_is_the_same(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
-    change: Any = {"without": [("e0", "r0", "e2", "1970-01-05")]}
-    together = Predictor(run).what_if(questions, **change)
-    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
-    done = []
-    count = {"progress": lambda *counts: done.append(counts)}
-    assert Predictor(run).what_if(questions, **change, **count).equals(together)
-    assert done == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_what_if_needs_a_model_that_reads_its_context() -> None:

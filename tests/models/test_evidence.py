@@ -30,7 +30,7 @@ from oracle import (
     worlds,
     worlds_with_queries,
 )
-from small_training import DATA, FACTS, create, mrr, same_weights, trace_of
+from small_training import DATA, create, mrr, same_weights, trace_of
 from targcn.errors import InputError
 from targcn.graph import nearest as nearest_facts
 from targcn.graph.nearest import NearestFacts
@@ -221,17 +221,6 @@ def test_training_scores_of_intervals_follow_it_without_what_holds_then(
     )
     with torch.no_grad():
         torch.testing.assert_close(model.score(queries_of(queries), sample), expected)
-
-
-def test_what_never_comes_again_is_learned() -> None:
-    """Everybody meets another one each day, so that whoever was met before is no answer."""
-    facts = [(s, 0, 10 + (3 * s + t) % 20, t) for t in range(16) for s in range(10)]
-    data = World(30, 1, facts, cuts=(130, 130)).dataset
-    found = {}
-    for against in (False, True):
-        run = targcn.fit(data, "evidence", **SMALL | {"epochs": 8, "against": against})
-        found[against] = mrr(run)
-    assert found[True] > found[False] + 0.05
 
 
 @pytest.mark.parametrize("past_only", [False, True])
@@ -480,17 +469,6 @@ def test_the_loss_falls_and_the_answers_are_found(tmp_path: Path) -> None:
     assert same_weights(targcn.load_run(tmp_path / "run"), run)
 
 
-def test_intervals_of_one_tick_are_learned_like_points() -> None:
-    """Of the same facts, drawn, dropped out and asked alike."""
-    weights = []
-    for facts in (FACTS, [(*fact, fact[3]) for fact in FACTS]):
-        data = World(30, 3, facts, cuts=(270, 270)).dataset
-        run = targcn.fit(data, "evidence", **SMALL | {"epochs": 1, "filtered_loss": True})
-        weights.append(run.model.state_dict())
-    for name, weight in weights[0].items():
-        torch.testing.assert_close(weights[1][name], weight)
-
-
 def test_new_entities_have_the_mean_prior_and_their_own_facts() -> None:
     model = build(WORLD, **NARROW)
     before = scores_of(model, QUERIES, WORLD.graph)
@@ -538,23 +516,3 @@ def test_the_unit_of_time_is_a_third_of_the_typical_gap_unless_given() -> None:
     assert float(build(world, time_unit=4.0).time_buckets.edges[0]) == 4
     close = World(2, 1, [(0, 0, 1, n) for n in range(5)], cuts=(5, 5))
     assert float(build(close, time_unit=None).time_buckets.edges[0]) == 1
-
-
-def test_the_same_days_by_minute_make_the_same_model() -> None:
-    """Matches about once a week; nothing is drawn by time."""
-    facts = [(n % 6, n % 2, (n + 1 + n // 6 % 5) % 6, 2 * n + n % 3) for n in range(60)]
-    still = SMALL | {"fact_dropout": 0.0, "prior_dropout": 0.0, "time_unit": None}
-    by_day, by_minute = (
-        targcn.fit(
-            World(6, 2, [(s, r, o, t * ticks) for s, r, o, t in facts], cuts=(48, 54)).dataset,
-            "evidence",
-            **still,
-        )
-        for ticks in (1, 1440)
-    )
-    assert by_day.model.time_buckets.edges[0] > 1
-    for ours, theirs in zip(by_day.model.parameters(), by_minute.model.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(
-        by_minute.model.time_buckets.edges, 1440 * by_day.model.time_buckets.edges
-    )

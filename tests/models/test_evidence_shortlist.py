@@ -36,17 +36,6 @@ def test_a_listed_entity_has_its_score_and_stands_once(more: dict[str, object]) 
         torch.testing.assert_close(values[counts], scores[row, named])
 
 
-@pytest.mark.usefixtures("short")
-def test_a_list_of_all_gives_all_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = build(WORLD, **NARROW)
-    queries = queries_of(QUERIES)
-    with torch.no_grad():
-        likely = model.shortlist(queries, WORLD.graph, WORLD.num_entities)
-        assert likely is not None
-        sums = (likely.scores + likely.log_weights).logsumexp(dim=1)
-        torch.testing.assert_close(sums, model(queries, WORLD.graph).logsumexp(dim=1))
-
-
 def test_a_sample_stands_for_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ShortlistOfPrior, "FROM", 0)
     monkeypatch.setattr(ShortlistOfPrior, "LISTED", 1)

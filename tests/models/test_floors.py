@@ -1,7 +1,6 @@
 """The rules without training against their formulas, and their published figures."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 import targcn
 from oracle import (
-    Fact,
     Query,
     World,
     checked,
@@ -23,7 +21,6 @@ from oracle import (
 )
 from small_training import create
 from targcn.errors import InputError
-from targcn.facts.times.timeline import Timeline
 
 NAMES = ("seen", "decayed-copy")
 
@@ -90,29 +87,6 @@ def test_of_the_past_they_are_their_formulas_of_the_facts_before(
         assert found[1][row] == pytest.approx(expected, rel=1e-6)
 
 
-# --- ties ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-@checked
-@given(drawn=worlds_with_queries())
-def test_an_entity_with_the_same_facts_ties_exactly(
-    name: str, drawn: tuple[World, list[Query]]
-) -> None:
-    world, queries = drawn
-    # A twin of entity 0: wherever 0 stands, it stands too.
-    twin = world.num_entities
-    copies: list[Fact] = []
-    for s, r, o, t in world.facts:
-        if 0 in (s, o):
-            copies.append((twin if s == 0 else s, r, twin if o == 0 else o, t))
-    doubled = World(twin + 1, world.num_relations, world.facts + copies)
-    for row, (subject, _, _) in zip(score(name, doubled, queries), queries, strict=True):
-        # Seen from 0 itself they differ: its self loops lead to 0, those of its twin do not.
-        if subject != 0:
-            assert row[0] == row[twin]
-
-
 # --- batches and contexts ------------------------------------------------------------------
 
 
@@ -125,19 +99,6 @@ def test_another_context_is_another_index(name: str) -> None:
         fresh = create(name, world.dataset)(queries, world.graph)
         assert torch.equal(model(queries, world.graph), fresh)
     assert not torch.equal(model(queries, smaller.graph), model(queries, larger.graph))
-
-
-@pytest.mark.parametrize("unit", ["hour", "minute", "second"])
-def test_the_same_days_in_a_finer_unit_have_the_same_scores(unit: str) -> None:
-    world = World(4, 2, [(0, 0, 1, 0), (0, 0, 2, 40), (0, 1, 3, 70), (1, 1, 2, 5)])
-    queries = [(0, 0, 30), (0, 1, 71), (1, 1, 0)]
-    timeline = Timeline.of(unit, 0, True, [0])
-    per_day = timeline.ticks_per_day
-    finer = World(4, 2, [(s, r, o, time * per_day) for s, r, o, time in world.facts])
-    model = create("decayed-copy", replace(finer.dataset, timeline=timeline))
-    scores = model(queries_of([(s, r, time * per_day) for s, r, time in queries]), finer.graph)
-    expected = torch.tensor(score("decayed-copy", world, queries))
-    torch.testing.assert_close(scores.double(), expected.double())
 
 
 # --- settings ------------------------------------------------------------------------------

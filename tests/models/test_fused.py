@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from oracle import World, queries_of
 from small_training import create
 from targcn.errors import InputError
-from targcn.models.base import Model
 from targcn.models.fused import Fused, FusedSettings
 from targcn.models.reasons import Reasons
 
@@ -116,15 +114,6 @@ def test_the_evidence_of_a_member_is_left_out_piece_by_piece() -> None:
         assert sorted(reasons.kinds.tolist()) == sorted(found.kinds.tolist())
 
 
-def test_members_without_reasons_still_have_their_parts() -> None:
-    models: dict[str, Model] = {name: members()["distmult"] for name in ("one", "two")}
-    model = Fused(FusedSettings({"one": 0.5, "two": 0.5}), WORLD.dataset, models)
-    found = model.reasons(QUERIES[slice(0, 1)], 1, WORLD.graph)
-    assert (len(found.effects), len(found.parts)) == (0, 2)
-    logs = models["one"](QUERIES[slice(0, 1)], WORLD.graph).log_softmax(1)[0]
-    assert found.scores.tolist() == pytest.approx(logs.tolist())
-
-
 def test_every_member_that_counts_is_compiled() -> None:
     model, models = fused({"distmult": 1.0, "targcn": 0.0})
     compiled: list[str] = []
@@ -136,14 +125,3 @@ def test_every_member_that_counts_is_compiled() -> None:
         one.compile_scores = note(name)
     model.compile_scores()
     assert compiled == ["distmult"]
-
-
-def test_a_copy_is_on_its_own() -> None:
-    """As a predictor makes one."""
-    model, models = fused({"distmult": 1.0, "targcn": 1.0})
-    twin, before = deepcopy(model), model(QUERIES, WORLD.graph)
-    with torch.no_grad():
-        models["distmult"].entities.zero_()
-    after: Tensor = twin(QUERIES, WORLD.graph)
-    assert torch.equal(after, before)
-    assert not torch.equal(model(QUERIES, WORLD.graph), before)

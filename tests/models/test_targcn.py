@@ -25,7 +25,6 @@ from targcn.errors import InputError
 from targcn.graph.neighbors import Neighborhood, sample_neighbors
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models import targcn as targcn_module
 from targcn.models.reasons import Reasons
 from targcn.models.targcn import TARGCN
 
@@ -163,14 +162,6 @@ def test_of_the_past_scores_follow_the_equations_of_the_facts_before(
             found = model(queries_of([query]), world.past).log_softmax(1)
         expected = slow_scores(model, [query], before, whole=True)
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
-
-
-def test_the_table_of_time_codes_and_single_codes_agree() -> None:
-    """Many rows read every difference of the timeline off one table; few compute their own."""
-    queries = [query for query in QUERIES if 0 <= query[2] < 23]
-    model = build(WORLD, strategy="whole")
-    many, few = scores_of(model, queries * 5), scores_of(model, queries[:1])
-    torch.testing.assert_close(many[:1], few)
 
 
 # --- what a score may depend on -------------------------------------------------------------
@@ -355,23 +346,6 @@ def test_the_queried_fact_is_no_reason(options: dict[str, Any], asks_subject: bo
     assert facts_in(reasons) == facts_in(without)
     torch.testing.assert_close(reasons.effects, without.effects)
     torch.testing.assert_close(reasons.scores, without.scores)
-
-
-@pytest.mark.parametrize("options", [{}, {"steps": 2}], ids=str)
-def test_how_many_facts_are_left_out_at_once_does_not_matter(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, query = build(WORLD, neighbors=5, **options), queries_of([(0, 0, 3)])
-    at_once = model.reasons(query, 4, WORLD.graph)
-    monkeypatch.setattr(targcn_module, "MOST_NUMBERS_AT_ONCE", 1)
-    one_by_one = model.reasons(query, 4, WORLD.graph)
-    assert facts_in(one_by_one) == facts_in(at_once)
-    torch.testing.assert_close(one_by_one.effects, at_once.effects)
-
-
-def test_a_subject_without_facts_has_no_reasons() -> None:
-    reasons = build(WORLD).reasons(queries_of([(6, 0, 3)]), 4, WORLD.graph)
-    assert [len(column) for column in reasons.tensors()] == [0, 0, 0, 0, 0, WORLD.num_entities]
 
 
 # --- sizes ----------------------------------------------------------------------------------

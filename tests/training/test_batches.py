@@ -232,19 +232,6 @@ def test_a_batch_has_few_times_and_an_epoch_every_query_once(
         assert sorted(row for batch in whole for row in rows_of(batch)) == expected
 
 
-@pytest.mark.parametrize(("size", "batch_size"), [(2, 60), (3, 60), (4, 4)])
-def test_processes_share_every_batch_of_few_times(size: int, batch_size: int) -> None:
-    whole = of_epoch(by_time(1, 3, batch_size)[0], ahead=1)
-    for ahead in (1, 4):
-        parts = [of_epoch(member, ahead) for member in by_time(size, 3, batch_size)]
-        for batch, *shares in zip(whole, *parts, strict=True):
-            rows = rows_of(batch)
-            for number, share in enumerate(shares):
-                own = rows[number::size]
-                assert share.weight == len(own) * size / len(rows)
-                assert rows_of(share) == (own or rows[-1:])
-
-
 @pytest.mark.parametrize(("size", "batch_size"), [(2, 64), (3, 111), (4, 268), (7, 539)])
 def test_the_last_batch_has_the_gradient_of_one_process(size: int, batch_size: int) -> None:
     # 540 queries leave 28, 96, 4 and 1 of them; the last is one for seven processes.

@@ -67,12 +67,6 @@ def test_a_run_of_the_past_is_validated_and_evaluated_in_it(tmp_path: Path) -> N
     assert evaluate(kept, context="train", device="cpu").setting.context == "train"
 
 
-def test_a_seed_gives_the_same_run_and_another_a_different_one() -> None:
-    one, again, other = train(seed=3), train(seed=3), train(seed=4)
-    assert same_weights(one, again)
-    assert not same_weights(one, other)
-
-
 def test_every_query_is_asked_once_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, ...]] = []
     loss = TARGCN.loss
@@ -123,11 +117,6 @@ def test_the_weights_of_the_best_validation_are_kept(
     assert kept["reports"][0]["metrics"] == run.validation.metrics
     best = {"time-aware": 0.4, "static": 0.5}[select_by]
     assert run.validation.metrics[select_by]["both"]["mrr"] == best  # type: ignore[index]
-
-
-def test_the_report_kept_is_that_of_the_weights_kept(tmp_path: Path) -> None:
-    run = train(tmp_path / "run")
-    assert run.validation == evaluate(run, split="valid", context="train", device="cpu")
 
 
 def test_the_schedule_spans_the_whole_training(monkeypatch: pytest.MonkeyPatch) -> None:
