@@ -35,7 +35,7 @@ details (RFC 9457): their detail is a sentence, their suggestions are similar na
 """
 PAGE: Final = Path(str(files("targcn.serve") / "page"))
 # Requests and connections at the same time; uvicorn refuses more.
-MOST_CONNECTIONS: Final = 512
+MOST_CONNECTIONS: Final = 2_000
 SECONDS_BETWEEN_REQUESTS: Final = 15
 SECONDS_TO_FINISH: Final = 30
 
