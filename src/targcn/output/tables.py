@@ -5,8 +5,9 @@ People get the columns that are shown, formatted; CSV and JSON get the values of
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,9 @@ from targcn.output.plots import shorten
 Value = str | int | float | bool | None
 # Letters of a cell in plain text, unless it is the last of its row.
 CELL_WIDTH: Final = 40
+# What is shown of a value that shows itself.
+MOST_LINES: Final = 10
+MOST_NOTES: Final = 3
 # How a formula begins for a spreadsheet, and a number, which may begin alike.
 FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 NUMBER: Final = re.compile(r"[+-]?[0-9.,:/ -]*")
@@ -132,6 +136,49 @@ def to_html(table: Table) -> str:
     body = f"<table>{''.join(lines)}</table>" if lines else ""
     title = f"<p>{escape(table.title)}</p>" if table.title else ""
     return title + body + "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+
+
+class Shown(ABC):
+    """What has a table that it is shown as; a dataclass of this kind is declared `repr=False`.
+
+    >>> class Team(Shown):
+    ...     def as_table(self) -> Table:
+    ...         return Table.of_text(["name"], [[f"player {number}"] for number in range(50)])
+    >>> Team()
+    name
+    player 0
+    player 1
+    player 2
+    player 3
+    player 4
+    player 5
+    player 6
+    player 7
+    … and 42 more rows
+    """
+
+    @abstractmethod
+    def as_table(self) -> Table:
+        """What there is to see at a glance."""
+
+    def __repr__(self) -> str:
+        return to_text(beginning(self.as_table()))
+
+    def _repr_html_(self) -> str:
+        return to_html(beginning(self.as_table()))
+
+
+def beginning(table: Table) -> Table:
+    """The beginning of a table: with its title, labels and notes it takes ten lines at most."""
+    notes, rows = table.notes, table.rows
+    if len(notes) > MOST_NOTES:
+        kept = MOST_NOTES - 1
+        notes = (*notes[:kept], f"… and {len(notes) - kept} more notes")
+    room = MOST_LINES - bool(table.title) - bool(table.labels) - len(notes)
+    if len(rows) > room:
+        notes = (f"… and {len(rows) - room + 1:,} more rows", *notes)
+        rows = rows[: room - 1]
+    return replace(table, rows=rows, notes=notes)
 
 
 def defused(text: str) -> str:
