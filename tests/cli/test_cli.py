@@ -73,7 +73,7 @@ def test_what_may_not_be_read_is_named(
 
     monkeypatch.setattr(cli, "app", refuse)
     with pytest.raises(SystemExit) as leaving:
-        cli.main([])
+        cli.main(["models"])
     assert leaving.value.code == 2
     assert capsys.readouterr().err == "targcn: runs/x/run.json: Permission denied\n"
 
@@ -153,7 +153,9 @@ def test_an_out_that_exists_is_left_alone(tmp_path: Path) -> None:
 
 def test_bash_completes_what_is_begun(tmp_path: Path) -> None:
     script = tmp_path / "completion"
-    answer = start("--install-completion", "--shell", "bash", "--output", script, HOME=str(tmp_path))
+    answer = start(
+        "--install-completion", "--shell", "bash", "--output", script, HOME=str(tmp_path)
+    )
     assert (answer.returncode, answer.stderr) == (0, "")
     words = "COMP_WORDS=(targcn data pre); COMP_CWORD=2; _targcn; echo ${COMPREPLY[@]}"
     done = subprocess.run(["bash", "-c", f". {script}; {words}"], capture_output=True, text=True)

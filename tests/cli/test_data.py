@@ -47,11 +47,11 @@ def test_prepare_then_train_then_evaluate(tmp_path: Path) -> None:
 
 def test_derive_writes_a_set_that_can_be_used(tmp_path: Path) -> None:
     out = tmp_path / "unseen"
-    options = ("--seed", "3", "--halves", "file-order")
+    options = ("--halves", "file-order")
     answer = call("data", "derive", "unseen", "congress", "--out", out, *options)
     assert answer.returncode == 0
     assert "divided in the order of the file" in answer.stdout
-    assert json.loads(call("data", "info", out, "--json").stdout)["name"] == "congress-unseen-seed3"
+    assert json.loads(call("data", "info", out, "--json").stdout)["name"] == "congress-unseen"
 
 
 def test_a_hyphen_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

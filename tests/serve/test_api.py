@@ -81,6 +81,8 @@ def test_a_question_that_cannot_be_asked(here: Here) -> None:
         "leave one place open"
         in problem_of(here.ask("POST", "/api/predict", open_twice), 422)["detail"]
     )
+    text = here.ask("POST", "/api/predict", b"{}", {"Content-Type": "text/plain"})
+    assert "send a JSON object, with the header" in problem_of(text, 400)["detail"]
 
 
 def test_wrong_questions_among_several(here: Here) -> None:

@@ -139,23 +139,7 @@ def to_html(table: Table) -> str:
 
 
 class Shown(ABC):
-    """What has a table that it is shown as; a dataclass of this kind is declared `repr=False`.
-
-    >>> class Team(Shown):
-    ...     def as_table(self) -> Table:
-    ...         return Table.of_text(["name"], [[f"player {number}"] for number in range(50)])
-    >>> Team()
-    name
-    player 0
-    player 1
-    player 2
-    player 3
-    player 4
-    player 5
-    player 6
-    player 7
-    … and 42 more rows
-    """
+    """What has a table that it is shown as; a dataclass of this kind is declared `repr=False`."""
 
     @abstractmethod
     def as_table(self) -> Table:

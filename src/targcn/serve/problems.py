@@ -82,7 +82,11 @@ def _problem(request: Request, error: Exception) -> ProblemError:
         case RequestValidationError():
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"])
-            return ProblemError(400, f"{place}: {first['msg']}", field=place)
+            detail = f"{place}: {first['msg']}"
+            if first["type"] == "model_attributes_type":
+                # What other types of content hold is not read.
+                detail = "send a JSON object, with the header 'Content-Type: application/json'"
+            return ProblemError(400, detail, field=place)
         case HTTPException():
             detail = {
                 404: "there is nothing at this address; /openapi.json lists what there is",
