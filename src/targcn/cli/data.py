@@ -61,8 +61,8 @@ def describe_data(
         show(_say_intervals(intervals, time["unit"]))
     _show_notes(dataset)
     common = [
-        (one["name"], f"{one['num_facts']:,}", "{0} — {2}, {3}".format(*one["example"]))
-        for one in description["relations"][:8]
+        (known["name"], f"{known['num_facts']:,}", "{0} — {2}, {3}".format(*known["example"]))
+        for known in description["relations"][:8]
     ]
     show(Table.of_text(["most common relations", "facts", "for example"], common))
 
@@ -181,8 +181,8 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
     train, test = dataset.train, dataset.test
     seen = np.zeros(len(dataset.entities), dtype=bool)
     seen[train.subjects] = seen[train.objects] = True
-    found = np.stack(np.unique(train.relations, return_index=True, return_counts=True))
-    common = found[:, np.argsort(-found[2], stable=True)].T.tolist()
+    counted = np.stack(np.unique(train.relations, return_index=True, return_counts=True))
+    common = counted[:, np.argsort(-counted[2], stable=True)].T.tolist()
     timeline = dataset.timeline
     return {
         "name": dataset.name,

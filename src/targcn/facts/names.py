@@ -114,10 +114,10 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     [('entity', 'Barack Obama', '2005')]
     """
     kinds = (NameIndex.of_entities(dataset), NameIndex.of_relations(dataset))
-    found = [name for names in kinds for name in names.find(text)]
-    found = found or [name for names in kinds for name in names.similar(text)]
+    chosen = [name for names in kinds for name in names.find(text)]
+    chosen = chosen or [name for names in kinds for name in names.similar(text)]
     wanted = fold(text)
-    return sorted(found, key=lambda name: (fold(name.name) != wanted, -name.num_facts, name.name))
+    return sorted(chosen, key=lambda name: (fold(name.name) != wanted, -name.num_facts, name.name))
 
 
 def names_table(found: list[FoundName], text: str, top: int) -> Table:

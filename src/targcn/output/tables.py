@@ -85,16 +85,7 @@ class Table:
 
 
 def to_markdown(table: Table) -> str:
-    """The table with its title above and its notes below.
-
-    >>> table = Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},), "Test split")
-    >>> print(to_markdown(table))
-    Test split:
-    <BLANKLINE>
-    | MRR |
-    |---|
-    | 0.636 |
-    """
+    """The table with its title above and its notes below."""
     heads = [label.replace("\n", ", ") for label in table.labels]
     lines = [f"| {' | '.join(map(markdown_text, row))} |" for row in (heads, *table.cells())]
     lines.insert(1, "|" + "---|" * len(heads))
@@ -106,14 +97,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_text(table: Table) -> str:
-    """The table in plain text, a line each for its title, labels, rows and notes.
-
-    >>> table = Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},), "Test split")
-    >>> print(to_text(table))
-    Test split
-    MRR
-    0.636
-    """
+    """The table in plain text, a line each for its title, labels, rows and notes."""
     cells = [[_one_line(cell) for cell in row] for row in (table.labels, *table.cells()) if row]
     cells = [[*(shorten(cell, CELL_WIDTH) for cell in row[:-1]), row[-1]] for row in cells]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -123,11 +107,7 @@ def to_text(table: Table) -> str:
 
 
 def to_html(table: Table) -> str:
-    """The table in HTML, with its title above and its notes below; every text is escaped.
-
-    >>> to_html(Table.of_text(["run"], [["<b>"]], "Two runs"))
-    '<p>Two runs</p><table><tr><th>run</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
-    """
+    """The table in HTML, with its title above and its notes below; every text is escaped."""
     rows = [("th", table.labels), *(("td", row) for row in table.cells())]
     lines = [
         f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>"

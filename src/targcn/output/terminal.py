@@ -198,14 +198,14 @@ def _every(seconds: float, display: Display) -> Display:
 
 
 def count_progress(
-    label: str, what: str, told: Callable[[int, int], None] | None = None
+    label: str, what: str, progress: Callable[[int, int], None] | None = None
 ) -> AbstractContextManager[Callable[[int, int], None] | None]:
     """Progress with a rate and the time left, to be told how many are done out of how many.
 
-    A function that is given is told instead, and nothing is shown here.
+    A function that is given is called instead, and nothing is shown here.
     """
-    if told is not None:
-        return nullcontext(told)
+    if progress is not None:
+        return nullcontext(progress)
     began = time.monotonic()
 
     def describe(done: int, total: int) -> tuple[int, int, str]:

@@ -52,13 +52,13 @@ def export_page(predictor: Predictor, question: Question, path: Path, how: HowTo
     Names stand in it as JSON alone, which no browser reads as markup.
     """
     require_absent(path)
-    [found] = answer(predictor, [question], how)
-    assert found.question is not None
+    [answered] = answer(predictor, [question], how)
+    assert answered.question is not None
     dataset, timeline = predictor.dataset, predictor.dataset.timeline
     ticks = [int(timeline.ticks[0]), int(timeline.ticks[0]) + 1]
     explanations = [
-        asdict(placed(explain_row(predictor, found.question, row, top=20), predictor))
-        for row in found.rows
+        asdict(placed(explain_row(predictor, answered.question, row, top=20), predictor))
+        for row in answered.rows
         if predictor.gives_reasons
     ]
     content = {
@@ -71,17 +71,17 @@ def export_page(predictor: Predictor, question: Question, path: Path, how: HowTo
             "last": timeline.last,
             "histogram": {"ticks": ticks, "labels": [timeline.label(tick) for tick in ticks]},
         },
-        "answer": asdict(found),
+        "answer": asdict(answered),
         "explanations": explanations,
         "made": f"{predictor.model_name} on {dataset.name} ({dataset.summary}); "
         f"targcn {targcn.__version__}",
     }
-    title = escape(" — ".join(word or "?" for word in asdict(found.question).values()))
+    title = escape(" — ".join(word or "?" for word in asdict(answered.question).values()))
     script = bundle()
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    rows = "".join(f"<li>{escape(row.answer)}</li>" for row in found.rows)
+    rows = "".join(f"<li>{escape(row.answer)}</li>" for row in answered.rows)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -87,8 +87,8 @@ class Guard:
                 400, "the Host header is not a name of this server; --allow-host adds one"
             )
         origin = request.headers.get("origin")
-        own = (None, f"http://{hosts[0]}", f"https://{hosts[0]}", *self.access.origins)
-        if origin not in own:
+        allowed = (None, f"http://{hosts[0]}", f"https://{hosts[0]}", *self.access.origins)
+        if origin not in allowed:
             raise ProblemError(403, "pages of other addresses may not ask; --allow-origin lets one")
         if self.access.token is None or request.scope["path"] == OPEN_PATH:
             return None

@@ -178,10 +178,10 @@ def make_router(runs: Mapping[str, ServedRun], searches: Searches) -> APIRouter:
 
 def find_missing(served: ServedRun, body: MissingBody, progress: Progress) -> dict[str, Any]:
     """The most probable facts that are not known; asked of a model of its own."""
-    found = served.copy_predictor().missing(
+    facts = served.copy_predictor().missing(
         time=body.time, relation=body.relation, entity=body.entity, top=body.top, progress=progress
     )
-    return {"rows": found.to_dicts()}
+    return {"rows": facts.to_dicts()}
 
 
 def _require_known(served: ServedRun, body: MissingBody) -> None:
