@@ -11,11 +11,10 @@ from typing import Any
 from oracle import World
 from targcn.facts.vocabulary import Vocabulary
 from targcn.runs.run import Run
-from targcn.serve.app import Service
 from targcn.serve.guard import Access
-from targcn.serve.jobs import Jobs
+from targcn.serve.searches import Searches
 from targcn.serve.served_run import ServedRun
-from targcn.serve.server import Server, open_socket
+from targcn.serve.server import Server, Service, open_socket
 from targcn.training.fit import fit
 
 FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
@@ -94,7 +93,7 @@ def serving(runs: Mapping[str, Run], **access: Any) -> Iterator[Here]:
         run.worker.seconds_to_answer = PATIENCE
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = Server(Service(served, Jobs(PATIENCE)), Access(**access))
+        server = Server(Service(served, Searches(PATIENCE)), Access(**access))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -29,7 +29,7 @@ def test_the_commonest_names_are_listed(run: Path) -> None:
     lines = call("names", run, "--top", 3).stdout.splitlines()
     assert len(lines) == 5
     assert lines[-1].endswith(" more; --top shows them.")
-    assert "at least 1 name" in complaint_of(call("names", run, "--top", 0))
+    assert "top is 0; at least 1 was expected" in complaint_of(call("names", run, "--top", 0))
     assert "no data set, folder or file 'nowhere'" in complaint_of(call("names", "nowhere"))
 
 

@@ -53,9 +53,3 @@ def test_a_wrong_ending_is_refused_before_any_work() -> None:
 def test_other_models_are_refused(tmp_path: Path) -> None:
     save_run(fit(DATASET, "seen"), tmp_path / "run")
     assert "give a run of evidence" in complaint_of(call("rules", tmp_path / "run"))
-
-
-def test_help_says_what_the_figures_are() -> None:
-    words = " ".join(call("rules", "--help").stdout.split())
-    assert "seen × log(1 + weight)" in words
-    assert "whose own fact is hidden" in words

@@ -1,4 +1,4 @@
-"""Text in plots: none of it covers another."""
+"""Plots, whose texts do not cover each other, and curves in text."""
 
 from itertools import combinations
 from pathlib import Path
@@ -10,6 +10,7 @@ from targcn.output.plots import (
     LABEL_WIDTH,
     Lane,
     Mark,
+    draw_curve,
     draw_lanes,
     draw_marks,
     plot_bars,
@@ -70,16 +71,12 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "lanes.svg").is_file()
 
 
-@pytest.mark.parametrize("sizes", [[10**6], [10**5, 10**6, 10**8], [0, 10**6]])
-def test_the_label_of_a_point_stays_inside_the_axes(sizes: list[int]) -> None:
-    marks = [Mark("as its released code does it", size, 0.5, 0.4, 0.6) for size in sizes]
-    figure = draw_marks(marks, "main results", "MRR")
-    figure.draw_without_rendering()
-    [axes] = figure.axes
-    labels = {one for one in axes.texts if one.xycoords[0] == "data"}
-    assert len(labels) == sum(map(bool, sizes))
-    # A label is to the right of its point.
-    assert all(one.get_tightbbox().x1 <= axes.bbox.x1 + 1 for one in labels)
+def test_the_legend_names_marks_by_their_values() -> None:
+    values = {"$a$": 0.4, "b": 0.6, "without parameters": 0.5}
+    marks = [Mark(name, 10 * (len(name) < 9), v, v, v) for name, v in values.items()]
+    [legend] = draw_marks(marks, "main results", "MRR").legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["b", "without parameters", "$a$"]
 
 
 def test_a_bar_has_its_name(tmp_path: Path) -> None:
@@ -88,3 +85,20 @@ def test_a_bar_has_its_name(tmp_path: Path) -> None:
     # matplotlib writes each text into a comment, and then draws it.
     for text in ("$x$", "what mattered", "share", LONG[: LABEL_WIDTH // 2]):
         assert f"<!-- {text}" in drawn
+
+
+def test_the_largest_value_of_a_column_is_shown() -> None:
+    points = [(tick, float(tick == 50)) for tick in range(101)]
+    top, *_, bottom, _, axis = draw_curve(points, "first", "last", width=11, height=3).splitlines()
+    assert top == "1 ┤     █"
+    assert bottom == "0 ┤▁▁▁▁▁█▁▁▁▁▁"
+    assert axis.split() == ["first", "last"]
+
+
+def test_a_curve_of_equal_values_is_level() -> None:
+    drawn = draw_curve([(0, 2.0), (5, 2.0)], "a", "b", width=6, height=1)
+    assert drawn.splitlines()[0] == "2 ┤█    █"
+
+
+def test_a_single_point() -> None:
+    assert "█" in draw_curve([(3, -1.0)], "a", "a")

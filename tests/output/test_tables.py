@@ -4,13 +4,16 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from targcn.errors import InputError
 from targcn.output.tables import (
+    MOST_LINES,
     Column,
+    Shown,
     Table,
     defused,
     to_csv,
@@ -121,3 +124,37 @@ def test_a_name_that_begins_like_a_formula_is_text_in_a_spreadsheet(name):
 @pytest.mark.parametrize("text", ["-3", "+4.5", "-12:30", "Ann", "", "a=b"])
 def test_numbers_and_other_names_stay_as_they_are(text):
     assert defused(text) == text
+
+
+@dataclass(frozen=True, repr=False)
+class Crowd(Shown):
+    """As many rows and notes as wanted."""
+
+    num_rows: int
+    num_notes: int = 0
+    title: str = "a title"
+
+    def as_table(self) -> Table:
+        rows = [[f"<i>{number}</i>"] for number in range(self.num_rows)]
+        return Table.of_text(["name"], rows, self.title, *["a & b"] * self.num_notes)
+
+
+def test_what_is_small_is_shown_whole() -> None:
+    assert repr(Crowd(2, 1)) == str(Crowd(2, 1)) == "a title\nname\n<i>0</i>\n<i>1</i>\na & b"
+
+
+@pytest.mark.parametrize(("num_rows", "num_notes"), [(8, 0), (9, 0), (5, 3), (500, 50), (0, 20)])
+def test_ten_lines_are_enough(num_rows: int, num_notes: int) -> None:
+    lines = repr(Crowd(num_rows, num_notes)).splitlines()
+    # Nothing is left out where there is room.
+    assert len(lines) == min(2 + num_rows + min(num_notes, 3), MOST_LINES)
+    shown = sum(line.startswith("<i>") for line in lines)
+    assert (f"… and {num_rows - shown:,} more rows" in lines) is (shown < num_rows)
+
+
+def test_names_do_not_become_html() -> None:
+    html = Crowd(1, 1, "<script>")._repr_html_()
+    assert html == (
+        "<p>&lt;script&gt;</p><table><tr><th>name</th></tr>"
+        "<tr><td>&lt;i&gt;0&lt;/i&gt;</td></tr></table><p>a &amp; b</p>"
+    )

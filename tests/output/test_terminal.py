@@ -98,7 +98,7 @@ def test_a_notebook_gets_a_bar_below_the_cell_until_the_end(
             update(1, 4)
             update(2, 4)
     bar = '<progress value="{}" max="4"></progress> &lt;i&gt;, {} of 4, '
-    first, second, last = drawn
+    _, first, second, last = drawn
     assert first["text/html"].startswith(bar.format(1, 1))
     assert second["text/html"].startswith(bar.format(2, 2))
     assert second["text/plain"].startswith("<i>, 2 of 4, ")

@@ -1,5 +1,6 @@
 """Many connections, a clean end, and sockets."""
 
+import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from small_server import Here, serving
+from small_server import Here, problem_of, serving
 from targcn.errors import InputError
 from targcn.runs.run import Run
 from targcn.serve.server import address_of, open_socket
@@ -20,14 +21,11 @@ def question(number: int) -> dict[str, Any]:
 
 
 def test_many_connections_get_what_one_gets(here: Here) -> None:
-    run = here.service.runs["evidence"]
-    bodies = [{"run": "evidence", "questions": [question(number)]} for number in range(64)]
-    together = {"run": "evidence", "questions": [question(number) for number in range(64)]}
+    bodies = [{"run": "evidence", "questions": [question(number)]} for number in range(32)]
+    together = {"run": "evidence", "questions": [question(number) for number in range(32)]}
     alone = here.ask("POST", "/api/predict", together).json["answers"]
-    before = run.num_questions
-    with ThreadPoolExecutor(64) as pool:
+    with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda body: here.ask("POST", "/api/predict", body), bodies))
-    assert run.num_questions - before == 64
     for answer, expected in zip(answers, alone, strict=True):
         assert answer.status == 200
         for found, wanted in zip(answer.json["answers"][0]["rows"], expected["rows"], strict=True):
@@ -41,8 +39,8 @@ def test_stopping_finishes_what_is_running(
     begun, stopping = threading.Event(), threading.Event()
     answers: list[int] = []
     with serving({"copy": runs["copy"]}) as here:
-        worker, jobs = here.service.runs["copy"].worker, here.service.jobs
-        do, cancel_all = worker.do, jobs.cancel_all
+        worker, jobs = here.service.runs["copy"].worker, here.service.searches
+        do, cancel = worker.do, jobs.cancel
 
         def wait_and_do(*what: Any) -> Any:
             begun.set()
@@ -51,10 +49,10 @@ def test_stopping_finishes_what_is_running(
 
         def stop() -> None:
             stopping.set()
-            cancel_all()
+            cancel()
 
         monkeypatch.setattr(worker, "do", wait_and_do)
-        monkeypatch.setattr(jobs, "cancel_all", stop)
+        monkeypatch.setattr(jobs, "cancel", stop)
         body = {"run": "copy", "questions": [question(1)]}
         asking = threading.Thread(
             target=lambda: answers.append(here.ask("POST", "/api/predict", body).status)
@@ -89,3 +87,18 @@ def test_sockets() -> None:
         open_socket("127.0.0.1", 70_000)
     with pytest.raises(InputError, match="cannot listen"):
         open_socket("no.such.host.invalid", 0)
+
+
+def test_the_page_is_served_and_no_other_file(here: Here) -> None:
+    page = here.ask("GET", "/")
+    assert page.headers["content-type"].startswith("text/html")
+    named = re.findall(r'(?:src|href)="(page/[^"]+)"', page.body.decode())
+    assert "page/app.js" in named
+    for address in named:
+        assert here.ask("GET", f"/{address}").status == 200
+    script = here.ask("GET", "/page/app.js")
+    assert script.headers["content-type"].startswith("text/javascript")
+    again = here.ask("GET", "/page/app.js", headers={"If-None-Match": script.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+    for path in ("../app.py", "%2e%2e/app.py", "..%2fapp.py", "/etc/passwd", "app.js%00", ""):
+        problem_of(here.ask("GET", f"/page/{path}"), 404)

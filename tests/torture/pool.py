@@ -56,7 +56,7 @@ def find_case(kind: str, base: Path) -> Case:
     import matplotlib.figure  # noqa: F401
     import optuna  # noqa: F401
 
-    import targcn.serve.app  # noqa: F401
+    import targcn.serve.server  # noqa: F401
     from torture import disturbances
 
     cases: dict[str, Case] = {

@@ -10,33 +10,16 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from cyclopts import App, CycloptsError
 
 from targcn import __version__
-from targcn.cli.compare import compare_runs
-from targcn.cli.data import data
-from targcn.cli.demo import show_demo
-from targcn.cli.evaluate import evaluate_run
-from targcn.cli.explain import explain_answer
-from targcn.cli.export import export_from_run
-from targcn.cli.fuse import fuse_runs
-from targcn.cli.missing import find_missing_facts
-from targcn.cli.models import list_models
-from targcn.cli.names import list_names
-from targcn.cli.predict import predict_answers
-from targcn.cli.report import report_results
-from targcn.cli.reproduce import reproduce
-from targcn.cli.rules import list_rules
-from targcn.cli.search import search_recipe
-from targcn.cli.serve import serve_runs
-from targcn.cli.train import train
 from targcn.errors import InputError
 from targcn.memory import require_libraries_fit
 from targcn.output.terminal import is_main_process, printable, say
 
-SECONDS_TO_TALK = 5.0
+SECONDS_TO_TALK: Final = 5.0
 
 app = App(
     name="targcn",
@@ -45,23 +28,28 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
-app.command(show_demo, name="demo")
-app.command(data)
-app.command(list_names, name="names")
-app.command(list_models, name="models")
-app.command(train, name="train")
-app.command(search_recipe, name="search")
-app.command(fuse_runs, name="fuse")
-app.command(evaluate_run, name="evaluate")
-app.command(compare_runs, name="compare")
-app.command(predict_answers, name="predict")
-app.command(find_missing_facts, name="missing")
-app.command(explain_answer, name="explain")
-app.command(export_from_run, name="export")
-app.command(list_rules, name="rules")
-app.command(serve_runs, name="serve")
-app.command(reproduce)
-app.command(report_results, name="report")
+# A command is imported when it is asked for.
+COMMANDS: Final = {
+    "demo": "demo:show_demo",
+    "data": "data:data",
+    "names": "names:list_names",
+    "models": "models:list_models",
+    "train": "train:train",
+    "search": "search:search_recipe",
+    "fuse": "fuse:fuse_runs",
+    "evaluate": "evaluate:evaluate_run",
+    "compare": "compare:compare_runs",
+    "predict": "predict:predict_answers",
+    "missing": "missing:find_missing_facts",
+    "explain": "explain:explain_answer",
+    "export": "export:export_from_run",
+    "rules": "rules:list_rules",
+    "serve": "serve:serve_runs",
+    "reproduce": "reproduce:reproduce",
+    "report": "report:report_results",
+}
+for name, place in COMMANDS.items():
+    app.command(f"targcn.cli.{place}", name=name)
 app.register_install_completion_command(
     help="Let the shell complete commands and options of targcn."
 )
@@ -74,6 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = [" -" if one == "-" else one for one in given]
     try:
         require_libraries_fit()
+        if not given or given[0].startswith("-"):
+            # The help of them all, which says what each is for.
+            for command in COMMANDS:
+                app[command]
         app(given, exit_on_error=False, print_error=False)
     except InputError as error:
         _complain(str(error))

@@ -1,7 +1,6 @@
 """`targcn data`: list, describe, prepare, derive and export data sets."""
 
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -60,11 +59,10 @@ def describe_data(
     )
     if intervals := description["intervals"]:
         show(_say_intervals(intervals, time["unit"]))
-    for note in dataset.notes:
-        show(f"note: {note}")
+    _show_notes(dataset)
     common = [
-        (one["name"], f"{one['num_facts']:,}", "{0} — {2}, {3}".format(*one["example"]))
-        for one in description["relations"][:8]
+        (known["name"], f"{known['num_facts']:,}", "{0} — {2}, {3}".format(*known["example"]))
+        for known in description["relations"][:8]
     ]
     show(Table.of_text(["most common relations", "facts", "for example"], common))
 
@@ -75,18 +73,10 @@ def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = Non
     from targcn.graph.stored import prepare
 
     require_absent(out)
-    start = perf_counter()
     dataset = open_source(source, read)
     prepare(dataset, out)
-    seconds = perf_counter() - start
-    num_facts = sum(len(facts) for facts in dataset.splits.values())
-    show(
-        f"{out}: {num_facts:,} facts, {len(dataset.entities):,} entities, "
-        f"{len(dataset.relations):,} relations, {len(dataset.timeline.ticks):,} times by "
-        f"{dataset.timeline.unit} ({seconds:.1f} s, {num_facts / seconds:,.0f} facts/s)"
-    )
-    for note in dataset.notes:
-        show(f"note: {note}")
+    show(f"{out}: {dataset.summary}")
+    _show_notes(dataset)
 
 
 @data.command(name="derive")
@@ -144,6 +134,11 @@ def export_data(
     show(f"{out}: {len(dataset.facts):,} facts; read again as they are with {' '.join(options)}")
 
 
+def _show_notes(dataset: "Dataset") -> None:
+    for note in dataset.notes:
+        show(f"note: {note}")
+
+
 def _sizes(dataset: "Dataset") -> list[str]:
     facts = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
     counts = (dataset.entities, dataset.relations, dataset.timeline.ticks)
@@ -186,8 +181,8 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
     train, test = dataset.train, dataset.test
     seen = np.zeros(len(dataset.entities), dtype=bool)
     seen[train.subjects] = seen[train.objects] = True
-    found = np.stack(np.unique(train.relations, return_index=True, return_counts=True))
-    common = found[:, np.argsort(-found[2], stable=True)].T.tolist()
+    counted = np.stack(np.unique(train.relations, return_index=True, return_counts=True))
+    common = counted[:, np.argsort(-counted[2], stable=True)].T.tolist()
     timeline = dataset.timeline
     return {
         "name": dataset.name,

@@ -15,11 +15,11 @@ from targcn.cli.options import (
     Ties,
     load_folder,
     require_new_picture,
+    require_new_table,
     warn_if_in_context,
 )
 from targcn.errors import InputError
-from targcn.files import require_absent
-from targcn.output.tables import require_table_file, write_table
+from targcn.output.tables import write_table
 from targcn.output.terminal import count_progress, show, show_json
 
 
@@ -67,9 +67,7 @@ def evaluate_run(
     require_new_picture(plot)
     if plot is not None and ask != "entity":
         raise InputError("--plot shows the probabilities of entities; leave out --ask")
-    if out is not None:
-        require_table_file(out)
-        require_absent(out)
+    require_new_table(out)
     from targcn.distributed import join_process_group
     from targcn.evaluation.calibration import plot_reliability
     from targcn.evaluation.report import relation_table, report_table

@@ -5,11 +5,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from targcn.cli.options import AsJson, HowToRead, load_folder, open_source
-from targcn.errors import InputError
-from targcn.files import require_absent
-from targcn.output.tables import require_table_file, write_table
-from targcn.output.terminal import show, show_json
+from targcn.cli.options import (
+    AsJson,
+    HowToRead,
+    load_folder,
+    open_source,
+    require_new_table,
+    show_table,
+)
+from targcn.config import require_at_least
 
 
 def list_names(
@@ -34,19 +38,10 @@ def list_names(
         top: How many names to show.
         out: Write them to this new file too: .csv, .json or .md.
     """
-    if out is not None:
-        require_table_file(out)
-        require_absent(out)
-    if top < 1:
-        raise InputError(f"top is {top}; ask for at least 1 name")
+    require_new_table(out)
+    require_at_least(1, top=top)
     from targcn.facts.names import find_names, names_table
 
     is_run = (Path(source) / "run.json").is_file()
     dataset = load_folder(Path(source)).dataset if is_run else open_source(source, read)
-    table = names_table(find_names(dataset, text), text, top)
-    if out is not None:
-        write_table(table, out)
-    if json:
-        show_json(table.records())
-    else:
-        show(table)
+    show_table(names_table(find_names(dataset, text), text, top), out, json)

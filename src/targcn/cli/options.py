@@ -9,7 +9,8 @@ from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.plots import require_picture
-from targcn.output.terminal import say
+from targcn.output.tables import Table, require_table_file, write_table
+from targcn.output.terminal import say, show, show_json
 
 if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
@@ -81,6 +82,23 @@ def require_new_picture(path: Path | None) -> None:
     if path is not None:
         require_picture(path)
         require_absent(path)
+
+
+def require_new_table(path: Path | None) -> None:
+    """Refuse, before any work is done, a table that could not be written."""
+    if path is not None:
+        require_table_file(path)
+        require_absent(path)
+
+
+def show_table(table: Table, out: Path | None, as_json: bool) -> None:
+    """Write a table into a file, if one is wanted, and show it."""
+    if out is not None:
+        write_table(table, out)
+    if as_json:
+        show_json(table.records())
+    else:
+        show(table)
 
 
 def warn_if_in_context(split: str, context: str | None, reads_context: bool = True) -> None:

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from targcn.cli.options import AsJson, RunFolder, load_folder
-from targcn.files import require_absent
-from targcn.output.tables import require_table_file, write_table
-from targcn.output.terminal import count_progress, show, show_json
+from targcn.cli.options import AsJson, RunFolder, load_folder, require_new_table, show_table
+from targcn.output.terminal import count_progress
 
 
 def list_rules(
@@ -35,18 +33,10 @@ def list_rules(
         top: How many rules to show.
         out: Write them to this new file too: .csv, .json or .md.
     """
-    if out is not None:
-        require_table_file(out)
-        require_absent(out)
+    require_new_table(out)
     from targcn.inference.rules import rules, rules_table
 
     loaded = load_folder(run)
     with count_progress("counting", "queries") as progress:
         found = rules(loaded, relation=relation, top=top, progress=progress)
-    table = rules_table(found)
-    if out is not None:
-        write_table(table, out)
-    if json:
-        show_json(table.records())
-    else:
-        show(table)
+    show_table(rules_table(found), out, json)

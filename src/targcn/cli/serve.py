@@ -59,10 +59,9 @@ def serve_runs(
             f"at {host} others could ask too: give a --token that they have to send, or leave out "
             "--host"
         )
-    from targcn.serve.app import Service
     from targcn.serve.guard import Access
     from targcn.serve.served_run import ServedRun, name_runs
-    from targcn.serve.server import Server, address_of, leave_a_core, open_socket
+    from targcn.serve.server import Server, Service, address_of, leave_a_core, open_socket
 
     with open_socket(host, port) as listening:
         leave_a_core()

@@ -8,8 +8,7 @@ from targcn.evaluation.filters import Filter
 from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import Context, Split
-from targcn.output.shown import Shown
-from targcn.output.tables import Column, Table, Value
+from targcn.output.tables import Column, Shown, Table, Value
 
 if TYPE_CHECKING:
     from targcn.evaluation.calibration import Calibration

@@ -13,8 +13,7 @@ from targcn.facts.times.timeline import OPEN as OPEN
 from targcn.facts.times.timeline import Timeline
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_folder
-from targcn.output.shown import Shown
-from targcn.output.tables import Table
+from targcn.output.tables import Shown, Table
 
 Split = Literal["train", "valid", "test"]
 Context = Literal["train", "train+valid", "all", "past"]

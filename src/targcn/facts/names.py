@@ -1,6 +1,7 @@
 """Find entities and relations by what one remembers of their names."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,85 @@ class FoundName:
     last: str | None
 
 
+@dataclass(frozen=True, eq=False)
+class NameIndex:
+    """The names of one kind, the commonest first, as people write them; built once."""
+
+    dataset: Dataset
+    vocabulary: Vocabulary
+    # The ids of the names by frequency, and the names of these ids without case and accents.
+    ids: list[int]
+    folded: list[str]
+    counts: NDArray[Any]
+    # The first and the last time of each id.
+    firsts: NDArray[Any]
+    lasts: NDArray[Any]
+
+    @classmethod
+    def of_entities(cls, dataset: Dataset) -> "NameIndex":
+        facts = dataset.facts
+        # A fact of an entity with itself counts once.
+        others = facts.subjects != facts.objects
+        ids = np.concatenate([facts.subjects, facts.objects[others]])
+        firsts, lasts = (np.concatenate([when, when[others]]) for when in _known_times(facts))
+        return cls._of(dataset, dataset.entities, ids, firsts, lasts)
+
+    @classmethod
+    def of_relations(cls, dataset: Dataset) -> "NameIndex":
+        facts = dataset.facts
+        return cls._of(dataset, dataset.relations, facts.relations, *_known_times(facts))
+
+    @classmethod
+    def _of(
+        cls,
+        dataset: Dataset,
+        vocabulary: Vocabulary,
+        ids: NDArray[Any],
+        firsts: NDArray[Any],
+        lasts: NDArray[Any],
+    ) -> "NameIndex":
+        counts = np.bincount(ids, minlength=len(vocabulary))
+        first = np.full(len(vocabulary), np.iinfo(np.int64).max)
+        last = np.full(len(vocabulary), -1)
+        np.minimum.at(first, ids, firsts)
+        np.maximum.at(last, ids, lasts)
+        names = vocabulary.names
+        order = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
+        folded = [fold(names[number]) for number in order]
+        return cls(dataset, vocabulary, order, folded, counts, first, last)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.folded)
+
+    def knows(self, name: str) -> bool:
+        """Whether a name is one of these, whatever its case and accents."""
+        return name in self.vocabulary or fold(name) in self._known
+
+    def find(self, text: str, top: int | None = None) -> list[FoundName]:
+        """The commonest names that hold every word of a text; one that is the text leads."""
+        wanted = fold(text)
+        words = wanted.split()
+        holding = [
+            place for place, name in enumerate(self.folded) if all(word in name for word in words)
+        ]
+        holding.sort(key=lambda place: self.folded[place] != wanted)
+        return [self._describe(self.ids[place]) for place in holding[:top]]
+
+    def similar(self, text: str) -> list[FoundName]:
+        """The names most like a text that no name holds."""
+        names = self.vocabulary.names
+        return [self._describe(self.vocabulary.id_of(name)) for name in suggest(text, names)]
+
+    def _describe(self, number: int) -> FoundName:
+        label, count = self.dataset.timeline.label, int(self.counts[number])
+        first = label(int(self.firsts[number])) if count else None
+        last = label(int(self.lasts[number])) if count else None
+        return FoundName(self.vocabulary.kind, self.vocabulary.names[number], count, first, last)
+
+
 def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
-    """The names that hold every word of a text, whatever its case and accents, the commonest first.
+    """The entities and relations that hold every word of a text, the commonest first.
 
     A name that is the text leads. Where none holds it, the most similar names are given.
 
@@ -35,23 +113,11 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     >>> [(one.kind, one.name, one.first) for one in found]
     [('entity', 'Barack Obama', '2005')]
     """
-    facts = dataset.facts
-    loops = facts.subjects == facts.objects
-    both = np.concatenate([facts.subjects, facts.objects[~loops]])
-    known = np.stack(known_times(facts))
+    kinds = (NameIndex.of_entities(dataset), NameIndex.of_relations(dataset))
+    chosen = [name for names in kinds for name in names.find(text)]
+    chosen = chosen or [name for names in kinds for name in names.similar(text)]
     wanted = fold(text)
-    kinds = [
-        (dataset.entities, both, np.concatenate([known, known[:, ~loops]], axis=1)),
-        (dataset.relations, facts.relations, known),
-    ]
-    chosen = [_holding(vocabulary, wanted.split()) for vocabulary, _, _ in kinds]
-    if not any(chosen):
-        names = [vocabulary.names for vocabulary, _, _ in kinds]
-        chosen = [[known.index(one) for one in suggest(text, known)] for known in names]
-    found: list[FoundName] = []
-    for (vocabulary, ids, when), ones in zip(kinds, chosen, strict=True):
-        found += _describe(dataset, vocabulary, ones, ids, when)
-    return sorted(found, key=lambda one: (fold(one.name) != wanted, -one.num_facts, one.name))
+    return sorted(chosen, key=lambda name: (fold(name.name) != wanted, -name.num_facts, name.name))
 
 
 def names_table(found: list[FoundName], text: str, top: int) -> Table:
@@ -63,9 +129,7 @@ def names_table(found: list[FoundName], text: str, top: int) -> Table:
         Column("first", "first"),
         Column("last", "last"),
     )
-    rows = tuple(
-        {column.key: getattr(one, column.key) for column in columns} for one in found[:top]
-    )
+    rows = tuple(vars(name) for name in found[:top])
     notes = []
     words = fold(text).split()
     if found and not all(word in fold(found[0].name) for word in words):
@@ -77,38 +141,7 @@ def names_table(found: list[FoundName], text: str, top: int) -> Table:
     return Table(columns, rows, notes=tuple(notes))
 
 
-def known_times(facts: Facts) -> tuple[NDArray[Any], NDArray[Any]]:
+def _known_times(facts: Facts) -> tuple[NDArray[Any], NDArray[Any]]:
     """The first and the last tick that is known of each fact."""
     first, last = facts.columns[3], facts.columns[-1 if facts.has_intervals else 3]
     return np.where(first == OPEN, last, first), np.where(last == OPEN, first, last)
-
-
-def _holding(vocabulary: Vocabulary, words: list[str]) -> list[int]:
-    folded = (fold(name) for name in vocabulary.names)
-    return [number for number, name in enumerate(folded) if all(word in name for word in words)]
-
-
-def _describe(
-    dataset: Dataset,
-    vocabulary: Vocabulary,
-    chosen: list[int],
-    ids: NDArray[Any],
-    times: NDArray[Any],
-) -> list[FoundName]:
-    """Count the facts of the chosen ids, all of them at once."""
-    counts = np.bincount(ids, minlength=len(vocabulary))
-    first = np.full(len(vocabulary), np.iinfo(np.int64).max)
-    last = np.full(len(vocabulary), -1)
-    np.minimum.at(first, ids, times[0])
-    np.maximum.at(last, ids, times[1])
-    label = dataset.timeline.label
-    return [
-        FoundName(
-            vocabulary.kind,
-            vocabulary.names[one],
-            int(counts[one]),
-            label(int(first[one])) if counts[one] else None,
-            label(int(last[one])) if counts[one] else None,
-        )
-        for one in chosen
-    ]

@@ -11,8 +11,7 @@ from targcn.evaluation.intervals import grow_intervals, usual_lengths
 from targcn.inference.answers import Answers
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
-from targcn.output.curves import draw_curve
-from targcn.output.plots import Curve, plot_lines
+from targcn.output.plots import Curve, draw_curve, plot_lines
 from targcn.output.tables import Column, Table, Value
 from targcn.runs.run import describe_new
 

@@ -12,8 +12,7 @@ from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts
 from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
-from targcn.output.shown import Shown
-from targcn.output.tables import Table
+from targcn.output.tables import Shown, Table
 
 Asked = Literal["object", "subject"]
 ASKED: Final[tuple[Asked, ...]] = ("object", "subject")

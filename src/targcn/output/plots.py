@@ -19,8 +19,7 @@ INK: Final = "#808080"
 COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
 MARKERS: Final = "os^Dv"
 POINT_SIZE: Final = 5
-# How often the axes are widened for labels that do not fit.
-MOST_MOVES: Final = 8
+EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 # Letters of a line beside a lane, and of a title above: what a figure has room for.
 LABEL_WIDTH: Final = 56
 TITLE_WIDTH: Final = 100
@@ -75,62 +74,46 @@ def require_picture(path: Path) -> None:
         ) from None
 
 
-def new_figure(height: float = 4.5) -> "Figure":
+def _new_figure(height: float = 4.5) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=(9, height), layout="constrained")
 
 
-def save_picture(figure: "Figure", path: Path, transparent: bool = False) -> None:
+def _save(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of its file name; equal figures give equal files."""
     from matplotlib import rc_context
 
     dateless = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
     with atomic_file(path) as draft, rc_context({"svg.hashsalt": "targcn"}):
-        figure.savefig(draft, dpi=150, transparent=transparent, **dateless)
+        figure.savefig(draft, dpi=150, transparent=True, **dateless)
 
 
 def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
     """Plot values against the number of parameters; one without parameters is a horizontal line."""
-    save_picture(draw_marks(marks, title, up), path, transparent=True)
+    _save(draw_marks(marks, title, up), path)
 
 
 def draw_marks(marks: Sequence[Mark], title: str, up: str) -> "Figure":
-    """Each label stands beside its point, inside the axes."""
+    """The legend names them in the order of their values."""
     sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
     across = "parameters" if sizes else "no run has parameters"
     figure, axes = _grey_axes(title, across, up, logarithmic=bool(sizes))
-    if sizes:
-        axes.margins(x=0.2, y=0.15)
-    else:
+    if not sizes:
         axes.set_xticks([])
-    if len(sizes) == 1:
-        # For a single number matplotlib would leave no room for its label.
-        axes.set_xlim(min(sizes) / 2, min(sizes) * 2)
-    labels = []
-    for mark in sorted(marks, key=lambda mark: -mark.value):
-        at = (mark.num_parameters or 1, mark.value)
+    handles: list[Any] = []
+    for number, mark in enumerate(sorted(marks, key=lambda mark: -mark.value)):
+        look = {"label": mark.name, "color": COLORS[number % len(COLORS)]}
         if mark.num_parameters:
             spread = [[mark.value - mark.low], [mark.high - mark.value]]
-            axes.errorbar(*at, spread, fmt="o", color=COLORS[0], markersize=POINT_SIZE)
+            # After all colors have been used, they meet other markers.
+            marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+            point = (mark.num_parameters, mark.value)
+            bar = axes.errorbar(*point, spread, fmt=marker, markersize=POINT_SIZE, **look)
+            handles.append(bar)
         else:
-            axes.axhline(mark.value, color=COLORS[1], linestyle="--", linewidth=1)
-        label = axes.annotate(
-            mark.name,
-            at,
-            # The label of a line is to the right of the axes, where there are no points.
-            xycoords=("data" if mark.num_parameters else "axes fraction", "data"),
-            xytext=(7, 0),
-            textcoords="offset points",
-            va="center",
-            color=INK,
-            fontsize=9,
-            parse_math=False,
-            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5, "relpos": (0, 0.5)},
-        )
-        labels.append(label)
-    _make_room(figure, axes, labels)
-    _keep_apart(figure, axes, labels)
+            handles.append(axes.axhline(mark.value, linestyle="--", linewidth=1, **look))
+    _add_legend(figure, handles)
     return figure
 
 
@@ -139,8 +122,9 @@ def plot_lines(
 ) -> None:
     """Plot lines with a legend beside them."""
     figure, axes = _grey_axes(title, across, up, logarithmic)
+    handles: list[Any] = []
     for line in lines:
-        axes.plot(
+        handles += axes.plot(
             *zip(*line.points, strict=True),
             label=line.name,
             color=COLORS[line.color % len(COLORS)],
@@ -148,10 +132,8 @@ def plot_lines(
             markersize=POINT_SIZE,
             linestyle="--" if line.dashed else "-",
         )
-    legend = figure.legend(loc="outside right center", frameon=False, labelcolor=INK, fontsize=9)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-    save_picture(figure, path, transparent=True)
+    _add_legend(figure, handles)
+    _save(figure, path)
 
 
 def plot_bars(values: Mapping[str, float], path: Path, title: str, across: str) -> None:
@@ -162,42 +144,41 @@ def plot_bars(values: Mapping[str, float], path: Path, title: str, across: str) 
     labels = [shorten(name, LABEL_WIDTH) for name in values]
     axes.set_yticks(range(len(values)), labels, parse_math=False)
     axes.invert_yaxis()
-    save_picture(figure, path, transparent=True)
+    _save(figure, path)
 
 
 def plot_lanes(lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str) -> None:
     """Plot lanes, the first at the top: its label, its points over time, a bar and its value."""
-    save_picture(draw_lanes(lanes, title, across, measure), path, transparent=True)
+    _save(draw_lanes(lanes, title, across, measure), path)
 
 
 def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> "Figure":
-    """Each label has a lane of its own, so that none covers another."""
-    labels = [_short_lines(lane.label) for lane in lanes]
-    heights = [INCHES_PER_LINE * (label.count("\n") + 2) for label in labels]
-    bottoms = [sum(heights[: number + 1]) for number in range(len(heights))]
-    middles = [bottom - height / 2 for bottom, height in zip(bottoms, heights, strict=True)]
-    total = max(sum(heights), INCHES_PER_LINE)
-    figure = new_figure(total + INCHES_AROUND_LANES)
+    """Lanes are as high as the longest label needs, so that none covers another."""
+    labels = [
+        "\n".join(shorten(line, LABEL_WIDTH) for line in lane.label.split("\n")) for lane in lanes
+    ]
+    num_lines = max((label.count("\n") + 1 for label in labels), default=1)
+    height = INCHES_PER_LINE * (num_lines + 1) * max(len(lanes), 1)
+    figure = _new_figure(height + INCHES_AROUND_LANES)
     times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
-    for middle, lane in zip(middles, lanes, strict=True):
+    rows = range(len(lanes))
+    for row, lane in zip(rows, lanes, strict=True):
         color = COLORS[0] if lane.value >= 0 else COLORS[1]
-        times.plot(lane.points, [middle] * len(lane.points), "o-", color=color, markersize=6)
+        times.plot(lane.points, [row] * len(lane.points), "o-", color=color, markersize=6)
         if lane.always:
-            times.axhline(middle, color=color, linestyle=":")
-        bars.barh(middle, lane.value, height=INCHES_PER_LINE, color=color)
+            times.axhline(row, color=color, linestyle=":")
+        bars.barh(row, lane.value, height=1 / (num_lines + 1), color=color)
     for axes in (times, bars):
-        axes.set_ylim(total, 0)
-        axes.hlines(bottoms[:-1], 0, 1, transform=axes.get_yaxis_transform(), color=INK, lw=0.2)
+        _make_grey(axes)
+        axes.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.locator_params(axis="x", nbins=4)
         axes.margins(x=0.1)
-        axes.tick_params(colors=INK, labelsize=8)
+        axes.tick_params(labelsize=8)
         axes.tick_params(axis="y", length=0)
-        for spine in axes.spines.values():
-            spine.set_edgecolor(INK)
-    times.set_yticks(middles, labels, parse_math=False)
+    times.set_yticks(rows, labels, parse_math=False)
     bars.yaxis.tick_right()
-    bars.set_yticks(middles, [f"{lane.value:+.4f}" for lane in lanes])
+    bars.set_yticks(rows, [f"{lane.value:+.4f}" for lane in lanes])
     times.set_xlabel(across, color=INK, parse_math=False)
     bars.set_xlabel(measure, color=INK)
     figure.suptitle(shorten(title, TITLE_WIDTH), color=INK, fontsize=10, parse_math=False)
@@ -206,10 +187,6 @@ def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> 
     widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
     figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
     return figure
-
-
-def _short_lines(text: str) -> str:
-    return "\n".join(shorten(line, LABEL_WIDTH) for line in text.split("\n"))
 
 
 def shorten(text: str, width: int) -> str:
@@ -228,14 +205,12 @@ def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Fi
     """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
-    figure = new_figure()
+    figure = _new_figure()
     axes: Any = figure.add_subplot()
     axes.set_title(title, color=INK, parse_math=False)
     axes.set_xlabel(across, color=INK)
     axes.set_ylabel(up, color=INK)
-    axes.tick_params(which="both", colors=INK)
-    for spine in axes.spines.values():
-        spine.set_edgecolor(INK)
+    _make_grey(axes)
     if logarithmic:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
@@ -244,41 +219,47 @@ def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Fi
     return figure, axes
 
 
-def _make_room(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
-    """Move the right end of the axes until no label of a point crosses it, if they have room."""
-    from matplotlib.text import Text
-
-    of_points = [label for label in labels if label.xycoords[0] == "data"]
-    for _ in range(MOST_MOVES):
-        figure.draw_without_rendering()
-        ends = (Text.get_window_extent(one).x1 for one in of_points)
-        over = max(ends, default=0) - axes.bbox.x1
-        if over <= 0:
-            return
-        # Points move to the left meanwhile, so a little more than what is missing is enough.
-        end = (axes.bbox.x1 + min(1.5 * over, axes.bbox.width), axes.bbox.y0)
-        axes.set_xlim(right=axes.transData.inverted().transform(end)[0])
+def _make_grey(axes: Any) -> None:
+    axes.tick_params(which="both", colors=INK)
+    for spine in axes.spines.values():
+        spine.set_edgecolor(INK)
 
 
-def _keep_apart(figure: Any, axes: Any, labels: Sequence[Any]) -> None:
-    """Move labels down, the topmost first, until none covers another one, a point or a line."""
-    from matplotlib.text import Text
-    from matplotlib.transforms import Bbox
+def _add_legend(figure: "Figure", handles: Sequence[Any]) -> None:
+    legend = figure.legend(
+        handles=handles, loc="outside right center", frameon=False, labelcolor=INK, fontsize=9
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
-    figure.draw_without_rendering()
-    reach = POINT_SIZE / 2 * figure.dpi / 72
-    placed = []
-    for label in labels:
-        x, y = axes.transData.transform(label.xy)
-        is_point = label.xycoords[0] == "data"
-        left, right = (x - reach, x + reach) if is_point else axes.bbox.intervalx
-        height = reach if is_point else 1
-        placed.append(Bbox([(left, y - height), (right, y + height)]))
-    for label in labels:
-        box = Text.get_window_extent(label)  # Of the text alone, without its arrow.
-        while hit := next((other for other in placed if box.overlaps(other)), None):
-            down = box.y1 - hit.y0 + 1
-            x, y = label.get_position()
-            label.set_position((x, y - down * 72 / figure.dpi))
-            box = box.translated(0, -down)
-        placed.append(box)
+
+def draw_curve(
+    points: Sequence[tuple[float, float]], first: str, last: str, width: int = 72, height: int = 6
+) -> str:
+    """A curve in plain text, from the least value to the largest, from the first point to the last.
+
+    A column shows the largest of its values as a bar; one without any is empty.
+
+    >>> print(draw_curve([(0, 1.0), (1, 3.0), (3, 5.0)], "2001", "2004", width=8, height=2))
+    5 ┤       █
+    1 ┤▁ █    █
+      └────────
+       2001 2004
+    """
+    left, right = points[0][0], points[-1][0]
+    least, most = min(value for _, value in points), max(value for _, value in points)
+    bars: list[int] = [0] * width
+    for place, value in points:
+        column = int((place - left) / max(right - left, 1) * (width - 1))
+        share = (value - least) / (most - least) if most > least else 1.0
+        bars[column] = max(bars[column], 1, round(share * 8 * height))
+    labels = {height - 1: f"{most:.3g}", 0: f"{least:.3g}"}
+    margin = max(len(label) for label in labels.values())
+    lines = []
+    for row in reversed(range(height)):
+        drawn = "".join(EIGHTHS[min(max(bar - 8 * row, 0), 8)] for bar in bars)
+        label = labels.get(row, "")
+        lines.append(f"{label:>{margin}} {'┤' if label else '│'}{drawn}".rstrip())
+    axis = f"{first}{last:>{max(width - len(first), len(last) + 1)}}"
+    blank = " " * (margin + 1)
+    return "\n".join([*lines, f"{blank}└{'─' * width}", f"{blank} {axis}"])

@@ -5,8 +5,9 @@ People get the columns that are shown, formatted; CSV and JSON get the values of
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,9 @@ from targcn.output.plots import shorten
 Value = str | int | float | bool | None
 # Letters of a cell in plain text, unless it is the last of its row.
 CELL_WIDTH: Final = 40
+# What is shown of a value that shows itself.
+MOST_LINES: Final = 10
+MOST_NOTES: Final = 3
 # How a formula begins for a spreadsheet, and a number, which may begin alike.
 FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 NUMBER: Final = re.compile(r"[+-]?[0-9.,:/ -]*")
@@ -81,16 +85,7 @@ class Table:
 
 
 def to_markdown(table: Table) -> str:
-    """The table with its title above and its notes below.
-
-    >>> table = Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},), "Test split")
-    >>> print(to_markdown(table))
-    Test split:
-    <BLANKLINE>
-    | MRR |
-    |---|
-    | 0.636 |
-    """
+    """The table with its title above and its notes below."""
     heads = [label.replace("\n", ", ") for label in table.labels]
     lines = [f"| {' | '.join(map(markdown_text, row))} |" for row in (heads, *table.cells())]
     lines.insert(1, "|" + "---|" * len(heads))
@@ -102,14 +97,7 @@ def to_markdown(table: Table) -> str:
 
 
 def to_text(table: Table) -> str:
-    """The table in plain text, a line each for its title, labels, rows and notes.
-
-    >>> table = Table((Column("mrr", "MRR", ".3f"),), ({"mrr": 0.6364},), "Test split")
-    >>> print(to_text(table))
-    Test split
-    MRR
-    0.636
-    """
+    """The table in plain text, a line each for its title, labels, rows and notes."""
     cells = [[_one_line(cell) for cell in row] for row in (table.labels, *table.cells()) if row]
     cells = [[*(shorten(cell, CELL_WIDTH) for cell in row[:-1]), row[-1]] for row in cells]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -119,11 +107,7 @@ def to_text(table: Table) -> str:
 
 
 def to_html(table: Table) -> str:
-    """The table in HTML, with its title above and its notes below; every text is escaped.
-
-    >>> to_html(Table.of_text(["run"], [["<b>"]], "Two runs"))
-    '<p>Two runs</p><table><tr><th>run</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
-    """
+    """The table in HTML, with its title above and its notes below; every text is escaped."""
     rows = [("th", table.labels), *(("td", row) for row in table.cells())]
     lines = [
         f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
@@ -132,6 +116,33 @@ def to_html(table: Table) -> str:
     body = f"<table>{''.join(lines)}</table>" if lines else ""
     title = f"<p>{escape(table.title)}</p>" if table.title else ""
     return title + body + "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+
+
+class Shown(ABC):
+    """What has a table that it is shown as; a dataclass of this kind is declared `repr=False`."""
+
+    @abstractmethod
+    def as_table(self) -> Table:
+        """What there is to see at a glance."""
+
+    def __repr__(self) -> str:
+        return to_text(beginning(self.as_table()))
+
+    def _repr_html_(self) -> str:
+        return to_html(beginning(self.as_table()))
+
+
+def beginning(table: Table) -> Table:
+    """The beginning of a table: with its title, labels and notes it takes ten lines at most."""
+    notes, rows = table.notes, table.rows
+    if len(notes) > MOST_NOTES:
+        kept = MOST_NOTES - 1
+        notes = (*notes[:kept], f"… and {len(notes) - kept} more notes")
+    room = MOST_LINES - bool(table.title) - bool(table.labels) - len(notes)
+    if len(rows) > room:
+        notes = (f"… and {len(rows) - room + 1:,} more rows", *notes)
+        rows = rows[: room - 1]
+    return replace(table, rows=rows, notes=notes)
 
 
 def defused(text: str) -> str:

@@ -160,20 +160,16 @@ def _terminal_display() -> Iterator[Display]:
 @contextmanager
 def _cell_display(draw: Callable[..., Any]) -> Iterator[Display]:
     """A bar below the cell, which is gone in the end."""
-    drawn: list[Any] = []
+    nothing = {"text/plain": "", "text/html": ""}
+    below = draw(nothing, raw=True, display_id=True)
 
     def update(done: int, total: int | None, text: str) -> None:
         part = f' value="{done}" max="{total}"' if total else ""
         html = f"<progress{part}></progress> {escape(text)}"
-        content = {"text/plain": text, "text/html": html}
-        if drawn:
-            drawn[0].update(content, raw=True)
-        else:
-            drawn.append(draw(content, raw=True, display_id=True))
+        below.update({"text/plain": text, "text/html": html}, raw=True)
 
     yield _every(SECONDS_BETWEEN_DRAWINGS, update)
-    for one in drawn:
-        one.update({"text/plain": "", "text/html": ""}, raw=True)
+    below.update(nothing, raw=True)
 
 
 def _notebook_display() -> Callable[..., Any] | None:
@@ -202,14 +198,14 @@ def _every(seconds: float, display: Display) -> Display:
 
 
 def count_progress(
-    label: str, what: str, told: Callable[[int, int], None] | None = None
+    label: str, what: str, progress: Callable[[int, int], None] | None = None
 ) -> AbstractContextManager[Callable[[int, int], None] | None]:
     """Progress with a rate and the time left, to be told how many are done out of how many.
 
-    A function that is given is told instead, and nothing is shown here.
+    A function that is given is called instead, and nothing is shown here.
     """
-    if told is not None:
-        return nullcontext(told)
+    if progress is not None:
+        return nullcontext(progress)
     began = time.monotonic()
 
     def describe(done: int, total: int) -> tuple[int, int, str]:

@@ -26,8 +26,7 @@ from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Dataset, Split
-from targcn.output.shown import Shown
-from targcn.output.tables import Table
+from targcn.output.tables import Shown, Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.several import (

@@ -11,8 +11,7 @@ from targcn.evaluation.report import Report
 from targcn.facts.dataset import Context, Dataset, Split
 from targcn.models.base import Model
 from targcn.models.fused import FUSED, Fused, FusedSettings
-from targcn.output.shown import Shown
-from targcn.output.tables import Table
+from targcn.output.tables import Shown, Table
 from targcn.recipes.recipe import Recipe
 from targcn.recipes.training_settings import TrainingSettings
 

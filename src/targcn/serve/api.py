@@ -1,21 +1,23 @@
-"""The addresses under /api: what the page asks, and scripts."""
+"""The addresses under /api that answer at once: what the page asks, and scripts."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic_core import to_json
 
 from targcn.errors import InputError
-from targcn.inference.questions import Question
+from targcn.facts.names import FoundName
+from targcn.inference.questions import Question, ids_of
 from targcn.inference.what_if import Fact
-from targcn.serve import schema
-from targcn.serve.answering import Asked, HowToAnswer, ask
+from targcn.serve.answering import Answer, Explained, HowToAnswer
+from targcn.serve.bodies import ExplainBody, FactBody, PredictBody, WhatIfBody
+from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
-from targcn.serve.served_run import ServedRun
+from targcn.serve.served_run import RunDescription, ServedRun
 
-# Questions of a request whose unknown names are compared with all known ones.
+# Wrong questions of a request whose names are compared with all known ones.
 MOST_COMPARED: Final = 3
 RunName = Annotated[str, Query(max_length=1_000, description="Its name, as /api/runs lists it.")]
 Moment = Annotated[str | None, Query(max_length=100)]
@@ -36,12 +38,12 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
     router = APIRouter(prefix="/api", tags=["questions"], responses=RESPONSES)
     described = to_json({"runs": [run.description for run in runs.values()]})
 
-    @router.get("/runs", response_model=schema.Runs)
+    @router.get("/runs", response_model=dict[Literal["runs"], list[RunDescription]])
     async def list_runs() -> Response:
         """The runs that are served, and what can be asked of each."""
         return Response(described, media_type="application/json")
 
-    @router.get("/names", response_model=schema.Names)
+    @router.get("/names", response_model=dict[Literal["names"], list[FoundName]])
     def find_names(
         run: RunName,
         q: Annotated[str, Query(max_length=1_000)] = "",
@@ -50,11 +52,10 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
     ) -> Response:
         """Names that hold every word of a text, the commonest first; or the most similar ones."""
         served = find_run(runs, run)
-        index = served.entities if kind == "entity" else served.relations
-        found = index.find(q, top) or index.similar(q)[:top]
-        return json_of({"names": [vars(one) for one in found]})
+        names = served.entities if kind == "entity" else served.relations
+        return json_of({"names": names.find(q, top) or names.similar(q)[:top]})
 
-    @router.get("/entities/{name:path}", response_model=schema.Entity)
+    @router.get("/entities/{name:path}", response_model=EntityFacts)
     def show_entity(
         name: Annotated[str, Path(max_length=2_000)],
         run: RunName,
@@ -69,36 +70,45 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
             served.dataset.entities.find(name)
         except InputError as error:
             raise ProblemError.of(error, 404) from None
-        return json_of(served.facts.find(name, first, last, page, size))
+        return json_of(facts_of(served.dataset, served.facts, name, first, last, page, size))
 
-    @router.post("/predict", response_model=schema.Answers)
-    async def predict(body: schema.PredictBody) -> Response:
+    @router.post("/predict", response_model=dict[Literal["answers"], list[Answer]])
+    async def predict(body: PredictBody) -> Response:
         """The best answers to a question, or to up to 1,000.
 
         A single question that cannot be asked is an error; among several, its answer says why.
         """
         served = find_run(runs, body.run)
-        how = HowToAnswer(body.top, body.hide_known, body.why)
         questions = [Question(**vars(question)) for question in body.questions]
-        if len(questions) == 1:
-            asked = await ask_one(served, questions[0])
-            return json_of({"answers": await served.answer([asked], how)})
-        return json_of({"answers": await answer_each(served, questions, how)})
+        errors = await asyncio.to_thread(check_questions, served, questions)
+        if len(questions) == 1 and errors:
+            raise errors[0]
+        valid = [question for number, question in enumerate(questions) if number not in errors]
+        how = HowToAnswer(body.top, body.hide_known, body.why)
+        answers = iter(await served.answer(valid, how) if valid else [])
+        everything = [
+            _refused(errors[number]) if number in errors else next(answers)
+            for number in range(len(questions))
+        ]
+        return json_of({"answers": everything})
 
-    @router.post("/explain", response_model=schema.Explained)
-    async def explain(body: schema.ExplainBody) -> Response:
+    @router.post("/explain", response_model=Explained)
+    async def explain(body: ExplainBody) -> Response:
         """The facts behind an answer."""
         served = find_run(runs, body.run)
-        words = (body.subject, body.relation, body.object, body.time)
-        await ask_one(served, Question(*words))
-        return json_of(await served.explain(*words, body.asked, body.top))
+        words = _fact_of(body)
+        await asyncio.to_thread(ids_of, Question(*words), served.dataset)
+        return json_of(await served.explain(words, body.asked, body.top))
 
-    @router.post("/what-if", response_model=schema.Changes)
-    async def what_if(body: schema.WhatIfBody) -> Response:
-        """The answers before and after facts are taken from the context or put into it."""
+    @router.post("/what-if")
+    async def what_if(body: WhatIfBody) -> Response:
+        """The answers before and after facts are taken from the context or put into it.
+
+        `rows` are those of `targcn predict --with --without --json`.
+        """
         served = find_run(runs, body.run)
         question = Question(**vars(body.question))
-        await ask_one(served, question)
+        await asyncio.to_thread(ids_of, question, served.dataset)
         without, given = ([_fact_of(fact) for fact in some] for some in (body.without, body.given))
         rows = await served.what_if(question, without, given, body.top)
         return json_of({"rows": rows})
@@ -106,51 +116,25 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
     return router
 
 
-async def ask_one(served: ServedRun, question: Question) -> Asked:
-    """A question with its ids; an InputError says what is wrong with it."""
-    if served.knows_names_of(question):
-        return ask(question, served.predictor)
-    # To say which names are similar, a name is compared with all of them.
-    return await asyncio.to_thread(ask, question, served.predictor)
+def check_questions(served: ServedRun, questions: list[Question]) -> dict[int, InputError]:
+    """What is wrong with which of the questions.
 
-
-def ask_each(served: ServedRun, questions: list[Question]) -> list[Asked | InputError]:
-    """Each question with its ids, or what is wrong with it; takes a while."""
-    tried: list[Asked | InputError] = []
-    num_compared = 0
-    for question in questions:
+    To say which names are similar, a name is compared with all of them, which takes a while.
+    """
+    errors: dict[int, InputError] = {}
+    for number, question in enumerate(questions):
         try:
-            known = served.knows_names_of(question)
-            if not known and num_compared == MOST_COMPARED:
+            if len(errors) >= MOST_COMPARED and not served.knows_names_of(question):
                 raise InputError("a name of this question is not in this graph")
-            num_compared += not known
-            tried.append(ask(question, served.predictor))
+            ids_of(question, served.dataset)
         except InputError as error:
-            tried.append(error)
-    return tried
+            errors[number] = error
+    return errors
 
 
-async def answer_each(
-    served: ServedRun, questions: list[Question], how: HowToAnswer
-) -> list[dict[str, Any]]:
-    """The answers to several questions; of one that cannot be asked, why."""
-    tried = await asyncio.to_thread(ask_each, served, questions)
-    asked = [one for one in tried if isinstance(one, Asked)]
-    found = iter(await served.answer(asked, how) if asked else [])
-    return [_error(one) if isinstance(one, InputError) else next(found) for one in tried]
+def _refused(error: InputError) -> Answer:
+    return Answer(None, None, error=str(error), suggestions=error.suggestions)
 
 
-def _error(error: InputError) -> dict[str, Any]:
-    return {
-        "question": None,
-        "asked": None,
-        "forecast": False,
-        "note": None,
-        "error": str(error),
-        "suggestions": error.suggestions,
-        "rows": [],
-    }
-
-
-def _fact_of(fact: schema.FactBody) -> Fact:
+def _fact_of(fact: FactBody) -> Fact:
     return fact.subject, fact.relation, fact.object, fact.time

@@ -1,117 +1,107 @@
-"""The facts of an entity, by time: found at once, a page at a time."""
+"""The facts of an entity, by time, a page at a time."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from targcn.facts.dataset import OPEN, Dataset
+from targcn.facts.dataset import OPEN, Dataset, Facts
+from targcn.facts.times.timeline import Timeline
 
 # Neighbours that are named, those with most facts first.
-MOST_NEIGHBOURS = 100
+MOST_NEIGHBOURS: Final = 100
+Direction = Literal["out", "in"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class FactColumns:
+    """Facts of an entity as columns, by time; `end` where facts hold over intervals."""
+
+    relation: list[str]
+    other: list[str]
+    direction: list[Direction]
+    time: list[str | None]
+    tick: list[int]
+    end: list[str | None] | None
+
+
+@dataclass(frozen=True)
+class RelationCount:
+    name: str
+    direction: Direction
+    num_facts: int
+
+
+@dataclass(frozen=True)
+class NeighbourCount:
+    name: str
+    num_facts: int
+
+
+@dataclass(frozen=True)
 class EntityFacts:
-    """Every fact under its subject and under its object, sorted by entity and time.
+    """A page of the facts of an entity, with counts of all of them."""
 
-    Those of entity e have the places offsets[e] up to offsets[e + 1]. A row is the position of a
-    fact, or the number of facts more if the entity is its object.
-    """
+    name: str
+    total: int
+    page: int
+    facts: FactColumns
+    relations: list[RelationCount]
+    neighbours: list[NeighbourCount]
 
-    dataset: Dataset
-    offsets: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    columns: NDArray[Any]
 
-    @classmethod
-    def of(cls, dataset: Dataset) -> "EntityFacts":
-        facts = dataset.facts
-        # A fact of an entity with itself is listed once.
-        back = np.flatnonzero(facts.subjects != facts.objects)
-        owners = np.concatenate([facts.subjects, facts.objects[back]])
-        times = np.concatenate([facts.times, facts.times[back]])
-        rows = np.concatenate([np.arange(len(facts)), back + len(facts)])
-        counts = np.bincount(owners, minlength=len(dataset.entities))
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        return cls(dataset, offsets, rows[np.lexsort((times, owners))], facts.columns)
+def facts_of(
+    dataset: Dataset,
+    known: Facts,
+    name: str,
+    first: str | None = None,
+    last: str | None = None,
+    page: int = 1,
+    size: int = 10_000,
+) -> EntityFacts:
+    """The known facts of an entity from one time to another."""
+    entity, timeline = dataset.entities.find(name), dataset.timeline
+    wanted = (known.subjects == entity) | (known.objects == entity)
+    if first is not None:
+        wanted &= known.ends >= timeline.tick(first)
+    if last is not None:
+        wanted &= known.times <= timeline.tick(last)
+    rows = np.flatnonzero(wanted)
+    rows = rows[known.times[rows].argsort(kind="stable")]
+    is_subject = known.subjects[rows] == entity
+    directions: list[Direction] = ["out" if out else "in" for out in is_subject.tolist()]
+    other_ids = np.where(is_subject, known.objects[rows], known.subjects[rows])
+    others = _names(dataset.entities, other_ids)
+    relations = _names(dataset.relations, known.relations[rows])
+    counted = Counter(zip(relations, directions, strict=True)).most_common()
+    shown = slice((page - 1) * size, page * size)
+    starts, ends = known.columns[3, rows[shown]], known.columns[-1, rows[shown]]
+    return EntityFacts(
+        dataset.entities.names[entity],
+        len(rows),
+        page,
+        FactColumns(
+            relations[shown],
+            others[shown],
+            directions[shown],
+            _labels(timeline, known, starts),
+            known.times[rows[shown]].tolist(),
+            _labels(timeline, known, ends) if known.has_intervals else None,
+        ),
+        [RelationCount(*relation, count) for relation, count in counted],
+        [NeighbourCount(*count) for count in Counter(others).most_common(MOST_NEIGHBOURS)],
+    )
 
-    def find(
-        self, name: str, first: str | None, last: str | None, page: int, size: int
-    ) -> dict[str, Any]:
-        """A page of the facts of an entity from one time to another, with counts of all of them."""
-        dataset = self.dataset
-        entity = dataset.entities.find(name)
-        rows = self.rows[self.offsets[entity] : self.offsets[entity + 1]]
-        num_facts = self.columns.shape[1]
-        positions = rows % max(num_facts, 1)
-        starts = np.maximum(self.columns[3, positions], 0)
-        ends = self.columns[-1, positions]
-        wanted = np.ones(len(rows), dtype=bool)
-        if first is not None:
-            wanted &= (ends == OPEN) | (ends >= dataset.timeline.tick(first))
-        if last is not None:
-            wanted &= starts <= dataset.timeline.tick(last)
-        rows, positions = rows[wanted], positions[wanted]
-        inward = rows >= num_facts
-        relations = self.columns[1, positions]
-        others = np.where(inward, self.columns[0, positions], self.columns[2, positions])
-        shown = slice((page - 1) * size, page * size)
-        return {
-            "name": dataset.entities.names[entity],
-            "total": len(rows),
-            "page": page,
-            "facts": self._name(positions[shown], inward[shown], others[shown]),
-            "relations": self._count_relations(relations, inward),
-            "neighbours": self._count_neighbours(others),
-        }
 
-    def _name(
-        self, positions: NDArray[Any], inward: NDArray[Any], others: NDArray[Any]
-    ) -> dict[str, Any]:
-        entities, relations = self.dataset.entities.names, self.dataset.relations.names
-        ends = self.columns[4, positions] if len(self.columns) > 4 else None
-        starts = self.columns[3, positions]
-        return {
-            "relation": [relations[one] for one in self.columns[1, positions].tolist()],
-            "other": [entities[one] for one in others.tolist()],
-            "direction": ["in" if one else "out" for one in inward.tolist()],
-            "time": self._labels(starts),
-            "tick": np.maximum(starts, 0).tolist(),
-            "end": None if ends is None else self._labels(ends),
-        }
+def _names(vocabulary: Sequence[str], ids: NDArray[Any]) -> list[str]:
+    return [vocabulary[number] for number in ids.tolist()]
 
-    def _labels(self, ticks: NDArray[Any]) -> list[str | None]:
-        """The labels of ticks; none where an interval is open."""
-        timeline = self.dataset.timeline
-        distinct, which = np.unique(ticks, return_inverse=True)
-        labels = [
-            None if len(self.columns) > 4 and tick == OPEN else timeline.label(tick)
-            for tick in distinct.tolist()
-        ]
-        return [labels[one] for one in which.tolist()]
 
-    def _count_relations(
-        self, relations: NDArray[Any], inward: NDArray[Any]
-    ) -> list[dict[str, Any]]:
-        names = self.dataset.relations.names
-        kinds, counts = np.unique(relations * 2 + inward, return_counts=True)
-        order = np.argsort(-counts, kind="stable")
-        return [
-            {
-                "name": names[kind // 2],
-                "direction": "in" if kind % 2 else "out",
-                "num_facts": count,
-            }
-            for kind, count in zip(kinds[order].tolist(), counts[order].tolist(), strict=True)
-        ]
-
-    def _count_neighbours(self, others: NDArray[Any]) -> list[dict[str, Any]]:
-        names = self.dataset.entities.names
-        ids, counts = np.unique(others, return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:MOST_NEIGHBOURS]
-        return [
-            {"name": names[one], "num_facts": count}
-            for one, count in zip(ids[order].tolist(), counts[order].tolist(), strict=True)
-        ]
+def _labels(timeline: Timeline, known: Facts, ticks: NDArray[Any]) -> list[str | None]:
+    """The labels of ticks; none where an interval is open."""
+    labels: dict[int, str | None] = {OPEN: None} if known.has_intervals else {}
+    labels |= {tick: timeline.label(tick) for tick in set(ticks.tolist()) - labels.keys()}
+    return [labels[tick] for tick in ticks.tolist()]

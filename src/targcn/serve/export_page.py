@@ -3,20 +3,20 @@
 import base64
 import json
 import re
+from dataclasses import asdict
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import targcn
 from targcn.errors import InputError
 from targcn.files import atomic_file, require_absent
-from targcn.inference.explanation import Asked
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
 from targcn.inference.what_if import SEPARATOR
-from targcn.serve.answering import HowToAnswer, answer, ask, explain
+from targcn.serve.answering import HowToAnswer, answer, explain_row, placed
 
 # The modules of the page that the file holds, each after those that it imports.
 MODULES: Final = (
@@ -27,7 +27,7 @@ MODULES: Final = (
     "page/reasons.js",
     "snapshot.js",
 )
-IMPORT: Final = re.compile(r"^import .+;\n", re.MULTILINE)
+IMPORT: Final = re.compile(r"^import [^;]+;\n", re.MULTILINE)
 EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
 
 
@@ -47,20 +47,21 @@ def parse_question(text: str) -> Question:
 
 
 def export_page(predictor: Predictor, question: Question, path: Path, how: HowToAnswer) -> None:
-    """Write the answers to a question into a new HTML file that needs no other."""
+    """Write the answers to a question into a new HTML file that needs no other.
+
+    Names stand in it as JSON alone, which no browser reads as markup.
+    """
     require_absent(path)
-    page = to_page(describe(predictor, question, how))
-    with atomic_file(path) as draft:
-        draft.write_text(page, encoding="utf-8", newline="\n")
-
-
-def describe(predictor: Predictor, question: Question, how: HowToAnswer) -> dict[str, Any]:
-    """All that the page shows, as plain data."""
-    [found] = answer(predictor, [ask(question, predictor)], how)
-    dataset = predictor.dataset
-    timeline = dataset.timeline
+    [answered] = answer(predictor, [question], how)
+    assert answered.question is not None
+    dataset, timeline = predictor.dataset, predictor.dataset.timeline
     ticks = [int(timeline.ticks[0]), int(timeline.ticks[0]) + 1]
-    return {
+    explanations = [
+        asdict(placed(explain_row(predictor, answered.question, row, top=20), predictor))
+        for row in answered.rows
+        if predictor.gives_reasons
+    ]
+    content = {
         "run": {
             "model": predictor.model_name,
             "context": predictor.context,
@@ -70,34 +71,18 @@ def describe(predictor: Predictor, question: Question, how: HowToAnswer) -> dict
             "last": timeline.last,
             "histogram": {"ticks": ticks, "labels": [timeline.label(tick) for tick in ticks]},
         },
-        "answer": found,
-        "explanations": [
-            _explain(predictor, found["question"], row) if predictor.gives_reasons else None
-            for row in found["rows"]
-        ],
+        "answer": asdict(answered),
+        "explanations": explanations,
         "made": f"{predictor.model_name} on {dataset.name} ({dataset.summary}); "
         f"targcn {targcn.__version__}",
     }
-
-
-def _explain(
-    predictor: Predictor, question: dict[str, str | None], row: dict[str, Any]
-) -> dict[str, Any]:
-    complete = question | {row["asked"]: row["answer"]}
-    subject, relation, object_, time = (str(complete[place]) for place in question)
-    asked: Asked = "subject" if row["asked"] == "subject" else "object"
-    return explain(predictor, subject, relation, object_, time, asked, top=20)
-
-
-def to_page(content: dict[str, Any]) -> str:
-    """The page in HTML. Names stand in it as JSON alone, which no browser reads as markup."""
-    title = escape(" — ".join(word or "?" for word in content["answer"]["question"].values()))
+    title = escape(" — ".join(word or "?" for word in asdict(answered.question).values()))
     script = bundle()
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    rows = "".join(f"<li>{escape(row['answer'])}</li>" for row in content["answer"]["rows"])
-    return (
+    rows = "".join(f"<li>{escape(row.answer)}</li>" for row in answered.rows)
+    page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -106,6 +91,8 @@ def to_page(content: dict[str, Any]) -> str:
         f'<script type="application/json" id="content">{data}</script>\n'
         f'<script type="module">{script}</script>\n</body>\n</html>\n'
     )
+    with atomic_file(path) as draft:
+        draft.write_text(page, encoding="utf-8", newline="\n")
 
 
 def bundle() -> str:

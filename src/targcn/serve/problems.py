@@ -1,6 +1,6 @@
 """What went wrong, for programs: problem details (RFC 9457) with the library's own sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -14,8 +14,11 @@ from starlette.exceptions import HTTPException
 from targcn.errors import InputError
 
 MEDIA_TYPE: Final = "application/problem+json"
-# After so many seconds a refused request may be sent again.
-RETRY_AFTER: Final = 1
+HEADERS: Final[dict[int, dict[str, str]]] = {
+    401: {"WWW-Authenticate": "Bearer"},
+    # After so many seconds a refused request may be sent again.
+    503: {"Retry-After": "1"},
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Problem:
     title: str
     status: int
     detail: str
-    suggestions: list[str]
+    suggestions: tuple[str, ...]
     field: str | None
 
 
@@ -47,71 +50,47 @@ class ProblemError(Exception):
         detail: str,
         suggestions: Sequence[str] = (),
         field: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.suggestions = status, detail, suggestions
-        self.field = field
+        title = HTTPStatus(status).phrase
+        self.problem = Problem("about:blank", title, status, detail, tuple(suggestions), field)
+        self.headers = headers or HEADERS.get(status)
 
     @classmethod
     def of(cls, error: InputError, status: int = 422) -> "ProblemError":
         return cls(status, str(error), error.suggestions, error.field)
 
-    def content(self) -> Problem:
-        suggestions = list(self.suggestions)
-        return Problem("about:blank", self.title, self.status, self.detail, suggestions, self.field)
-
-    @property
-    def title(self) -> str:
-        return HTTPStatus(self.status).phrase
-
-    @property
-    def headers(self) -> dict[str, str]:
-        if self.status == HTTPStatus.SERVICE_UNAVAILABLE:
-            return {"Retry-After": str(RETRY_AFTER)}
-        return {"WWW-Authenticate": "Bearer"} if self.status == HTTPStatus.UNAUTHORIZED else {}
-
     def response(self) -> Response:
-        return Response(
-            to_json(self.content()), self.status, media_type=MEDIA_TYPE, headers=self.headers
-        )
+        content, status = to_json(self.problem), self.problem.status
+        return Response(content, status, headers=self.headers, media_type=MEDIA_TYPE)
 
 
 def show_problems(app: FastAPI) -> None:
     """Let an app answer every error with problem details."""
-
-    def of_problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ProblemError)
-        return error.response()
-
-    def of_input(request: Request, error: Exception) -> Response:
-        assert isinstance(error, InputError)
-        return ProblemError.of(error).response()
-
-    def of_form(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        return ProblemError(400, f"{place}: {first['msg']}", field=place).response()
-
-    def of_http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        response = ProblemError(error.status_code, _about(request, error)).response()
-        response.headers.update(error.headers or {})
-        return response
-
-    def of_bug(request: Request, error: Exception) -> Response:
-        return ProblemError(500, "the server failed; its log says why").response()
-
-    app.add_exception_handler(ProblemError, of_problem)
-    app.add_exception_handler(InputError, of_input)
-    app.add_exception_handler(RequestValidationError, of_form)
-    app.add_exception_handler(HTTPException, of_http)
-    app.add_exception_handler(Exception, of_bug)
+    kinds = (ProblemError, InputError, RequestValidationError, HTTPException, Exception)
+    for kind in kinds:
+        app.add_exception_handler(kind, lambda request, error: _problem(request, error).response())
 
 
-def _about(request: Request, error: HTTPException) -> str:
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return "there is nothing at this address; /openapi.json lists what there is"
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return f"{request.method} does nothing at this address; /openapi.json says what does"
-    return str(error.detail)
+def _problem(request: Request, error: Exception) -> ProblemError:
+    match error:
+        case ProblemError():
+            return error
+        case InputError():
+            return ProblemError.of(error)
+        case RequestValidationError():
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"])
+            detail = f"{place}: {first['msg']}"
+            if first["type"] == "model_attributes_type":
+                # What other types of content hold is not read.
+                detail = "send a JSON object, with the header 'Content-Type: application/json'"
+            return ProblemError(400, detail, field=place)
+        case HTTPException():
+            detail = {
+                404: "there is nothing at this address; /openapi.json lists what there is",
+                405: f"{request.method} does nothing at this address; /openapi.json says what does",
+            }.get(error.status_code, str(error.detail))
+            return ProblemError(error.status_code, detail, headers=error.headers)
+    return ProblemError(500, "the server failed; its log says why")

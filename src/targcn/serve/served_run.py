@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +11,11 @@ import numpy as np
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
+from targcn.facts.names import NameIndex
 from targcn.files import parse_json, read_json, read_text
 from targcn.inference.explanation import Asked as End
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import OPEN, PLACES, Question, Time
+from targcn.inference.questions import OPEN, PLACES, Ask, Question
 from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
@@ -22,28 +23,65 @@ from targcn.runs.store import REPORTS, TRACE, load_run
 from targcn.serve.answering import (
     COST_OF_FACT,
     COST_OF_REASON,
-    Asked,
+    Answer,
+    Explained,
     HowToAnswer,
     answer,
-    ask,
     cost_of,
-    explain,
+    placed,
 )
-from targcn.serve.entity_facts import EntityFacts
-from targcn.serve.name_index import NameIndex
-from targcn.serve.worker import Worker
+from targcn.serve.worker import ALONE, Worker
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
 # Questions that show what can be asked, each of another relation.
 MOST_EXAMPLES: Final = 4
-# Work of one request, counted in questions for an entity: some seconds.
+# Work of one request, counted in answers for an entity: some seconds.
 MOST_WORK: Final = 20_000
-# Answers that one request may have in all, and those to a question that count as one in a batch.
-MOST_ANSWERS: Final = 20_000
-ANSWERS_OF_A_QUESTION: Final = 10
-# The kind of tasks that are done one by one.
-ALONE: Final = None
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Facts in at most 200 equal parts of the time line: the first tick of each, and its label."""
+
+    ticks: list[int]
+    labels: list[str]
+    facts: list[int]
+
+
+@dataclass(frozen=True)
+class RunDescription:
+    """A run, and what can be asked of it."""
+
+    name: str
+    model: str
+    data: str
+    summary: str
+    context: str
+    unit: str
+    first: str
+    last: str
+    num_entities: int
+    num_facts: int
+    relations: tuple[str, ...]
+    asks: tuple[Ask, ...]
+    has_probabilities: bool
+    gives_reasons: bool
+    reads_context: bool
+    has_intervals: bool
+    histogram: Histogram
+    # Questions to begin with.
+    examples: list[Question]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Metrics under all three filters with intervals, the training, and the calibration."""
+
+    run: str
+    reports: list[dict[str, Any]]
+    trace: list[dict[str, Any]]
+    calibration: dict[str, Any] | None
 
 
 class ServedRun:
@@ -57,14 +95,12 @@ class ServedRun:
         self.dataset = self.predictor.dataset
         self.entities = NameIndex.of_entities(self.dataset)
         self.relations = NameIndex.of_relations(self.dataset)
-        self.facts = EntityFacts.of(self.dataset)
+        self.facts = self.dataset.facts
         self.description = self._describe()
         # What the run folder tells about its training.
         self.kept_reports: list[dict[str, Any]] = []
         self.trace: list[dict[str, Any]] = []
         self._test_report: dict[str, Any] | None = None
-        # How many questions were answered so far; reasons and what-ifs count as one.
-        self.num_questions = 0
         self._warm_up()
         self.worker = Worker(name, self._do)
 
@@ -85,33 +121,25 @@ class ServedRun:
         )
         return all(name in OPEN or index.knows(str(name)) for name, index in given)
 
-    async def answer(self, asked: Sequence[Asked], how: HowToAnswer) -> list[dict[str, Any]]:
+    async def answer(self, questions: Sequence[Question], how: HowToAnswer) -> list[Answer]:
         """The answers to questions; others that are asked at the same moment join them."""
-        cost = sum(cost_of(one, how, self.predictor) for one in asked)
-        if len(asked) > 1 and cost > MOST_WORK:
+        cost = sum(cost_of(question, how, self.predictor) for question in questions)
+        if len(questions) > 1 and cost > MOST_WORK:
             raise InputError(
-                f"these questions are as much work as {cost:,} for an entity, {MOST_WORK:,} are "
-                f"allowed; a time counts {len(self.dataset.timeline.ticks):,}, a complete fact "
-                f"{COST_OF_FACT}, a reason {COST_OF_REASON}; ask fewer at once"
+                f"these questions are as much work as {cost:,} answers for an entity, "
+                f"{MOST_WORK:,} are allowed; a time counts {len(self.dataset.timeline.ticks):,}, a "
+                f"complete fact {COST_OF_FACT}, a reason {COST_OF_REASON}; ask fewer at once"
             )
-        if len(asked) > 1 and len(asked) * how.top > MOST_ANSWERS:
-            raise InputError(
-                f"{how.top:,} answers to each of {len(asked):,} questions are more than "
-                f"{MOST_ANSWERS:,}; ask for fewer at once"
-            )
-        size = len(asked) * -(-how.top // ANSWERS_OF_A_QUESTION)
-        found: list[dict[str, Any]] = await self.worker.run(how, asked, size)
-        return found
+        answers: list[Answer] = await self.worker.run(how, questions, len(questions))
+        return answers
 
-    async def explain(
-        self, subject: str, relation: str, object: str, time: Time, asked: End, top: int
-    ) -> dict[str, Any]:
+    async def explain(self, fact: Fact, asked: End, top: int) -> Explained:
         """The facts behind an answer, each with its tick."""
 
-        def work() -> dict[str, Any]:
-            return explain(self.predictor, subject, relation, object, time, asked, top)
+        def work() -> Explained:
+            return placed(self.predictor.explain(*fact, asked=asked, top=top), self.predictor)
 
-        explained: dict[str, Any] = await self.worker.run(ALONE, work)
+        explained: Explained = await self.worker.run(ALONE, work)
         return explained
 
     async def what_if(
@@ -127,15 +155,14 @@ class ServedRun:
         rows: list[dict[str, Any]] = await self.worker.run(ALONE, work)
         return rows
 
-    def compute_report(self, progress: Progress) -> dict[str, Any] | None:
-        """The figures of the test split, computed once with a model of its own; None without any.
-
-        Takes long: to be called in a thread of its own.
-        """
+    def report(self, progress: Progress) -> RunReport:
+        """The figures of the run; those of the test split are computed once, which takes long."""
         if self._test_report is None and len(self.dataset.test):
             report = evaluate(self._copy_run(), device=self.predictor.device, progress=progress)
             self._test_report = report.to_json()
-        return self._test_report
+        reports = [*self.kept_reports, *([self._test_report] if self._test_report else [])]
+        measured = [report["calibration"] for report in reports if report.get("calibration")]
+        return RunReport(self.name, reports, self.trace, measured[-1] if measured else None)
 
     def copy_predictor(self) -> Predictor:
         """A predictor like this run's, for another thread."""
@@ -148,72 +175,62 @@ class ServedRun:
 
     def _do(self, kind: Hashable, contents: Sequence[Any]) -> Sequence[Any]:
         if not isinstance(kind, HowToAnswer):
-            self.num_questions += len(contents)
             return [work() for work in contents]
-        together = [one for asked in contents for one in asked]
-        self.num_questions += len(together)
+        together = [question for questions in contents for question in questions]
         answers = iter(answer(self.predictor, together, kind))
-        return [[next(answers) for _ in asked] for asked in contents]
+        return [[next(answers) for _ in questions] for questions in contents]
 
     def _warm_up(self) -> None:
         """Answer a question, so that whoever asks first need not wait for what is built once."""
         entity, relation = self.dataset.entities.names[0], self.dataset.relations.names[0]
         question = Question(entity, relation, None, self.dataset.timeline.last)
-        answer(self.predictor, [ask(question, self.predictor)], HowToAnswer())
+        answer(self.predictor, [question], HowToAnswer())
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self) -> RunDescription:
         dataset, predictor = self.dataset, self.predictor
-        timeline, facts = dataset.timeline, dataset.facts
-        return {
-            "name": self.name,
-            "model": predictor.model_name,
-            "data": dataset.name,
-            "summary": dataset.summary,
-            "context": predictor.context,
-            "unit": timeline.unit,
-            "first": timeline.first,
-            "last": timeline.last,
-            "num_entities": len(dataset.entities),
-            "num_facts": len(facts),
-            "relations": list(dataset.relations.names),
-            "asks": [*PLACES, "fact"],
-            "has_probabilities": predictor.has_probabilities,
-            "gives_reasons": predictor.gives_reasons,
-            "reads_context": predictor.model.reads_context,
-            "has_intervals": facts.has_intervals,
-            "histogram": self._histogram(),
-            "examples": self._examples(),
-        }
+        timeline = dataset.timeline
+        return RunDescription(
+            name=self.name,
+            model=predictor.model_name,
+            data=dataset.name,
+            summary=dataset.summary,
+            context=predictor.context,
+            unit=timeline.unit,
+            first=timeline.first,
+            last=timeline.last,
+            num_entities=len(dataset.entities),
+            num_facts=len(self.facts),
+            relations=tuple(dataset.relations.names),
+            asks=(*PLACES, "fact"),
+            has_probabilities=predictor.has_probabilities,
+            gives_reasons=predictor.gives_reasons,
+            reads_context=predictor.model.reads_context,
+            has_intervals=self.facts.has_intervals,
+            histogram=self._histogram(),
+            examples=self._examples(),
+        )
 
-    def _examples(self) -> list[dict[str, str | None]]:
+    def _examples(self) -> list[Question]:
         """The last facts of the commonest relations, each without its object."""
-        dataset, facts = self.dataset, self.dataset.facts
-        found: list[dict[str, str | None]] = []
+        dataset, facts = self.dataset, self.facts
+        examples = []
         for relation in self.relations.ids[:MOST_EXAMPLES]:
             positions = np.flatnonzero(facts.relations == relation)
             if len(positions):
                 last = positions[facts.times[positions].argmax()]
-                found.append(
-                    {
-                        "subject": dataset.entities.names[facts.subjects[last]],
-                        "relation": dataset.relations.names[relation],
-                        "object": None,
-                        "time": dataset.timeline.label(max(int(facts.times[last]), 0)),
-                    }
-                )
-        return found
+                subject = dataset.entities.names[facts.subjects[last]]
+                time = dataset.timeline.label(int(facts.times[last]))
+                examples.append(Question(subject, dataset.relations.names[relation], None, time))
+        return examples
 
-    def _histogram(self) -> dict[str, Any]:
+    def _histogram(self) -> Histogram:
         timeline = self.dataset.timeline
         first, last = int(timeline.ticks[0]), int(timeline.ticks[-1])
         width = -(-(last - first + 1) // MOST_BINS)
         ticks = list(range(first, last + 1, width))
-        bins = np.maximum(self.dataset.facts.times - first, 0) // width
-        return {
-            "ticks": ticks,
-            "labels": [timeline.label(tick) for tick in ticks],
-            "facts": np.bincount(bins, minlength=len(ticks)).tolist(),
-        }
+        bins = np.maximum(self.facts.times - first, 0) // width
+        counts = np.bincount(bins, minlength=len(ticks)).tolist()
+        return Histogram(ticks, [timeline.label(tick) for tick in ticks], counts)
 
 
 def name_runs(folders: Sequence[Path]) -> dict[str, Path]:

@@ -1,24 +1,91 @@
-"""The server: a socket, an event loop, and a clean end."""
+"""The server: all addresses behind the guard, a socket, an event loop, and a clean end."""
 
 import asyncio
 import logging
 import os
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from mimetypes import add_type
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 import torch
 import uvicorn
+from fastapi import FastAPI, Response
+from fastapi.responses import FileResponse
+from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.middleware.cors import CORSMiddleware
 
+from targcn import __version__
 from targcn.errors import InputError
-from targcn.serve.app import Service, make_app
-from targcn.serve.guard import Access
+from targcn.serve import api, searches
+from targcn.serve.guard import Access, Guard
+from targcn.serve.problems import RESPONSES, show_problems
+from targcn.serve.searches import Searches
+from targcn.serve.served_run import ServedRun
 
-# Connections that are open at the same time; the guard refuses requests long before.
-MOST_CONNECTIONS: Final = 512
+DESCRIPTION: Final = """Ask the runs of targcn: who, whom, how, when; why; and what if.
+
+Names may be written without capital letters and accents, dates in any form. Errors are problem
+details (RFC 9457): their detail is a sentence, their suggestions are similar names.
+"""
+PAGE: Final = Path(str(files("targcn.serve") / "page"))
+# Requests and connections at the same time; uvicorn refuses more.
+MOST_CONNECTIONS: Final = 2_000
 SECONDS_BETWEEN_REQUESTS: Final = 15
 SECONDS_TO_FINISH: Final = 30
-BACKLOG: Final = 2_048
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """The runs that are served, and their searches."""
+
+    runs: Mapping[str, ServedRun]
+    searches: Searches = field(default_factory=Searches)
+
+    def stop(self) -> None:
+        """Finish what is being done."""
+        self.searches.stop()
+        for run in self.runs.values():
+            run.worker.stop()
+
+
+def make_app(service: Service, access: Access) -> CORSMiddleware:
+    """The app that answers for some runs."""
+    app = FastAPI(
+        title="targcn", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
+    )
+    show_problems(app)
+    app.include_router(api.make_router(service.runs))
+    app.include_router(searches.make_router(service.runs, service.searches))
+
+    @app.get("/health", tags=["server"], responses=RESPONSES)
+    async def health() -> dict[str, str]:
+        """That the server runs; all runs are loaded before it starts."""
+        return {"status": "ok"}
+
+    @app.get("/metrics", tags=["server"], response_class=Response, responses=RESPONSES)
+    def show_metrics() -> Response:
+        """What the server has done so far, in Prometheus' text form."""
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+    async def index() -> FileResponse:
+        return FileResponse(PAGE / "index.html")
+
+    # Some systems know another name for it, which browsers refuse.
+    add_type("text/javascript", ".js")
+    app.mount("/page", StaticFiles(directory=PAGE))
+    return CORSMiddleware(
+        Guard(app, access),
+        allow_origins=access.origins,
+        allow_methods=("GET", "POST", "DELETE"),
+        allow_headers=("Authorization", "Content-Type"),
+    )
 
 
 class Server(uvicorn.Server):
@@ -36,7 +103,6 @@ class Server(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                backlog=BACKLOG,
                 limit_concurrency=MOST_CONNECTIONS,
                 timeout_keep_alive=SECONDS_BETWEEN_REQUESTS,
                 timeout_graceful_shutdown=SECONDS_TO_FINISH,
@@ -53,7 +119,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Searches may take minutes; all else is finished.
-        self.service.jobs.cancel_all()
+        self.service.searches.cancel()
         await super().shutdown(sockets)
         await asyncio.to_thread(self.service.stop)
 
@@ -65,28 +131,21 @@ def open_socket(host: str, port: int) -> socket.socket:
     """
     if not 0 <= port <= 65_535:
         raise InputError(f"port {port} is not between 0 and 65,535")
-    listening = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # The event loop sends small answers at once only where it is told that this is TCP.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        if os.name == "posix":
-            # Elsewhere this would let two servers listen at one port.
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(BACKLOG)
-        return listening
+        listening = socket.create_server((host, port), family=family, backlog=2_048)
     except UnicodeError:
         raise InputError(
             f"{host!r} is not the name of a host; choose another with --host"
         ) from None
     except OSError as error:
-        if listening is not None:
-            listening.close()
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise InputError(
             f"cannot listen at port {port} of {host}: {why}; choose another with --port or --host"
         ) from None
+    # Or else each small answer waits until the one before is acknowledged.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def leave_a_core() -> None:

@@ -32,6 +32,7 @@ def test_the_page_is_its_own() -> None:
         # A name is never read as markup, and nothing comes from elsewhere.
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", text)
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), module.name
+        assert max(map(len, text.splitlines())) <= 120, module.name
 
 
 def test_names_are_text(page: Page, site: Here) -> None:

@@ -13,7 +13,7 @@ from small_server import Answer, Here, problem_of, serving
 from targcn.inference.predictor import Predictor
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
-from targcn.serve.jobs import Job
+from targcn.serve.searches import Search
 from targcn.serve.served_run import ServedRun
 
 
@@ -27,7 +27,7 @@ def events_of(here: Here, job: str, meanwhile: Callable[[], None] = lambda: None
         events = [event.split("\n") for event in answer.read().decode().strip().split("\n\n")]
     return [
         (name.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
-        for name, data in events
+        for name, data in (event for event in events if len(event) == 2)
     ]
 
 
@@ -75,11 +75,11 @@ def test_a_search_is_cancelled(here: Here, slow_search: threading.Event) -> None
 
 
 def test_a_search_that_takes_too_long() -> None:
-    job = Job(lambda progress: progress(1, 2))
+    job = Search(lambda progress: progress(1, 2))
     job.run(seconds=0)
     assert job.problem is not None
-    assert job.problem.status == 504
-    assert "did not end within 0 seconds" in job.problem.detail
+    assert job.problem.problem.status == 504
+    assert "did not end within 0 seconds" in job.problem.problem.detail
 
 
 def test_a_search_that_fails(
@@ -102,7 +102,7 @@ def test_a_report_does_not_keep_the_server_from_stopping(
         while True:
             progress(1, 2)
 
-    monkeypatch.setattr(ServedRun, "compute_report", compute)
+    monkeypatch.setattr(ServedRun, "report", compute)
     answers: list[Answer] = []
     with serving({"copy": runs["copy"]}) as here:
         ask = threading.Thread(target=lambda: answers.append(here.ask("GET", "/api/report/copy")))
