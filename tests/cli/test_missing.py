@@ -31,7 +31,7 @@ def test_what_cannot_be_asked_is_refused(run: Path, tmp_path: Path) -> None:
         ("--time", "soon", "'soon' is not a date"),
         ("--relation", "succeded", "did you mean 'succeeded'"),
         ("--entity", "Obama", "did you mean 'Barack Obama'"),
-        ("--top", 0, "at least 1 fact"),
+        ("--top", 0, "top is 0; at least 1 was expected"),
         ("--out", tmp_path / "x.txt", "should end in .csv, .json or .md"),
     ):
         assert sentence in complaint_of(call("missing", run, option, word))

@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
-from targcn.cli.options import AsJson, Context, Device, NewerFacts, RunFolder, load_folder
-from targcn.errors import InputError
-from targcn.files import require_absent
-from targcn.output.tables import require_table_file, write_table
-from targcn.output.terminal import count_progress, say, show, show_json
+from targcn.cli.options import (
+    AsJson,
+    Context,
+    Device,
+    NewerFacts,
+    RunFolder,
+    load_folder,
+    require_new_table,
+    show_table,
+)
+from targcn.config import require_at_least
+from targcn.output.terminal import count_progress, say
 
 
 def find_missing_facts(
@@ -39,11 +46,8 @@ def find_missing_facts(
         top: How many facts to show.
         out: Write them to this new file too: .csv, .json or .md.
     """
-    if out is not None:
-        require_table_file(out)
-        require_absent(out)
-    if top < 1:
-        raise InputError(f"top is {top}; ask for at least 1 fact")
+    require_new_table(out)
+    require_at_least(1, top=top)
     from targcn.devices import choose_device
     from targcn.inference.missing import find_missing, missing_table, what_to_ask
     from targcn.inference.predictor import Predictor
@@ -56,10 +60,4 @@ def find_missing_facts(
     with count_progress("asking", "queries") as progress:
         found = find_missing(predictor, asking, top, progress)
     title = f"Probable facts that are not known, context {predictor.context}"
-    table = missing_table(found, title + predictor.dataset.addition)
-    if out is not None:
-        write_table(table, out)
-    if json:
-        show_json(table.records())
-    else:
-        show(table)
+    show_table(missing_table(found, title + predictor.dataset.addition), out, json)
