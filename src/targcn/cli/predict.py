@@ -1,9 +1,9 @@
 """`targcn predict`: the best answers to a question, or to a table of questions."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from targcn.inference.explanation import Explanation
     from targcn.inference.predictor import Predictor
     from targcn.inference.questions import Question
+
+    # Answers questions, in the context as it is or as it was changed.
+    Ask = partial[pl.DataFrame]
 
 FactsInWords = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 
@@ -102,42 +105,20 @@ def predict_answers(
         option = "--explain" if explain else "--hide-known"
         raise InputError(f"{option} is about the context as it is; leave out --with and --without")
     predictor = _load(run, context, facts)
-    wanted = Wanted(top, hide_known, without, given)
-    if queries is not None:
-        _answer_table(predictor, wanted, queries, on_error, out, json)
-    else:
-        from targcn.inference.questions import Question
-
-        question = Question(subject, relation, object, time)
-        _answer_one(predictor, wanted, question, out, plot, explain, json)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """How many answers, which of them, and with which changes of the context."""
-
-    top: int
-    hide_known: bool
-    without: tuple[str, ...]
-    given: tuple[str, ...]
-
-    def changes(self) -> dict[str, list[str]]:
-        """The changes, if there are any, for those who read JSON."""
-        if not self.without and not self.given:
-            return {}
-        return {"without": list(self.without), "with": list(self.given)}
-
-    def ask(
-        self, predictor: "Predictor", questions: "Sequence[Question]", **how: Any
-    ) -> "pl.DataFrame":
-        """The answers to questions."""
-        if not self.changes():
-            top, hide_known = self.top, self.hide_known
-            return predictor.predict_many(questions, top=top, hide_known=hide_known, **how)
+    changes = {"without": list(without), "with": list(given)} if without or given else {}
+    ask = partial(predictor.predict_many, top=top, hide_known=hide_known)
+    if changes:
         from targcn.inference.what_if import parse_fact
 
-        without, given = ([parse_fact(fact) for fact in some] for some in self.changes().values())
-        return predictor.what_if(questions, without=without, given=given, top=self.top, **how)
+        gone, new = (list(map(parse_fact, facts_in_words)) for facts_in_words in (without, given))
+        ask = partial(predictor.what_if, without=gone, given=new, top=top)
+    if queries is not None:
+        _answer_table(predictor, ask, queries, on_error, out, json)
+        return
+    from targcn.inference.questions import Question
+
+    question = Question(subject, relation, object, time)
+    _answer_one(predictor, ask, question, changes, out, plot, explain, json)
 
 
 def _load(run: Path, context: Context, facts: str | None) -> "Predictor":
@@ -153,8 +134,9 @@ def _load(run: Path, context: Context, facts: str | None) -> "Predictor":
 
 def _answer_one(
     predictor: "Predictor",
-    wanted: Wanted,
+    ask: "Ask",
     question: "Question",
+    changes: dict[str, list[str]],
     out: Path | None,
     plot: Path | None,
     explain: bool,
@@ -171,11 +153,11 @@ def _answer_one(
     from targcn.inference.questions import as_written, encode
 
     dataset, curve, interval = predictor.dataset, None, None
-    if question.asked == "time" and not wanted.changes():
+    if question.asked == "time" and not changes:
         num_times = len(dataset.timeline.ticks)
         asked = encode([question], dataset)
-        every = predictor.answer(asked, top=num_times, hide_known=wanted.hide_known)
-        answers = every[: wanted.top].to_frame(dataset)
+        every = predictor.answer(asked, top=num_times, hide_known=ask.keywords["hide_known"])
+        answers = every[: ask.keywords["top"]].to_frame(dataset)
         curve = curve_over_time(predictor, every)
         interval = interval_over_time(predictor, question, every)
         if plot is not None:
@@ -183,7 +165,7 @@ def _answer_one(
     elif plot is not None:
         raise InputError("--plot draws the times of a fact; ask for its time with ?")
     else:
-        answers = wanted.ask(predictor, [question])
+        answers = ask([question])
     explanation = _explain(predictor, question, answers, explain)
     table = answer_table(predictor, question, answers)
     if out is not None:
@@ -197,7 +179,7 @@ def _answer_one(
             "num_entities": len(dataset.entities),
             "notes": list(table.notes),
             "answers": answers.drop("question").to_dicts(),
-            **wanted.changes(),
+            **changes,
         }
         if interval is not None:
             content["interval"] = asdict(interval)
@@ -233,7 +215,7 @@ def _explain(
 
 def _answer_table(
     predictor: "Predictor",
-    wanted: Wanted,
+    ask: "Ask",
     queries: str,
     on_error: Literal["skip", "stop"],
     out: Path | None,
@@ -246,7 +228,7 @@ def _answer_table(
     asked = read_questions(queries)
     questions = [Question(*row) for row in asked.iter_rows()]
     with count_progress("answering", "questions") as progress:
-        answers = wanted.ask(predictor, questions, on_error=on_error, progress=progress)
+        answers = ask(questions, on_error=on_error, progress=progress)
     if forecast := describe_forecast(predictor, questions):
         say(forecast)
     if "error" in answers.columns:
