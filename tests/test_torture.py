@@ -34,20 +34,11 @@ def test_a_fault_is_counted_and_told(tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
     outcome = run_one(fails, tmp_path / "base", 0, "table", 3)
     pool = Pool("table", tmp_path, 0, 1)
-    pool._count(3, outcome)
-    pool._count(4, "explained")
-    pool._count(5, "hang: it was killed")
+    pool.note(3, outcome)
+    pool.note(4, "explained")
+    pool.note(5, "hang: it was killed")
     assert table_of([pool], {"table": 2.0}).splitlines()[1].split() == (
         ["table", "3", "0", "1", "1", "1", "0", "0", "2"]
     )
     assert pool.stories[0].startswith("table 3: traceback: ")
     assert "ValueError: oh" in pool.stories[0]
-
-
-def test_a_case_is_the_same_whenever_it_is_run(tmp_path: Path) -> None:
-    (tmp_path / "base").mkdir()
-    draws = [
-        run_one(lambda *one: str(one[2].random()), tmp_path / "base", 7, "table", number)
-        for number in (1, 1, 2)
-    ]
-    assert draws[0] == draws[1] != draws[2]

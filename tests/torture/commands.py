@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from targcn.experiments.claims import UNFINISHED
+from targcn.experiments.execute import UNFINISHED
 from targcn.experiments.results import read_results
 from targcn.facts.dataset import Dataset
 from targcn.files import DRAFT, parse_json
@@ -35,16 +35,11 @@ class Command:
     check: Callable[[Path], None] | None = None
     # What must never be lost again once it is there.
     settled: Callable[[Path], Contents] = lambda out: {}
-    # What `out` is before, if something has to be.
-    before: str | None = None
 
     def arguments(self, base: Path, out: Path) -> list[str]:
         """The words to run it with; what it would not write over is removed."""
         words = self.words
-        if self.before is not None:
-            if not out.exists():
-                shutil.copy(base / self.before, out)
-        elif out.exists() and self.again is not None:
+        if out.exists() and self.again is not None:
             words = self.again
         elif out.exists():
             self.remove(out)
@@ -64,8 +59,6 @@ class Command:
     def problem(self, base: Path, out: Path, whole: Contents) -> str | None:
         """What is wrong with what is there, however the command ended."""
         if not out.exists():
-            return None
-        if self.before is not None and out.read_bytes() == (base / self.before).read_bytes():
             return None
         if self.check is not None:
             self.check(out)
@@ -155,14 +148,11 @@ def _check_search(out: Path) -> None:
 
 
 def _search(out: Path) -> Contents:
-    """Nothing to compare, as a trial that was killed is not tried again at once; but all is there.
-
-    That is the recipe of the best trial, and the best run of both kinds of models at most.
-    """
+    """Nothing to compare, as a trial may have been tried twice; but the best recipe and run."""
     about = f"MRR {max(map(float, _trials(out).values())):.4f} on valid"
     said = (out / "best.toml").read_text()
     runs = [path.name for path in out.glob("run-*")]
-    if about not in said or not 1 <= len(runs) <= 2:
+    if about not in said or len(runs) != 1:
         raise AssertionError(f"{about!r}, but {said!r} and {runs}")
     return {}
 
@@ -239,8 +229,5 @@ COMMANDS: dict[str, Command] = {
     ),
     "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
     "report": _several("report", "{base}/results", "--plots={out}"),
-    "report, into a text": Command(
-        ["report", "{base}/results", "--fill", "{out}"], "text.md", _files, before="text.md"
-    ),
     "search": Command(SEARCH, "search", _search, SEARCH, _check_search, _trials),
 }

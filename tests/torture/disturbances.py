@@ -13,14 +13,11 @@ from targcn.errors import InputError
 from targcn.files import DRAFT
 from torture.commands import COMMANDS, Command, Contents
 from torture.processes import run
-from torture.serving import serve_case
 
 
 def kill_case(base: Path, scratch: Path, rng: random.Random) -> str:
     """Kill a command once or several times, then let it end: all is as if it had not been."""
-    name = rng.choice([*sorted(COMMANDS), "serve"])
-    if name == "serve":
-        return serve_case(base, scratch, rng)
+    name = rng.choice(sorted(COMMANDS))
     command = COMMANDS[name]
     reference, seconds = _reference(base, name)
     path, kills, settled = scratch / command.out, 0, Contents()
@@ -62,24 +59,13 @@ def memory_case(base: Path, scratch: Path, rng: random.Random) -> str:
 
 
 def disk_case(base: Path, scratch: Path, rng: random.Random) -> str:
-    """Run a command on a disk that is nearly full, or whose files may not grow."""
+    """Run a command whose files may not grow beyond a size, as on a full disk."""
     room = int(2 ** rng.uniform(0, 18))
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    disk = os.environ.get("TORTURE_DISK")
-    if not disk or rng.random() < 0.5:
-        return _limited_case(base, scratch, rng, limit)
-    own = Path(disk) / scratch.name
-    own.mkdir(exist_ok=True)
-    filler = own / "filler"
-    try:
-        free = shutil.disk_usage(disk).free
-        filler.write_bytes(b"x" * max(free // 2 - room, 0))
-        return _limited_case(base, own, rng, lambda: None)
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
+    return _limited_case(base, scratch, rng, limit)
 
 
 def _limited_case(base: Path, scratch: Path, rng: random.Random, limit: Callable[[], None]) -> str:

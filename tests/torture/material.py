@@ -42,8 +42,6 @@ def make(folder: Path) -> None:
     asked = [[*QUESTION[:2], "?", QUESTION[3]]] * 20
     lines = [",".join(row) for row in (["subject", "relation", "object", "time"], *asked)]
     (folder / "questions.csv").write_text("\n".join(lines) + "\n")
-    place = "<!-- table: decoders congress time-aware -->\n<!-- end of table -->\n"
-    (folder / "text.md").write_text(f"# Figures\n\n{place}")
     run_cells(
         [
             cell

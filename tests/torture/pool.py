@@ -17,9 +17,11 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import count
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 Case = Callable[[Path, Path, random.Random], str]
@@ -56,7 +58,6 @@ def find_case(kind: str, base: Path) -> Case:
     import matplotlib.figure  # noqa: F401
     import optuna  # noqa: F401
 
-    import targcn.serve.server  # noqa: F401
     from torture import disturbances
 
     cases: dict[str, Case] = {
@@ -87,21 +88,21 @@ def run_one(case: Case, base: Path, seed: int, kind: str, number: int) -> str:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def work(kind: str, base: Path, seed: int, first: int, step: int, pipe: Connection) -> None:
-    """Run every `step`-th case from the first on, and tell the pipe."""
+def begin(kind: str, base: Path) -> None:
+    """Prepare a process for the cases of a kind."""
     # What the program says is not wanted here; what it does is.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
-    case, number = find_case(kind, base), first
-    while True:
-        pipe.send((number, None))
-        pipe.send((number, run_one(case, base, seed, kind, number)))
-        number += step
+    run_number.case = find_case(kind, base)  # type: ignore[attr-defined]
+
+
+def run_number(base: Path, seed: int, kind: str, number: int) -> str:
+    return run_one(run_number.case, base, seed, kind, number)  # type: ignore[attr-defined]
 
 
 class Pool:
-    """Processes that run the cases of a kind; one that hangs or dies is replaced."""
+    """What came of the cases of a kind; a process that hangs or dies is replaced."""
 
     def __init__(self, kind: str, base: Path, seed: int, jobs: int) -> None:
         self.kind, self.base, self.seed, self.jobs = kind, base, seed, jobs
@@ -110,40 +111,40 @@ class Pool:
         self.num_kills = 0
 
     def run(self, seconds: float, most_cases: int | None) -> None:
-        workers = [self._start(number) for number in range(self.jobs)]
-        # Time counts from the first case on, not while processes start.
-        wait([worker.pipe for worker in workers], timeout=SECONDS_PER_CASE)
+        numbers = iter(range(most_cases)) if most_cases else count()
         ends = time.monotonic() + seconds
-        while time.monotonic() < ends and not (most_cases and self.num_cases >= most_cases):
-            wait([worker.pipe for worker in workers], timeout=1.0)
-            for place, worker in enumerate(workers):
-                try:
-                    while worker.pipe.poll():
-                        worker.number, outcome = worker.pipe.recv()
-                        worker.began = time.monotonic()
-                        if outcome is not None:
-                            self._count(worker.number, outcome)
-                except EOFError:
-                    worker.process.join()
-                    code = worker.process.exitcode
-                    self._count(worker.number, f"crash: the process ended with {code}")
-                    workers[place] = self._start(worker.number + self.jobs)
-                    continue
-                if time.monotonic() - worker.began > SECONDS_PER_CASE:
-                    worker.stop()
-                    self._count(worker.number, "hang: it was killed")
-                    workers[place] = self._start(worker.number + self.jobs)
-        for worker in workers:
-            worker.stop()
+        with ThreadPoolExecutor(self.jobs) as threads:
+            for _ in range(self.jobs):
+                threads.submit(self._run_some, numbers, ends).add_done_callback(Future.result)
+
+    def _run_some(self, numbers: Iterator[int], ends: float) -> None:
+        """Run cases in one process, or in another where that ends."""
+        for number in numbers:
+            with ProcessPoolExecutor(
+                1, get_context("spawn"), begin, (self.kind, self.base)
+            ) as process:
+                child = process.submit(os.getpid).result()
+                while time.monotonic() < ends:
+                    try:
+                        case = process.submit(run_number, self.base, self.seed, self.kind, number)
+                        self.note(number, case.result(SECONDS_PER_CASE))
+                    except TimeoutError:
+                        os.kill(child, signal.SIGKILL)
+                        self.note(number, "hang: it was killed")
+                        break
+                    except BrokenProcessPool:
+                        self.note(number, "crash: the process ended")
+                        break
+                    if (number := next(numbers, None)) is None:  # type: ignore[assignment]
+                        return
+                else:
+                    return
 
     @property
     def num_cases(self) -> int:
         return sum(self.counts.values())
 
-    def _start(self, first: int) -> "Worker":
-        return Worker(self.kind, self.base, self.seed, first, self.jobs)
-
-    def _count(self, number: int, outcome: str) -> None:
+    def note(self, number: int, outcome: str) -> None:
         what, _, story = outcome.partition(": ")
         self.counts[what] += 1
         self.num_kills += int(story) if what == "worked" and story else 0
@@ -152,38 +153,10 @@ class Pool:
             print(self.stories[-1], file=sys.stderr, flush=True)
 
 
-class Worker:
-    """A process that runs cases, and how far it is."""
-
-    def __init__(self, kind: str, base: Path, seed: int, first: int, step: int) -> None:
-        fresh = get_context("spawn")
-        self.pipe, theirs = fresh.Pipe()
-        arguments = (kind, base, seed, first, step, theirs)
-        self.process = fresh.Process(target=work, args=arguments, daemon=True)
-        self.process.start()
-        theirs.close()
-        self.number, self.began = first, time.monotonic()
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
-
-
 def table_of(pools: list[Pool], seconds: dict[str, float]) -> str:
     """What came of all cases, one line per kind."""
-    heads = [
-        "kind",
-        "cases",
-        "worked",
-        "explained",
-        "tracebacks",
-        "hangs",
-        "losses",
-        "crashes",
-        "s",
-    ]
-    rows = [heads]
+    faults = ("tracebacks", "hangs", "losses", "crashes")
+    rows = [["kind", "cases", "worked", "explained", *faults, "seconds"]]
     for pool in pools:
         counts = [pool.counts[what] for what in ("worked", "explained", *FAULTS)]
         counts[0] += pool.counts["loaded"]
@@ -202,28 +175,17 @@ def make_material(base: Path) -> None:
 
 def torture(kinds: list[str], seed: int, minutes: float, cases: int | None, jobs: int) -> int:
     """Run the cases, print the table; how many faults there were."""
+    pools, seconds = [], {}
     with tempfile.TemporaryDirectory(dir=FASTEST) as folder:
-        base, disk = Path(folder, "base"), Path(folder, "disk")
+        base = Path(folder, "base")
         make_material(base)
-        disk.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
-        mounted = (
-            "full disk" in kinds and subprocess.run(mount, capture_output=True).returncode == 0
-        )
-        if mounted:
-            os.environ["TORTURE_DISK"] = str(disk)
-        pools, seconds = [], {}
-        try:
-            whole = sum(KINDS[kind] for kind in kinds)
-            for kind in kinds:
-                began = time.monotonic()
-                pools.append(Pool(kind, base, seed, jobs))
-                pools[-1].run(60 * minutes * KINDS[kind] / whole, cases)
-                seconds[kind] = time.monotonic() - began
-        finally:
-            if mounted:
-                subprocess.run(["umount", "--lazy", str(disk)], check=False)
-        print(table_of(pools, seconds), flush=True)
+        whole = sum(KINDS[kind] for kind in kinds)
+        for kind in kinds:
+            began = time.monotonic()
+            pools.append(Pool(kind, base, seed, jobs))
+            pools[-1].run(60 * minutes * KINDS[kind] / whole, cases)
+            seconds[kind] = time.monotonic() - began
+    print(table_of(pools, seconds), flush=True)
     faults = sum(pool.counts[what] for pool in pools for what in FAULTS)
     kills = sum(pool.num_kills for pool in pools)
     print(

@@ -1,22 +1,25 @@
 """Run cells: train and evaluate each once, and keep its result in a file of its own.
 
-A cell that has a result is not run again, one that was stopped goes on, and several processes can
-share the work.
+A cell that has a result is not run again, and one that was stopped goes on from its run folder
+under `.unfinished/` in the folder of results. Several processes can share the work.
 """
 
 import gc
 import os
 import platform
+import shutil
 import signal
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from multiprocessing import get_context, parent_process
+from functools import lru_cache, partial
+from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,27 +27,27 @@ import torch
 
 from targcn import __version__
 from targcn.devices import choose_device, describe_device, is_out_of_memory
-from targcn.errors import DamagedError, InputError
+from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell, open_data
-from targcn.experiments.claims import Attempt
-from targcn.experiments.results import Figures, Result, read_results
+from targcn.experiments.results import Figures, Result
 from targcn.experiments.spec import SETTINGS
 from targcn.facts.dataset import Dataset
-from targcn.files import parse_json, read_text, remove_drafts
+from targcn.files import explained, parse_json, read_text, sole_writer
 from targcn.models.fused import FusedSettings
-from targcn.models.registry import find_model
 from targcn.runs.fuse import fuse
 from targcn.runs.run import Run
 from targcn.runs.store import TRACE
 from targcn.training.fit import fit
 from targcn.training.progress import ProgressCallback
 
+UNFINISHED: Final = ".unfinished"
 # One for every setting; all cells of a data set share them.
 Evaluators = dict[Setting, Evaluator]
 Log = Callable[[str], None]
-ENDED_EARLY: Final = "a process ended early"
+# A cell, and what runs it or waits for its end.
+Attempt = tuple[Cell, Callable[[], Result]]
 
 
 class CellError(InputError):
@@ -60,99 +63,122 @@ def run_cells(
     log: Log = print,
 ) -> None:
     """Run the cells that have no result yet, in several processes if asked to."""
-    distinct = list({cell.key: cell for cell in cells}.values())
-    for cell in distinct:
-        Attempt(cell, results).forget_failure()
-    for folder in {cell.path(results).parent for cell in distinct}:
-        remove_drafts(folder)
-    problems = []
-    try:
-        if jobs > 1:
-            # Models that read the context leave room on a GPU and run well side by side; an
-            # embedding model fills a GPU alone.
-            distinct.sort(key=lambda cell: not any(map(_reads_context, cell.members or [cell])))
-            if _run_in_processes(distinct, results, device, jobs, log):
-                problems = [ENDED_EARLY]
-        else:
-            _run_in_this_process(distinct, results, device, 1, progress, log)
-    except KeyboardInterrupt:
-        log("stopped; the same command goes on from here")
-        raise
-    failed = [cell.name for cell in distinct if Attempt(cell, results).has_failed]
+    choose_device(device)
+    with explained(results):
+        results.mkdir(parents=True, exist_ok=True)
+    failed = []
+    with sole_writer(results):
+        waiting = []
+        for cell in {cell.key: cell for cell in cells}.values():
+            if cell.path(results).exists():
+                # A kill may have come between its result and the end of its run folder.
+                shutil.rmtree(results / UNFINISHED / cell.key, ignore_errors=True)
+            else:
+                waiting.append(cell)
+        try:
+            with _attempts(waiting, results, device, jobs, progress) as attempts:
+                for number, (cell, result_of) in enumerate(attempts, 1):
+                    try:
+                        line = _describe(result_of())
+                    except InputError as error:
+                        failed.append(cell.name)
+                        line = f"{cell.name} failed: {error}"
+                    log(f"{number} of {len(waiting)}: {line}")
+        except BrokenProcessPool:
+            raise CellError("a process ended early; the same command goes on from here") from None
+        except KeyboardInterrupt:
+            log("stopped; the same command goes on from here")
+            raise
     if failed:
-        problems.insert(0, f"{', '.join(failed)} failed")
-    if problems:
-        raise CellError(f"{' and '.join(problems)}; the same command tries again")
+        raise CellError(f"{', '.join(failed)} failed; the same command tries again")
 
 
-def _run_in_this_process(
+@contextmanager
+def _attempts(
     cells: Sequence[Cell],
     results: Path,
     device: str,
     jobs: int,
     progress: ProgressCallback | None,
-    log: Log,
-) -> None:
-    """Run every cell that this process can claim; `jobs` processes share the machine."""
-    torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
-    # A damaged or outdated result is an error, not a finished cell.
-    read_results(results)
-    where = choose_device(device)
-    evaluators: Evaluators = {}
-    for number, cell in enumerate(cells, 1):
-        attempt = Attempt(cell, results)
-        if attempt.is_finished:
-            attempt.forget()
-        if attempt.is_settled:
-            continue
-        with attempt.claimed() as mine:
-            if not mine and jobs == 1:
-                log(f"{number} of {len(cells)}: another process runs {cell.name}")
-            if not mine or attempt.is_settled:
-                continue
-            if not attempt.is_begun:
-                attempt.clear_up()
-            attempt.note_jobs(jobs)
-            try:
-                if not evaluators or evaluators[SETTINGS[0]].dataset.name != cell.data:
-                    dataset = open_data(cell.data)
-                    evaluators = {one: Evaluator(dataset, one, where) for one in SETTINGS}
-                result = _run_anew_if_damaged(cell, evaluators, attempt, progress, log)
-            except (InputError, RuntimeError, MemoryError) as error:
-                reason = _reason_of_failure(error, jobs)
-                if where.type == "cuda":
-                    torch.cuda.empty_cache()
-                attempt.note_failure()
-                log(f"{number} of {len(cells)}: {cell.name} failed: {reason}")
-                continue
-            replace(result, jobs=attempt.note_jobs(jobs)).write(results)
-            attempt.clear_up()
-        log(f"{number} of {len(cells)}: {_describe(result)}")
-
-
-def _run_anew_if_damaged(
-    cell: Cell,
-    evaluators: Evaluators,
-    attempt: Attempt,
-    progress: ProgressCallback | None,
-    log: Log,
-) -> Result:
-    """Run a cell; one that cannot go on from what a kill or a full disk left begins again."""
+) -> Iterator[Iterator[Attempt]]:
+    """The cells with what runs each, here or in a pool of processes, as they come to their end."""
+    how = results, device, jobs
+    if jobs == 1 or not cells:
+        try:
+            yield ((cell, partial(_finish, cell, *how, progress)) for cell in cells)
+        finally:
+            _evaluators.cache_clear()
+        return
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_work, (jobs,))
     try:
-        return run_cell(cell, evaluators, attempt.folder, progress)
-    except DamagedError as error:
-        log(f"{cell.name} begins again: {error}")
-        attempt.clear_up()
-        return run_cell(cell, evaluators, attempt.folder, progress)
+        # What a process that starts now inherits: Ctrl-C is for this one alone.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            futures = {pool.submit(_finish, cell, *how): cell for cell in cells}
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        yield ((futures[future], future.result) for future in as_completed(futures))
+    except BaseException:
+        # Trainings go on from what they saved last.
+        for worker in active_children():
+            worker.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _reason_of_failure(error: Exception, jobs: int) -> str:
-    """Why a cell could not be run; an error that is a bug is raised again."""
-    if isinstance(error, InputError):
-        return str(error)
-    if is_out_of_memory(error):
-        return "out of memory" + ("; with fewer jobs each has more" if jobs > 1 else "")
-    raise error
+def _begin_work(jobs: int) -> None:
+    """Make a process one of several that share the machine, and end when the first one does."""
+    torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
+    # torch would start as many compiler processes as there are processors, in every worker.
+    share = max((os.cpu_count() or 1) // jobs, 1)
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(share))
+
+    def end_with_parent() -> None:
+        if parent := parent_process():
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def _finish(
+    cell: Cell,
+    results: Path,
+    device: str,
+    jobs: int,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Run a cell, from where it was stopped if that can be, and write its result."""
+    folder = results / UNFINISHED / cell.key
+    try:
+        evaluators = _evaluators(cell.data, device)
+        was_begun = folder.exists()
+        try:
+            result = run_cell(cell, evaluators, folder, progress)
+        except InputError:
+            # What a kill, a full disk or other defaults left is of no use.
+            shutil.rmtree(folder, ignore_errors=True)
+            if not was_begun:
+                raise
+            result = run_cell(cell, evaluators, folder, progress)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        if choose_device(device).type == "cuda":
+            torch.cuda.empty_cache()
+        advice = "; with fewer jobs each has more" if jobs > 1 else ""
+        raise InputError(f"out of memory{advice}") from None
+    result = replace(result, jobs=jobs)
+    result.write(results)
+    shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+@lru_cache(maxsize=1)
+def _evaluators(data: str, device: str) -> Evaluators:
+    dataset, where = open_data(data), choose_device(device)
+    return {setting: Evaluator(dataset, setting, where) for setting in SETTINGS}
 
 
 def run_cell(
@@ -211,10 +237,6 @@ def _train(
     )
 
 
-def _reads_context(cell: Cell) -> bool:
-    return find_model(cell.recipe.model).reads_context
-
-
 def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
     """The figures of a run in every setting; what is known already is not evaluated again."""
 
@@ -232,72 +254,6 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
         }
         for setting in evaluators
     }
-
-
-def _run_in_processes(
-    cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log
-) -> bool:
-    """Run cells in several processes; whether one of them ended early."""
-    if not torch.cuda.is_available():
-        # With a GPU this process would take some of its memory by checking.
-        choose_device(device)
-    spawn, arguments = get_context("spawn"), (cells, results, device, jobs, log)
-    workers = [spawn.Process(target=_work, args=arguments) for _ in range(jobs)]
-    waiting, stopped = [*workers], False
-    while waiting or any(worker.is_alive() for worker in workers):
-        try:
-            # A worker that is starting has nothing to save, and would print a traceback.
-            with _interrupts_ignored():
-                while waiting:
-                    waiting.pop().start()
-            for worker in workers:
-                worker.join()
-        except KeyboardInterrupt:
-            # Workers save their state; a second interrupt stops them at once.
-            stopped = True
-            for worker in workers:
-                worker.terminate()
-    if stopped:
-        raise KeyboardInterrupt
-    return any(worker.exitcode for worker in workers)
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C here and in processes that are started meanwhile."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _work(cells: Sequence[Cell], results: Path, device: str, jobs: int, log: Log) -> None:
-    """The main function of a worker; it exits without a traceback when it is stopped."""
-    # Ctrl-C reaches the parent alone, which passes it on once.
-    os.setpgrp()
-    # torch would start as many compiler processes as there are processors, in every worker.
-    share = max((os.cpu_count() or 1) // jobs, 1)
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(share))
-    threading.Thread(target=_stop_with_parent, daemon=True).start()
-    try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        _run_in_this_process(cells, results, device, jobs, None, log)
-    except InputError as error:
-        log(f"{ENDED_EARLY}: {error}")
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-
-
-def _stop_with_parent() -> None:
-    """Stop this process when its parent has ended."""
-    if parent := parent_process():
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
@@ -318,17 +274,14 @@ def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
 
 def _commit() -> str | None:
     """The commit of the program, if it runs from its own checkout."""
-    here = Path(__file__)
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
     try:
-        # This fails if the program is only installed somewhere inside another checkout.
-        _git(here.parent, "ls-files", "--error-unmatch", here.name)
-        return _git(here.parent, "describe", "--always", "--dirty", "--abbrev=12", "--match=")
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
-
-
-def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 

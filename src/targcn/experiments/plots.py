@@ -70,20 +70,20 @@ def _measured_and_printed(
 ) -> Iterator[Curve]:
     """One line for what was measured under a filter, and one for the paper's figures under it."""
     key = PAPER_METRICS[metric].key
-    points = [
+    measured = [
         (_place(line, line.results[0].parameters), mean(line.measured(SETTING, which, key)))
         for line in lines
         if line.results
     ]
-    if points:
-        yield Curve(f"{name}, measured, {which} filter", sorted(points), color, False)
-    points = [
+    printed = [
         (_place(line, line.paper.get("parameters")), line.printed(SETTING, which)[metric])
         for line in lines
         if len(line.printed(SETTING, which)) > metric
     ]
-    if points:
-        yield Curve(f"{name}, paper, {which} filter", sorted(points), color, True)
+    for whose, points in (("measured", measured), ("paper", printed)):
+        if points:
+            label = f"{name}, {whose}, {which} filter"
+            yield Curve(label, sorted(points), color, whose == "paper")
 
 
 def _place(line: Line, num_parameters: int | None) -> float:

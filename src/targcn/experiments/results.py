@@ -39,7 +39,7 @@ class Result:
     targcn: str
     torch: str
     python: str
-    # The most processes that ever shared the machine with this cell, itself included.
+    # How many processes shared the machine; times are meaningful where it was one.
     jobs: int = 1
     # Of a fused cell: the weight of each member, by the name of its cell.
     weights: Mapping[str, float] = field(default_factory=dict)

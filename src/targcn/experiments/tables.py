@@ -56,11 +56,6 @@ class Line:
         return figures if self.paper.get("filter") == which else ()
 
 
-def title_of(experiment: Experiment, data: str) -> str:
-    warning = " (a quick run, whose figures mean nothing)" if is_quick(data) else ""
-    return f"{experiment.title}, {data}{warning}"
-
-
 def lines_of(
     experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
 ) -> list[Line]:
@@ -81,7 +76,8 @@ def tables_of(
     """The tables of an experiment on a data set: one for each setting and filter, and costs."""
     num_seeds = num_seeds or num_seeds_of(experiment, data)
     lines = lines_of(experiment, data, results, num_seeds)
-    about = title_of(experiment, data)
+    warning = " (a quick run, whose figures mean nothing)" if is_quick(data) else ""
+    about = f"{experiment.title}, {data}{warning}"
     tables = [
         _figure_table(about, lines, setting, which, num_seeds)
         for setting in experiment.shown
@@ -112,16 +108,12 @@ def _figure_table(
     ]
     notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
     heads = ("run", *labels, *(["paper"] if num_printed else []))
-    title = f"{about}: {describe(setting, which)}, {_over(num_seeds)}"
+    title = f"{about}: {_describe(setting, which)}, {_over(num_seeds)}"
     return Table.of_text(heads, rows, title, *notes)
 
 
-def describe(setting: Setting, which: Filter | None = None) -> str:
-    """The setting, and the filter if there is one, of figures over both directions.
-
-    >>> describe(Setting("valid", "train"), "raw")
-    'valid split, context train, raw filter, mean rank on ties, both directions'
-    """
+def _describe(setting: Setting, which: Filter | None = None) -> str:
+    """The setting, and the filter if there is one, of figures over both directions."""
     context = f"{setting.context}, {which} filter" if which else setting.context
     return f"{setting.split} split, context {context}, {setting.ties} rank on ties, both directions"
 
@@ -148,7 +140,7 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
     return Table.of_text(
         ("run", *(f"{data}, {which}" for data, which in columns)),
         rows,
-        f"{experiment.title}: MRR, {describe(setting)}, {_over(num_seeds)}; in brackets what the "
+        f"{experiment.title}: MRR, {_describe(setting)}, {_over(num_seeds)}; in brackets what the "
         "paper prints, under the filter of that figure",
         *notes,
     )
@@ -162,12 +154,11 @@ def _mrr_cell(line: Line, setting: Setting, which: Filter) -> str:
     return " ".join(filter(None, words))
 
 
-def _over(num_seeds: int) -> str:
-    return "1 seed" if num_seeds == 1 else f"mean ± standard deviation of {num_seeds} seeds"
+def _over(num_seeds: int, what: str = "mean ± standard deviation") -> str:
+    return "1 seed" if num_seeds == 1 else f"{what} of {num_seeds} seeds"
 
 
 def _cost_table(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
-    over = "1 seed" if num_seeds == 1 else f"mean of {num_seeds} seeds"
     given = [name for name in PRINTED_COSTS if any(name in line.paper for line in lines)]
     shown = [line for line in lines if line.row.model or not line.paper.keys().isdisjoint(given)]
     rows = []
@@ -184,7 +175,8 @@ def _cost_table(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
         | dict.fromkeys(partly, "times of the seeds that did not share the machine")
     )
     notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
-    return Table.of_text(labels, rows, f"{about}: what it cost, {over}", *notes)
+    title = f"{about}: what it cost, {_over(num_seeds, 'mean')}"
+    return Table.of_text(labels, rows, title, *notes)
 
 
 def _cost_cells(line: Line) -> list[str]:
