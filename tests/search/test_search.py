@@ -1,6 +1,5 @@
-"""A search: recipes first, then variations; stopped, gone on with, and joined."""
+"""A search: recipes first, then variations; stopped, and gone on with."""
 
-import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from targcn.runs.evaluate import evaluate
 from targcn.runs.store import load_run
 from targcn.search import search as module
 from targcn.search.search import Found, search
-from targcn.search.study import Question, open_study
 from targcn.search.trial import try_recipe
 from targcn.training.fit import fit
 
@@ -62,8 +60,7 @@ def test_recipes_first_then_variations_of_them(tmp_path: Path) -> None:
     assert found.mrr == max(one.value or 0 for one in trials) >= max(defaults.values())
     assert mrr_of(found.run) == pytest.approx(found.mrr)
     assert len([line for line, is_news in lines if is_news]) == 5
-    # What is kept: the best run, and the best of those that know time or do not.
-    assert len(list(out.glob("run-*"))) == 2
+    assert list(out.glob("run-*")) == [found.run]
     assert found.test is not None
     assert found.test.setting == Setting("test", "train+valid")
 
@@ -77,15 +74,6 @@ def test_the_recipe_that_is_written_trains_the_same_run(tmp_path: Path) -> None:
     assert again.recipe.model == "distmult"
     assert again.validation is not None
     assert again.validation.metrics["static"]["both"]["mrr"] == pytest.approx(found.mrr)
-
-
-def test_a_search_goes_on(tmp_path: Path) -> None:
-    first = looked_for(tmp_path / "search", trials=2)
-    second = looked_for(tmp_path / "search", trials=3)
-    models = [one.params["model"] for one in trials_of(tmp_path / "search")]
-    assert models[:3] == list(MODELS)
-    assert len(models) == 5
-    assert second.mrr >= first.mrr
 
 
 def test_a_trial_that_was_interrupted_is_tried_again(tmp_path: Path) -> None:
@@ -107,27 +95,10 @@ def test_a_trial_that_was_interrupted_is_tried_again(tmp_path: Path) -> None:
     }
 
 
-def test_a_trial_of_a_process_that_died_is_tried_again(tmp_path: Path) -> None:
-    out = tmp_path / "search"
-    with open_study(out, Question.of(DATA, "time-aware", ["seen"]), [{"model": "seen"}], 0) as one:
-        # Optuna would rather do this itself.
-        with pytest.warns(UserWarning, match="Heartbeat"):
-            trial = one.ask()
-        one._storage.record_heartbeat(trial._trial_id)
-    with sqlite3.connect(out / "study.db") as database:
-        database.execute("update trial_heartbeats set heartbeat = '2020-01-01 00:00:00'")
-    database.close()
-    (out / "run-0").mkdir()
-    looked_for(out, trials=1, models=["seen"])
-    assert [one.state for one in trials_of(out)] == [TrialState.FAIL, TrialState.COMPLETE]
-    # Nor does the run stay that it may have saved.
-    assert [path.name for path in out.glob("run-*")] == ["run-1"]
-
-
 def test_equal_settings_are_tried_once(tmp_path: Path) -> None:
     found = looked_for(tmp_path / "search", trials=2, models=["seen"])
     assert [row["note"] for row in found.table.rows] == ["", "the same as trial 0"]
-    assert found.trial == 0
+    assert found.run.name == "run-0"
 
 
 def test_bad_variations_stop_early(tmp_path: Path) -> None:
@@ -139,33 +110,15 @@ def test_bad_variations_stop_early(tmp_path: Path) -> None:
     assert all("where one in 4 goes on" in note for note in notes)
 
 
-# Everybody meets the same two in turn, whenever: the nearest meeting says nothing.
-ANY_TIME = [
-    (s, 0, 10 + (s + (n * 7 + s) % 5 // 3) % 10, (n * 11 + s * 3) % 40)
-    for n in range(30)
-    for s in range(10)
-]
-
-
-def test_it_says_what_time_is_worth(tmp_path: Path) -> None:
-    dataset = World(20, 1, sorted(ANY_TIME, key=lambda fact: fact[3] % 10), (240, 270)).dataset
-    options: dict[str, Any] = {"trials": 2, "device": "cpu", "models": MODELS[:2]}
-    found = search(dataset, tmp_path / "any-time", **options)
-    assert found.recipe.model == "seen"
-    assert found.about_time.startswith(
-        "the best model without time, seen (trial 0), is ahead of the best with time, decayed-copy "
-        "(trial 1), by 0."
-    )
-
-
 def test_the_best_recipe_is_tried_whole_if_it_was_cut_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cut(trial: Any, recipe: Any, evaluator: Any, limits: Any, *others: Any) -> Any:
-        if limits.is_start:
+    def cut(recipe: Any, evaluator: Any, follow: Any, seed: int) -> Any:
+        is_start = follow.is_start
+        if is_start:
             recipe = change(recipe, {"epochs": 1})
-        run, report, _ = try_recipe(trial, recipe, evaluator, limits, *others)
-        return run, report, "1 of 50 epochs" if limits.is_start else ""
+        run, report, _ = try_recipe(recipe, evaluator, follow, seed)
+        return run, report, "1 of 50 epochs" if is_start else ""
 
     monkeypatch.setattr(module, "try_recipe", cut)
     looked_for(tmp_path / "search", trials=2, models=["distmult"])
@@ -179,8 +132,8 @@ def test_the_time_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """Floors and the default have two fifths each, the others share the rest of seven tenths."""
     allowed: dict[str, float] = {}
 
-    def stop(trial: Any, recipe: Any, evaluator: Any, limits: Any, *others: Any) -> None:
-        allowed[recipe.model] = limits.seconds
+    def stop(recipe: Any, evaluator: Any, follow: Any, seed: int) -> None:
+        allowed[recipe.model] = follow.seconds
         raise module.StoppedError("seen enough")
 
     monkeypatch.setattr(module, "try_recipe", stop)

@@ -1,4 +1,4 @@
-"""The study: made once, whole, and about one question."""
+"""The study: made once, whole, for one process at a time, and about one question."""
 
 from pathlib import Path
 from typing import Any
@@ -11,36 +11,52 @@ from sqlalchemy import event
 from small_runs import WORLD
 from small_training import DATA
 from targcn.errors import InputError
-from targcn.search.study import Question, open_study
+from targcn.search.study import (
+    ABOUT,
+    IS_START,
+    NOTE,
+    completed,
+    importances,
+    open_study,
+    question_of,
+    study_table,
+)
 
-QUESTION = Question.of(DATA, "time-aware", ["seen", "distmult"])
+QUESTION = question_of(DATA, "time-aware", ["seen", "distmult"])
 STARTS = [{"model": "seen"}, {"model": "distmult"}]
 
 
-@pytest.mark.filterwarnings("ignore:Heartbeat")
-def test_who_comes_later_finds_the_trials_of_the_first(tmp_path: Path) -> None:
-    optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
     with (
-        open_study(tmp_path / "search", QUESTION, STARTS, 0) as one,
-        open_study(tmp_path / "search", QUESTION, STARTS, 0) as other,
+        open_study(tmp_path / "search", QUESTION, STARTS, 0),
+        pytest.raises(InputError, match="another process is writing into"),
+        open_study(tmp_path / "search", QUESTION, STARTS, 0),
     ):
-        assert one.ask().suggest_categorical("model", ["seen", "distmult"]) == "seen"
-        assert other.ask().suggest_categorical("model", ["seen", "distmult"]) == "distmult"
-        assert [trial.state for trial in one.trials] == [TrialState.RUNNING] * 2
+        pass
     assert [path.name for path in tmp_path.iterdir()] == ["search"]
-    # What Optuna logs is the caller's own choice.
-    assert optuna.logging.get_verbosity() == optuna.logging.CRITICAL
+
+
+def test_a_trial_of_a_process_that_was_killed_is_tried_again(tmp_path: Path) -> None:
+    with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
+        assert study.ask().suggest_categorical("model", ["seen", "distmult"]) == "seen"
+    with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
+        waiting, failed = TrialState.WAITING, TrialState.FAIL
+        assert [trial.state for trial in study.trials] == [failed, waiting, waiting]
+        for model in ("distmult", "seen"):
+            trial = study.ask()
+            assert trial.suggest_categorical("model", ["seen", "distmult"]) == model
+            assert trial.user_attrs["is start"]
 
 
 @pytest.mark.parametrize(
     ("question", "problem"),
     [
-        (Question.of(WORLD.dataset, "time-aware", QUESTION.models), "with the data world, not"),
-        (Question.of(DATA, "raw", QUESTION.models), "with the filter time-aware, not raw; give"),
-        (Question.of(DATA, "time-aware", ["seen"]), "with the models seen distmult, not seen;"),
+        (question_of(WORLD.dataset, "time-aware", ["seen", "distmult"]), "with the facts "),
+        (question_of(DATA, "raw", ["seen", "distmult"]), "with the filter time-aware, not raw"),
+        (question_of(DATA, "time-aware", ["seen"]), "with the models seen distmult, not seen;"),
     ],
 )
-def test_a_study_is_about_one_question(tmp_path: Path, question: Question, problem: str) -> None:
+def test_a_study_is_about_one_question(tmp_path: Path, question: Any, problem: str) -> None:
     with open_study(tmp_path / "search", QUESTION, STARTS, 0):
         pass
     with (
@@ -59,15 +75,14 @@ def test_what_is_no_study_is_left_alone(tmp_path: Path) -> None:
         pass
     (tmp_path / "notes" / "study.db").write_text("these are notes, not a study" * 100)
     with (
-        pytest.raises(InputError, match=r"study\.db is no study of targcn search \("),
+        pytest.raises(InputError, match=r"cannot use .*study\.db: file is not a database"),
         open_study(tmp_path / "notes", QUESTION, STARTS, 0),
     ):
         pass
 
 
-@pytest.mark.filterwarnings("ignore:Heartbeat")
 def test_a_file_that_cannot_grow_is_one_sentence(tmp_path: Path) -> None:
-    sentence = r"cannot write .*study\.db: database or disk is full; the same command goes on"
+    sentence = r"cannot use .*study\.db: database or disk is full; go on with more room"
     with pytest.raises(InputError, match=sentence):
         write_too_much(tmp_path / "search")
     with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
@@ -90,3 +105,48 @@ def fill_up(study: optuna.Study) -> None:
 
     engine.dispose()
     event.listen(engine, "connect", limit)
+
+
+# --- what it has found ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def study() -> optuna.Study:
+    """Only the learning rate of complex matters: the larger, the better."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    found = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    found.set_user_attr(ABOUT, {"data": "world"})
+    found.enqueue_trial({"model": "targcn"}, user_attrs={IS_START: True})
+
+    def objective(trial: optuna.Trial) -> float:
+        model = trial.suggest_categorical("model", ["complex", "targcn"])
+        if model == "targcn":
+            return 0.1
+        trial.suggest_float("complex.dim", 1, 2)
+        return trial.suggest_float("complex.learning_rate", 0.2, 0.8)
+
+    found.optimize(objective, n_trials=40)
+    bad = found.ask({"model": optuna.distributions.CategoricalDistribution(["complex", "targcn"])})
+    bad.set_user_attr(NOTE, "too slow")
+    bad.report(0.9, 1)
+    found.tell(bad, state=optuna.trial.TrialState.PRUNED)
+    return found
+
+
+def test_the_best_first_then_those_that_were_stopped(study: optuna.Study) -> None:
+    table = study_table(study, "static")
+    mrrs = [row["mrr"] for row in table.rows]
+    assert mrrs[:10] == [trial.value for trial in completed(study)[:10]]
+    assert mrrs[10:] == [None]
+    assert table.rows[10]["note"] == "too slow"
+    assert table.title.startswith("search on world: 40 trials, 1 stopped early")
+    assert table.labels[2] == "static MRR"
+    assert str(table.rows[0]["settings"]).startswith("dim 1.")
+
+
+def test_what_mattered(study: optuna.Study) -> None:
+    found = importances(study)
+    assert next(iter(found)) == "complex.learning_rate"
+    assert found["complex.learning_rate"] > 2 * found.get("complex.dim", 0)
+    assert 0.9 < sum(found.values()) <= 1
+    assert importances(optuna.create_study()) == {}

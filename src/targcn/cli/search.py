@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from targcn.cli.options import Device, HowToRead, Source, open_source
-from targcn.errors import InputError
-from targcn.output.plots import require_picture
 from targcn.output.terminal import live_table, say, show
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ def search_recipe(
     """Search for the best model and its settings, judged by the MRR on the valid split.
 
     Every model's own recipe is tried first, then settings are varied around the best. The same
-    command goes on with a search that was stopped, and several processes may share one.
+    command goes on with a search that was stopped.
 
     Args:
         out: The folder of the search: the study, the best recipe and its run.
@@ -68,29 +66,20 @@ def search_recipe(
     except KeyboardInterrupt:
         say("stopped; the same command goes on from here")
         sys.exit(130)
-    _show(found, source, filter)
+    _show(found, out, source)
 
 
-def _show(found: "Found", source: str, which: str) -> None:
+def _show(found: "Found", folder: Path, source: str) -> None:
     from targcn.evaluation.report import report_table
-    from targcn.search.table import plot_importances
 
     show(found.table)
-    if found.about_time:
-        show(found.about_time)
     if found.importances:
         shares = [f"{name} {100 * share:.0f} %" for name, share in found.importances.items()]
         show(f"what mattered: {', '.join(shares)}")
-        picture = found.folder / "importances.svg"
-        try:
-            require_picture(picture)
-            plot_importances(found.importances, picture, f"what mattered, {which} MRR on valid")
-        except InputError as error:
-            say(f"{picture} was not drawn: {error}")
     if found.test is not None:
         show("\nthe best one on test, which nothing was chosen on:")
         show(report_table(found.test))
     show(
         f"kept in {found.run}; train it again with: targcn train {source} --recipe "
-        f"{found.folder / 'best.toml'}"
+        f"{folder / 'best.toml'}"
     )

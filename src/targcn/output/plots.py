@@ -3,7 +3,7 @@
 Backgrounds are transparent and text is grey, so that a plot is readable on light and dark pages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -133,17 +133,6 @@ def plot_lines(
             linestyle="--" if line.dashed else "-",
         )
     _add_legend(figure, handles)
-    _save(figure, path)
-
-
-def plot_bars(values: Mapping[str, float], path: Path, title: str, across: str) -> None:
-    """Plot a bar for each value, the first at the top."""
-    figure, axes = _grey_axes(title, across, "", logarithmic=False)
-    figure.set_figheight(INCHES_AROUND_LANES + 2 * INCHES_PER_LINE * len(values))
-    axes.barh(range(len(values)), list(values.values()), color=COLORS[0])
-    labels = [shorten(name, LABEL_WIDTH) for name in values]
-    axes.set_yticks(range(len(values)), labels, parse_math=False)
-    axes.invert_yaxis()
     _save(figure, path)
 
 

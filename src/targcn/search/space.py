@@ -29,12 +29,7 @@ class Between:
     high: float
 
 
-@dataclass(frozen=True)
-class Either:
-    """Yes or no."""
-
-
-Values = Around | Between | Either
+Values = Around | Between
 RATE: Final = Around(1 / 4, 4)
 SIZE: Final = Around(1 / 2, 2)
 STATIC_FACTORS: Final[dict[str, Values]] = {
@@ -57,7 +52,6 @@ SPACE: Final[Mapping[str, Mapping[str, Values]]] = {
         "first_facts": SIZE,
         "prior_dim": SIZE,
         "fact_dropout": Between(0, 0.4),
-        "against": Either(),
     },
     "distmult": STATIC_FACTORS,
     "simple": STATIC_FACTORS,
@@ -76,8 +70,6 @@ SPACE: Final[Mapping[str, Mapping[str, Values]]] = {
     "temp-sa": LEARNED | {"window": SIZE},
     "t-gap": {"learning_rate": RATE, "node_edges": SIZE, "core_nodes": SIZE},
 }
-# Models whose scores do not depend on any time.
-STATIC: Final = frozenset({"seen", "distmult", "simple", "complex"})
 
 
 def own_values(recipe: Recipe) -> dict[str, Any]:
@@ -88,11 +80,19 @@ def own_values(recipe: Recipe) -> dict[str, Any]:
 
 def vary(recipe: Recipe, trial: "Trial") -> Recipe:
     """The recipe with the values that a trial suggests."""
-    changes = {}
+    changes: dict[str, Any] = {}
     for name, values in SPACE[recipe.model].items():
-        own = _value(recipe, name)
-        if own is not None:
-            changes[name] = _suggest(trial, f"{recipe.model}.{name}", values, own)
+        if (own := _value(recipe, name)) is None:
+            continue
+        varied = f"{recipe.model}.{name}"
+        low, high = values.low, values.high
+        if isinstance(values, Between):
+            changes[name] = trial.suggest_float(varied, low, high)
+        elif isinstance(own, int):
+            least = max(round(own * low), 1)
+            changes[name] = trial.suggest_int(varied, least, round(own * high), log=True)
+        else:
+            changes[name] = trial.suggest_float(varied, own * low, own * high, log=True)
     return change(recipe, changes)
 
 
@@ -100,15 +100,3 @@ def _value(recipe: Recipe, name: str) -> Any:
     """The recipe's value; none where there is nothing to vary, such as around 0."""
     value = getattr(recipe.settings, name, getattr(recipe.training, name, None))
     return None if value == 0 and isinstance(SPACE[recipe.model][name], Around) else value
-
-
-def _suggest(trial: "Trial", name: str, values: Values, own: Any) -> Any:
-    match values:
-        case Around(low, high) if isinstance(own, int):
-            return trial.suggest_int(name, max(round(own * low), 1), round(own * high), log=True)
-        case Around(low, high):
-            return trial.suggest_float(name, own * low, own * high, log=True)
-        case Between(low, high):
-            return trial.suggest_float(name, low, high)
-        case Either():
-            return trial.suggest_categorical(name, [False, True])

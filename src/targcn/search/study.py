@@ -1,12 +1,12 @@
-"""The study of a search: an Optuna study in SQLite, in the search's folder.
+"""The study of a search, an Optuna study in SQLite in the search's folder, and what it has found.
 
-Several processes may work on one study, and any of Optuna's tools can look at it.
+Any of Optuna's tools can look at it.
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from targcn.errors import InputError
 from targcn.evaluation.filters import Filter
 from targcn.facts.dataset import Dataset
-from targcn.files import atomic_folder
+from targcn.files import atomic_folder, sole_writer
+from targcn.output.tables import Column, Table, Value
 
 if TYPE_CHECKING:
-    from optuna import Study
+    from optuna import Study, Trial
     from optuna.storages import RDBStorage
+    from optuna.trial import FrozenTrial
 
 FILE: Final = "study.db"
 NAME: Final = "targcn"
@@ -27,47 +29,28 @@ ABOUT: Final = "search"
 IS_START: Final = "is start"
 NOTE: Final = "note"
 WHOLE: Final = "recipe"
-# The trial of a process that is silent for so long is tried again.
-SECONDS_BETWEEN_SIGNS: Final = 15
-SECONDS_OF_SILENCE: Final = 90
-SECONDS_TO_WAIT_FOR_OTHERS: Final = 60
 # The share of its training, in percent, after which a trial is first compared with the others, and
 # the part of them that goes on; at this multiple of the share it is compared again.
 FIRST_PERCENT: Final = 10
 ONE_IN: Final = 4
+MOST_BEST: Final = 10
+MOST_STOPPED: Final = 20
+# With fewer trials of a setting nothing can be said about how much it mattered.
+ENOUGH_TRIALS: Final = 4
+BEST_PART: Final = 0.25
+# What mattered less is not told.
+LEAST_SHARE: Final = 0.01
 
 
-@dataclass(frozen=True)
-class Question:
+def question_of(dataset: Dataset, which: Filter, models: Sequence[str]) -> dict[str, str]:
     """What a search is about: its data, its judge, and the models that it chooses from."""
-
-    data: str
-    digest: str
-    filter: Filter
-    models: tuple[str, ...]
-
-    @classmethod
-    def of(cls, dataset: Dataset, filter: Filter, models: Sequence[str]) -> "Question":
-        digest = sha256()
-        for facts in dataset.splits.values():
-            digest.update(facts.columns.tobytes())
-        for names in (dataset.entities.names, dataset.relations.names):
-            digest.update("\n".join(names).encode())
-        return cls(dataset.name, digest.hexdigest(), filter, tuple(models))
-
-    def require_same(self, other: "Question", folder: Path) -> None:
-        """Refuse to go on with a search about something else."""
-        for what, ours, theirs in (
-            ("the data", f"{self.data}, as it is now", other.data),
-            ("the filter", self.filter, other.filter),
-            ("the models", " ".join(self.models), " ".join(other.models)),
-        ):
-            differs = self.digest != other.digest if what == "the data" else ours != theirs
-            if differs:
-                raise InputError(
-                    f"{folder} is a search with {what} {theirs}, not {ours}; give the same, or "
-                    "another --out"
-                )
+    digest = sha256()
+    for facts in dataset.splits.values():
+        digest.update(facts.columns.tobytes())
+    for names in (dataset.entities.names, dataset.relations.names):
+        digest.update("\n".join(names).encode())
+    about = {"data": dataset.name, "facts": digest.hexdigest()[:12]}
+    return about | {"filter": which, "models": " ".join(models)}
 
 
 def require_optuna() -> None:
@@ -79,60 +62,56 @@ def require_optuna() -> None:
 
 @contextmanager
 def open_study(
-    folder: Path, question: Question, starts: Sequence[Mapping[str, Any]], seed: int
+    folder: Path, question: Mapping[str, str], starts: Sequence[Mapping[str, Any]], seed: int
 ) -> Iterator["Study"]:
     """The study of a folder, which is made with these trials waiting if it is not there yet."""
     import optuna
     from optuna.pruners import SuccessiveHalvingPruner
     from optuna.samplers import TPESampler
     from optuna.trial import TrialState
-    from sqlalchemy.exc import SQLAlchemyError
 
-    with _quiet(), _explained(folder):
+    with _explained(folder):
         if not (folder / FILE).exists():
             _create(folder, question, starts)
-        try:
-            storage = _open(folder)
-            study = optuna.load_study(study_name=NAME, storage=storage)
-            about = dict(study.user_attrs[ABOUT])
-            found = Question(**about | {"models": tuple(about["models"])})
-        except (SQLAlchemyError, optuna.exceptions.OptunaError, KeyError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:100]
-            raise InputError(
-                f"{folder / FILE} is no study of targcn search ({reason}); choose another --out"
-            ) from None
-        question.require_same(found, folder)
-        # Processes that join must not all vary alike.
-        begun = sum(one.state != TrialState.WAITING for one in study.get_trials(deepcopy=False))
-        study.sampler = TPESampler(
-            seed=seed + begun, n_startup_trials=len(question.models), multivariate=False
-        )
-        study.pruner = SuccessiveHalvingPruner(FIRST_PERCENT, ONE_IN)
-        try:
+        with sole_writer(folder), _storage(folder) as storage:
+            try:
+                study = optuna.load_study(study_name=NAME, storage=storage)
+                about = dict(study.user_attrs[ABOUT])
+            except KeyError as error:
+                raise InputError(
+                    f"{folder / FILE} is no study of targcn search ({error})"
+                ) from None
+            for what in ("facts", "filter", "models"):
+                if about[what] != question[what]:
+                    raise InputError(
+                        f"{folder} is a search on {about['data']} with the {what} {about[what]}, "
+                        f"not {question[what]}; give the same, or another --out"
+                    )
+            for trial in study.get_trials(states=[TrialState.RUNNING]):
+                # Its process was killed.
+                study.tell(trial.number, state=TrialState.FAIL)
+                try_again(study, trial)
+            # What goes on must not vary as it did before.
+            study.sampler = TPESampler(seed=seed + len(study.trials), n_startup_trials=len(starts))
+            study.pruner = SuccessiveHalvingPruner(FIRST_PERCENT, ONE_IN)
             yield study
-        finally:
-            _close(storage)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Let Optuna log errors alone; what it logs afterwards is the caller's own choice again."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
+def try_again(study: "Study", trial: "FrozenTrial | Trial") -> None:
+    """Let a trial that was interrupted be the next but those that wait already."""
+    is_start = {IS_START: True} if trial.user_attrs.get(IS_START) else {}
+    study.enqueue_trial(trial.params, user_attrs=is_start)
 
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn what the file of a study cannot do, on a full disk for example, into one sentence."""
+    """Let Optuna log errors alone, and turn what it cannot read or write into one sentence."""
+    import optuna
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
         yield
     except (SQLAlchemyError, StorageInternalError) as error:
@@ -140,44 +119,110 @@ def _explained(folder: Path) -> Iterator[None]:
         cause = error.__cause__ if isinstance(error, StorageInternalError) else error
         reason = str(getattr(cause, "orig", cause)).splitlines()[0]
         raise InputError(
-            f"cannot write {folder / FILE}: {reason}; the same command goes on from what is there"
+            f"cannot use {folder / FILE}: {reason}; go on with more room, or choose another --out"
         ) from error
+    finally:
+        optuna.logging.set_verbosity(before)
 
 
-def _create(folder: Path, question: Question, starts: Sequence[Mapping[str, Any]]) -> None:
-    """Make the folder whole: who joins finds all trials that are to come first."""
+def _create(folder: Path, question: Mapping[str, str], starts: Sequence[Mapping[str, Any]]) -> None:
+    """Make the folder whole: a kill leaves all trials that are to come first, or nothing."""
     import optuna
 
+    with atomic_folder(folder) as draft, _storage(draft) as storage:
+        study = optuna.create_study(study_name=NAME, storage=storage, direction="maximize")
+        study.set_user_attr(ABOUT, dict(question))
+        for params in starts:
+            study.enqueue_trial(dict(params), user_attrs={IS_START: True})
+
+
+@contextmanager
+def _storage(folder: Path) -> Iterator["RDBStorage"]:
+    from optuna.storages import RDBStorage
+
+    storage = RDBStorage(f"sqlite:///{(folder / FILE).resolve()}")
     try:
-        with atomic_folder(folder) as draft:
-            storage = _open(draft)
-            study = optuna.create_study(study_name=NAME, storage=storage, direction="maximize")
-            study.set_user_attr(ABOUT, asdict(question))
-            for params in starts:
-                study.enqueue_trial(dict(params), user_attrs={IS_START: True})
-            _close(storage)
-    except InputError:
-        # Another process may have been first.
-        if not (folder / FILE).exists():
-            raise
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
 
 
-def _open(folder: Path) -> "RDBStorage":
-    from optuna.exceptions import ExperimentalWarning
-    from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback
+def completed(study: "Study") -> list["FrozenTrial"]:
+    """The trials that came to their end, best first; of equal ones the one that was first."""
+    from optuna.trial import TrialState
 
+    trials = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    return sorted(trials, key=lambda trial: -mrr_of(trial))
+
+
+def study_table(study: "Study", which: Filter) -> Table:
+    """The best trials, then those that were stopped early, the latest first."""
+    from optuna.trial import TrialState
+
+    done = completed(study)
+    trials = study.get_trials(deepcopy=False)
+    stopped = [one for one in reversed(trials) if one.state == TrialState.PRUNED]
+    waiting = sum(one.state == TrialState.WAITING for one in trials)
+    rows = [_row(trial) for trial in [*done[:MOST_BEST], *stopped[:MOST_STOPPED]]]
+    counts = f"{len(done)} trials, {len(stopped)} stopped early"
+    counts += f", {waiting} recipes to come" if waiting else ""
+    columns = (
+        Column("trial", "trial"),
+        Column("model", "model"),
+        Column("mrr", f"{which} MRR", ".4f", blank="stopped"),
+        Column("seconds", "seconds", ".0f"),
+        Column("settings", "settings"),
+        Column("note", "note"),
+    )
+    title = f"search on {study.user_attrs[ABOUT]['data']}: {counts}; valid split, context train"
+    return Table(columns, tuple(rows), title)
+
+
+def _row(trial: "FrozenTrial") -> dict[str, Value]:
+    from optuna.trial import TrialState
+
+    # Optuna gives a trial that was stopped the value of its last validation.
+    is_done = trial.state == TrialState.COMPLETE
+    settings = "its recipe" if trial.user_attrs.get(IS_START) else _settings(trial.params)
+    return {
+        "trial": trial.number,
+        "model": trial.params["model"],
+        "mrr": trial.value if is_done else None,
+        "seconds": trial.duration.total_seconds() if trial.duration else None,
+        "settings": settings,
+        "note": trial.user_attrs.get(NOTE),
+    }
+
+
+def _settings(params: Mapping[str, Any]) -> str:
+    values = {name.partition(".")[2]: value for name, value in params.items() if name != "model"}
+    return ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in values.items()
+    )
+
+
+def importances(study: "Study") -> dict[str, float]:
+    """How much each choice mattered for being among the best quarter, the most important first.
+
+    That is Optuna's PED-ANOVA, of the settings that enough trials have; empty if none have.
+    """
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+    counts = Counter(name for trial in completed(study) for name in trial.params)
+    known = [name for name, count in counts.items() if count >= ENOUGH_TRIALS]
+    if not known:
+        return {}
     with warnings.catch_warnings():
-        # Optuna may still change its heartbeat; what it is for here would stay.
-        warnings.simplefilter("ignore", ExperimentalWarning)
-        return RDBStorage(
-            f"sqlite:///{(folder / FILE).resolve()}",
-            engine_kwargs={"connect_args": {"timeout": SECONDS_TO_WAIT_FOR_OTHERS}},
-            heartbeat_interval=SECONDS_BETWEEN_SIGNS,
-            grace_period=SECONDS_OF_SILENCE,
-            heartbeat_stale_trial_callback=RetryHeartbeatStaleTrialCallback(),
-        )
+        # It warns of settings that few of the best have.
+        warnings.simplefilter("ignore", UserWarning)
+        evaluator = PedAnovaImportanceEvaluator(target_quantile=BEST_PART)
+        found = get_param_importances(study, params=known, evaluator=evaluator)
+    return {name: share for name, share in found.items() if share >= LEAST_SHARE}
 
 
-def _close(storage: "RDBStorage") -> None:
-    storage.remove_session()
-    storage.engine.dispose()
+def mrr_of(trial: "FrozenTrial") -> float:
+    """The MRR on valid of a trial that came to its end."""
+    assert trial.value is not None
+    return trial.value

@@ -4,7 +4,6 @@ import gc
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,36 +27,23 @@ if TYPE_CHECKING:
 
 # The part of a trial's time that its steps may take; validations take the rest.
 FOR_STEPS: Final = 0.8
-# Speed is known after so many seconds of steps, and after this part of a trial's time.
-SECONDS_TO_SEE: Final = 2.0
+# Speed is known after this part of a trial's time, but not sooner or later than these seconds.
 TO_SEE: Final = 0.05
-MOST_SECONDS_TO_SEE: Final = 30.0
+SECONDS_TO_SEE: Final = (2.0, 30.0)
 # Validations of a training that was shortened.
 NUM_VALIDATIONS: Final = 3
-
-
-class TooSlowError(Exception):
-    """A training would not end in its time."""
-
-    def __init__(self, seconds: float, epoch_seconds: float, epochs: int) -> None:
-        self.seconds, self.epoch_seconds, self.epochs = seconds, epoch_seconds, epochs
 
 
 class StoppedError(Exception):
     """A trial was stopped early; the message says why."""
 
 
-class NoTimeLeftError(StoppedError):
-    """A trial would not end before the search does."""
+class TooSlowError(StoppedError):
+    """A training would not end in its time, in which so many of its epochs would."""
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How long a trial may take, and how it is treated."""
-
-    seconds: float
-    # A model's own recipe is shortened if it is slow, and not compared with others half-way.
-    is_start: bool
+    def __init__(self, message: str, epochs: int) -> None:
+        super().__init__(message)
+        self.epochs = epochs
 
 
 class Follower:
@@ -67,72 +53,64 @@ class Follower:
         self,
         trial: "Trial",
         which: Filter,
-        limits: Limits,
-        began: float,
+        seconds: float,
+        is_start: bool,
         say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.trial, self.which, self.limits, self.say = trial, which, limits, say
-        # When the trial began, and how many steps were taken when its training was first seen.
-        self.began = began
+        self.trial, self.which, self.say = trial, which, say
+        # A model's own recipe is shortened if it is slow, and not compared with others half-way.
+        self.is_start = is_start
+        self.seconds, self.clock, self.began = seconds, clock, clock()
+        # When the training was first seen, and how many steps it had taken.
         self.first: tuple[float, int] | None = None
         self.speed_is_known = False
-        self.validation: Report | None = None
         self.percent = 0
 
     def __call__(self, progress: TrainingProgress) -> None:
         self.say(describe_progress(progress, self.which))
-        now = time.monotonic()
-        place = f"epoch {min(progress.epoch + 1, progress.num_epochs)} of {progress.num_epochs}"
-        self.watch_time(now, place)
+        self.require_time(f"epoch {min(progress.epoch + 1, progress.num_epochs)}")
         if not self.speed_is_known:
-            self._judge_speed(progress, now)
-        if progress.validation is not self.validation:
-            self.validation = progress.validation
-            self._judge_validation(progress)
+            self._judge_speed(progress)
+        percent = 100 * progress.epoch // progress.num_epochs
+        if progress.validation is not None and percent > self.percent:
+            self.percent = percent
+            self._judge(progress.validation, progress)
 
-    def watch_time(self, now: float, place: str) -> None:
-        if now - self.began > self.limits.seconds:
-            raise StoppedError(f"its {in_words(self.limits.seconds)} were over in {place}")
+    def require_time(self, place: str) -> None:
+        if self.clock() - self.began > self.seconds:
+            raise StoppedError(f"its {in_words(self.seconds)} were over in {place}")
 
-    def _judge_speed(self, progress: TrainingProgress, now: float) -> None:
+    def _judge_speed(self, progress: TrainingProgress) -> None:
         """Once some steps are done, see whether all of them have time enough."""
-        taken = progress.epoch * progress.num_steps + progress.step
+        now, taken = self.clock(), progress.steps_taken
         if self.first is None:
             self.first = now, taken
         since, before = self.first
-        enough = max(SECONDS_TO_SEE, min(self.limits.seconds * TO_SEE, MOST_SECONDS_TO_SEE))
-        if taken == before or now - since < enough:
+        least, most = SECONDS_TO_SEE
+        if taken == before or now - since < max(least, min(self.seconds * TO_SEE, most)):
             return
         self.speed_is_known = True
         epoch_seconds = (now - since) / (taken - before) * progress.num_steps
-        seconds = epoch_seconds * progress.num_epochs
-        left = (self.limits.seconds - (now - self.began)) * FOR_STEPS
-        remaining = epoch_seconds * (progress.num_epochs - taken / progress.num_steps)
-        if remaining > left:
-            raise TooSlowError(seconds, epoch_seconds, int(left / epoch_seconds))
+        left = (self.seconds - (now - self.began)) * FOR_STEPS
+        if epoch_seconds * (progress.num_epochs - taken / progress.num_steps) > left:
+            whole = in_words(epoch_seconds * progress.num_epochs)
+            raise TooSlowError(
+                f"would take about {whole}; it had {in_words(self.seconds)}",
+                int(left / epoch_seconds),
+            )
 
-    def _judge_validation(self, progress: TrainingProgress) -> None:
-        percent = 100 * progress.epoch // progress.num_epochs
-        if percent <= self.percent:
-            return
-        self.percent = percent
-        assert self.validation is not None
-        mrr = self.validation.metrics[self.which]["both"]["mrr"]
-        self.trial.report(mrr, percent)
+    def _judge(self, validation: Report, progress: TrainingProgress) -> None:
+        mrr = validation.metrics[self.which]["both"]["mrr"]
+        self.trial.report(mrr, self.percent)
         # Always asked, since that also makes this trial one that others are compared with.
-        if self.trial.should_prune() and not self.limits.is_start:
+        if self.trial.should_prune() and not self.is_start:
             done = f"{progress.epoch} of {progress.num_epochs} epochs"
             raise StoppedError(f"MRR {mrr:.3f} after {done}, where one in {ONE_IN} goes on")
 
 
 def try_recipe(
-    trial: "Trial",
-    recipe: Recipe,
-    evaluator: Evaluator,
-    limits: Limits,
-    seed: int,
-    which: Filter,
-    say: Callable[[str], None],
+    recipe: Recipe, evaluator: Evaluator, follow: Follower, seed: int
 ) -> tuple[Run, Report, str]:
     """Train by a recipe, with fewer epochs if there is not time enough; a run, its report, a note.
 
@@ -142,23 +120,23 @@ def try_recipe(
     if device.type == "cuda":
         # The recorded step of the trial before is in a reference cycle and holds GPU memory.
         gc.collect()
-    began = time.monotonic()
-    follow = Follower(trial, which, limits, began, say)
     how: dict[str, Any] = {"seed": seed, "device": device}
     try:
         if not issubclass(find_model(recipe.model), Learner):
             run = fit(dataset, recipe=recipe, **how)
 
             def watch(done: int, total: int) -> None:
-                follow.watch_time(time.monotonic(), f"query {done:,} of {total:,}")
+                follow.require_time(f"query {done:,} of {total:,}")
 
             return run, evaluator.evaluate(run.model, recipe.model, watch), ""
         note = ""
         try:
             run = fit(dataset, recipe=recipe, progress=follow, **how)
         except TooSlowError as slow:
-            recipe, note = _shorten(recipe, slow, limits)
-            run = fit(dataset, recipe=recipe, progress=follow, **how)
+            if not follow.is_start or slow.epochs < 1:
+                raise
+            note = f"{slow.epochs} of {recipe.training.epochs} epochs: {slow}"
+            run = fit(dataset, recipe=_shortened(recipe, slow.epochs), progress=follow, **how)
         assert run.validation is not None
         return run, run.validation, note
     except InputError as error:
@@ -171,20 +149,9 @@ def try_recipe(
         raise StoppedError("it needs more memory than there is") from None
 
 
-def _shorten(recipe: Recipe, slow: TooSlowError, limits: Limits) -> tuple[Recipe, str]:
-    """The recipe with as many epochs as there is time for, and a note."""
-    allowed, whole = in_words(limits.seconds), in_words(slow.seconds)
-    if not limits.is_start:
-        raise NoTimeLeftError(f"would take about {whole}; {allowed} were left")
-    if slow.epochs < 1:
-        raise StoppedError(
-            f"one epoch would take about {in_words(slow.epoch_seconds)}; it had {allowed}"
-        )
-    epochs = recipe.training.epochs
-    every = min(math.ceil(slow.epochs / NUM_VALIDATIONS), recipe.training.validate_every)
-    return change(recipe, {"epochs": slow.epochs, "validate_every": every}), (
-        f"{slow.epochs} of {epochs} epochs, which would take about {whole}; it had {allowed}"
-    )
+def _shortened(recipe: Recipe, epochs: int) -> Recipe:
+    every = min(math.ceil(epochs / NUM_VALIDATIONS), recipe.training.validate_every)
+    return change(recipe, {"epochs": epochs, "validate_every": every})
 
 
 def in_words(seconds: float) -> str:
