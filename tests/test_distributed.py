@@ -3,7 +3,6 @@
 import json
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 from oracle import World
 from process_groups import FAILING, Start, torchrun
 from small_training import DATA, FACTS, TWO_AT_A_TIME, flags, same_weights, saved_state, trace_of
-from targcn.distributed import ProcessGroup, agree_on_a_name
+from targcn.distributed import ProcessGroup
 from targcn.runs.store import load_run
 
 pytestmark = pytest.mark.slow
@@ -41,32 +40,6 @@ def test_shares_are_joined_exactly(num_rows: int, monkeypatch: pytest.MonkeyPatc
         processes.gather_shards(processes.shard(rows), num_rows)
     assert torch.equal(torch.stack(sent).sum(0), rows)
     assert torch.equal(ProcessGroup().gather_shards(rows, num_rows), rows)
-
-
-# --- the name of a start --------------------------------------------------------------------
-
-
-def names_agreed_on(store: Any, ranks: list[int], seconds: float = 1200.0) -> set[str]:
-    with ThreadPoolExecutor(len(ranks)) as pool:
-        return set(pool.map(lambda rank: agree_on_a_name(store, rank, 3, seconds), ranks))
-
-
-def test_every_start_has_a_name_of_its_own() -> None:
-    store = torch.distributed.HashStore()
-    first, second = (names_agreed_on(store, [0, 1, 2]) for _ in range(2))
-    assert len(first) == len(second) == 1
-    assert first != second
-
-
-def test_a_process_that_died_asking_is_answered_by_the_name_of_its_successor() -> None:
-    store = torch.distributed.HashStore()
-    store.set("asks 1", "dead")
-    assert len(names_agreed_on(store, [2, 0, 1])) == 1
-
-
-def test_a_process_that_never_comes_is_given_up() -> None:
-    with pytest.raises(torch.distributed.DistStoreError, match="not heard of"):
-        agree_on_a_name(torch.distributed.HashStore(), 0, 3, seconds=0.1)
 
 
 # --- processes ------------------------------------------------------------------------------

@@ -1,25 +1,21 @@
 """The process group: several processes, started by torchrun, that train one model together.
 
-Each process takes a shard of every batch, of every evaluation and of many questions; gradients are
-averaged by PyTorch's DistributedDataParallel. The main process, number 0, is the only one that
-writes files and prints. It opens the data before the others (cli/train.py) and makes the run folder
+Each process takes a shard of every batch and of every evaluation; gradients are averaged by
+PyTorch's DistributedDataParallel. The main process, number 0, is the only one that writes files and
+prints. It opens the data before the others (cli/train.py) and makes the run folder
 before any trains (training/fit.py); all wait while it saves (training/loop.py).
 """
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, TypeVar
-from uuid import uuid4
+from typing import Any, Final
 
-import numpy as np
 import torch
 from torch import Tensor, distributed, nn
-from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
@@ -29,7 +25,6 @@ from targcn.errors import InputError
 # any of them opens data or saves while the rest waits.
 TIMEOUT: Final = "TARGCN_PROCESS_TIMEOUT"
 DEFAULT_SECONDS: Final = 1800.0
-Rows = TypeVar("Rows", Tensor, list[Any])
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class ProcessGroup:
     def is_main(self) -> bool:
         return self.index == 0
 
-    def shard(self, rows: Rows) -> Rows:
+    def shard(self, rows: Tensor) -> Tensor:
         """The rows that this process works on: every `size`-th one.
 
         >>> ProcessGroup(1, 3).shard(torch.arange(8)).tolist()
@@ -63,35 +58,10 @@ class ProcessGroup:
         distributed.all_reduce(joined)
         return joined
 
-    def gather(self, mine: Tensor) -> list[Tensor]:
-        """The tensors of all processes, which may differ in their number of rows."""
-        if self.size == 1:
-            return [mine]
-        lengths = self.gather_shards(torch.tensor([len(mine)]), self.size).tolist()
-        parts = [mine.new_empty(length, *mine.shape[1:]) for length in lengths]
-        parts[self.index] = mine.contiguous()
-        for sender, part in enumerate(parts):
-            if len(part):
-                distributed.broadcast(part, sender)
-        return parts
-
-    def gather_bytes(self, mine: bytes) -> list[bytes]:
-        """What each process has to say. A whole object would be a pickle, and none is read here."""
-        said = torch.from_numpy(np.frombuffer(bytearray(mine), dtype=np.uint8))
-        return [part.numpy().tobytes() for part in self.gather(said)]
-
     def mean(self, value: float) -> float:
         """The mean of a number over all processes."""
         joined = self.gather_shards(torch.tensor([value], dtype=torch.float64), self.size)
         return float(joined.mean())
-
-    def smallest(self, number: int) -> int:
-        """The smallest of the numbers that the processes have."""
-        if self.size == 1:
-            return number
-        held = torch.tensor(number)
-        distributed.all_reduce(held, distributed.ReduceOp.MIN)
-        return int(held)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of tensors of one shape over all processes."""
@@ -119,9 +89,15 @@ class ProcessGroup:
         except InputError as error:
             failed = error
         text = f"{failed}\n".encode(errors="surrogateescape") if failed else b""
-        if sentence := next(filter(None, self.gather_bytes(text)), None):
-            text = sentence.removesuffix(b"\n")
-            raise failed or InputError(text.decode(errors="surrogateescape"))
+        lengths = self.gather_shards(torch.tensor([len(text)]), self.size)
+        if lengths.any():
+            sender = int(lengths.nonzero()[0])
+            sentence = torch.zeros(int(lengths[sender]), dtype=torch.uint8)
+            if sender == self.index:
+                sentence = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+            distributed.broadcast(sentence, sender)
+            said = sentence.numpy().tobytes().decode(errors="surrogateescape")
+            raise failed or InputError(said.removesuffix("\n"))
 
 
 SINGLE_PROCESS = ProcessGroup()
@@ -150,11 +126,6 @@ class _Loss(nn.Module):
         return self.loss(*arguments)
 
 
-# Groups that were left are kept: if DistributedDataParallel held the last reference to one, its
-# destructor would wait, holding Python's lock, for threads that wait for that lock.
-_LEFT: list[Any] = []
-
-
 @contextmanager
 def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, torch.device]]:
     """The process group that torchrun started this process in, and the device it works on."""
@@ -165,17 +136,11 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
         return
     on_gpu = place.type == "cuda"
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
-    seconds = seconds_to_wait()
+    seconds = _seconds_to_wait()
     try:
-        wait = timedelta(seconds=seconds)
-        store, rank, size = next(rendezvous("env://", timeout=wait))
-        name = agree_on_a_name(store, rank, size, seconds)
-        store = distributed.PrefixStore(name, store)  # type: ignore[attr-defined]
-        distributed.init_process_group(
-            backend, store=store, rank=rank, world_size=size, timeout=wait
-        )
-        _LEFT.append(distributed.group.WORLD)
-        processes = ProcessGroup(rank, size)
+        # The group is left as the process is: without waiting for what the others may never send.
+        distributed.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        processes = ProcessGroup(distributed.get_rank(), size)
         if on_gpu:
             with processes.barrier():
                 place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
@@ -188,38 +153,9 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
             f"the other processes are gone, or were silent for {seconds:g} s ({TIMEOUT}); start "
             "all of them again, and a training with --resume"
         ) from None
-    finally:
-        if distributed.is_initialized():
-            distributed.destroy_process_group()
 
 
-def agree_on_a_name(store: Any, rank: int, size: int, seconds: float) -> str:
-    """A name for this start of the group, the same in all processes and given to no other start.
-
-    torchrun keeps one store through all restarts, in which a restarted group would find the
-    addresses of dead processes; and each machine counts its own restarts. So the main process
-    names the start, and answers what the others ask under names of their own, which are new too.
-    """
-    fresh = uuid4().hex
-    if rank > 0:
-        store.set(f"asks {rank}", fresh)
-        name: str = store.get(f"answer {fresh}").decode()
-        store.set(f"{name} has {rank}", "")
-        return name
-    waiting = set(range(1, size))
-    end = time.monotonic() + seconds
-    while waiting:
-        if time.monotonic() > end:
-            raise distributed.DistStoreError(f"not heard of: {waiting}")
-        # What a dead process asked may still stand here, until its successor asks.
-        for other in filter(lambda other: store.check([f"asks {other}"]), waiting):
-            store.set(f"answer {store.get(f'asks {other}').decode()}", fresh)
-        waiting = {other for other in waiting if not store.check([f"{fresh} has {other}"])}
-        time.sleep(0.02)
-    return fresh
-
-
-def seconds_to_wait() -> float:
+def _seconds_to_wait() -> float:
     """For how long the others may be silent before they are given up."""
     text = os.environ.get(TIMEOUT, "")
     try:

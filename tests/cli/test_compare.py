@@ -117,7 +117,7 @@ def test_what_the_command_refuses(
         ([seen, tmp_path / "gone"], f"there is no run {tmp_path / 'gone'}"),
         ([seen, empty], f"{empty} is not a run"),
         ([seen, folders / "." / "seen"], "is given twice"),
-        ([seen, other], f"{seen} and {other} have different data: their train facts differ"),
+        ([seen, other], "seen and other have different data: their train facts differ"),
         ([seen, broken], f"{broken / 'metrics.json'} is damaged"),
         ([seen, copy, "--to", other], f"{other} is not one of the runs compared"),
         ([seen, copy, "--out", tmp_path / "a.txt"], "a.txt should end in .csv, .json or .md"),

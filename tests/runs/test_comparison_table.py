@@ -12,10 +12,10 @@ from small_runs import world_runs
 from targcn.evaluation import metrics
 from targcn.evaluation.filters import FILTERS
 from targcn.evaluation.metrics import METRICS, Metric
-from targcn.output.tables import to_text
+from targcn.output.tables import to_text, write_table
 from targcn.runs import comparison_table as module
 from targcn.runs.compare import Comparison, compare
-from targcn.runs.comparison_table import comparison_table, plot_comparison, write_comparison
+from targcn.runs.comparison_table import comparison_table, plot_comparison
 from targcn.runs.evaluate import evaluate
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 def test_json_holds_everything(found: Comparison, tmp_path: Path) -> None:
-    write_comparison(found, tmp_path / "all.json")
+    write_table(comparison_table(found), tmp_path / "all.json")
     rows = json.loads((tmp_path / "all.json").read_text())
     for run, row in zip(found.ranked, rows, strict=True):
         assert [row[key] for key in ("run", "dataset", "split", "context", "ties", "filter")] == [
@@ -61,23 +61,8 @@ def test_json_holds_everything(found: Comparison, tmp_path: Path) -> None:
         assert row["training seconds"] is None
 
 
-def test_csv_has_a_column_for_each_filter(found: Comparison, tmp_path: Path) -> None:
-    write_comparison(found, tmp_path / "all.csv")
-    rows = read_csv(tmp_path / "all.csv")
-    assert [row["run"] for row in rows] == [run.name for run in found.ranked]
-    for run, row in zip(found.ranked, rows, strict=True):
-        assert (row["split"], row["context"], row["ties"]) == ("test", "train+valid", "mean")
-        for which in FILTERS:
-            for name, value in run.report.metrics[which]["both"].items():
-                assert float(row[f"{which} {name}"]) == value
-        if run is not found.reference:
-            assert float(row["time-aware mrr difference"]) == found.differences[run.name].mrr
-        assert row["num_parameters"] == "0"
-        assert row["training seconds"] == ""
-
-
 def test_markdown_names_filter_context_and_ties(found: Comparison, tmp_path: Path) -> None:
-    write_comparison(found, tmp_path / "all.md")
+    write_table(comparison_table(found), tmp_path / "all.md")
     text = (tmp_path / "all.md").read_text()
     assert text.startswith(
         "4 runs on world: 80 queries, test split, context train+valid, mean rank on ties:"
@@ -108,18 +93,10 @@ def test_a_new_metric_is_in_every_format(tmp_path: Path, monkeypatch: pytest.Mon
     table = comparison_table(found)
     assert table.cells()[0][table.labels.index("Hits@5\ntime-aware")] == f"{value:.4f}"
     for ending in ("csv", "json", "md"):
-        write_comparison(found, tmp_path / f"all.{ending}")
+        write_table(comparison_table(found), tmp_path / f"all.{ending}")
     assert float(read_csv(tmp_path / "all.csv")[0]["time-aware hits@5"]) == value
     assert json.loads((tmp_path / "all.json").read_text())[0]["time-aware hits@5"] == value
     assert "| Hits@5, time-aware |" in (tmp_path / "all.md").read_text()
-
-
-def test_a_name_cannot_break_the_table(found: Comparison, tmp_path: Path) -> None:
-    odd = Comparison((replace(found.runs[0], name="a|b,$c"), *found.runs[1:]))
-    write_comparison(odd, tmp_path / "odd.md")
-    assert "a\\|b,$c" in (tmp_path / "odd.md").read_text()
-    write_comparison(odd, tmp_path / "odd.csv")
-    assert "a|b,$c" in [row["run"] for row in read_csv(tmp_path / "odd.csv")]
 
 
 def test_the_reference_is_not_compared_with_itself(found: Comparison) -> None:
@@ -130,9 +107,7 @@ def test_the_reference_is_not_compared_with_itself(found: Comparison) -> None:
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-@pytest.mark.parametrize(
-    "parameters", [(0, 0, 0, 0), (0, 500, 500, 10**7), (0, 10**7, 10**7, 10**7), (0, 0, 0, 500)]
-)
+@pytest.mark.parametrize("parameters", [(0, 0, 0, 0), (0, 500, 500, 10**7)])
 @pytest.mark.filterwarnings("error")
 def test_plot_writes_a_picture(
     found: Comparison, tmp_path: Path, ending: str, parameters: tuple[int, ...]

@@ -18,7 +18,7 @@ from targcn.cli.options import (
     warn_if_unfinished,
 )
 from targcn.files import require_absent
-from targcn.output.tables import require_table_file
+from targcn.output.tables import require_table_file, write_table
 from targcn.output.terminal import count_progress, show, show_json
 
 
@@ -58,11 +58,7 @@ def compare_runs(
     for folder in runs:
         require_folder(folder)
     from targcn.runs.compare import compare
-    from targcn.runs.comparison_table import (
-        comparison_table,
-        plot_comparison,
-        write_comparison,
-    )
+    from targcn.runs.comparison_table import comparison_table, plot_comparison
 
     for path in out:
         require_table_file(path)
@@ -90,6 +86,6 @@ def compare_runs(
     finally:
         # The files are written even if nobody reads the output to its end.
         for path in out:
-            write_comparison(found, path)
+            write_table(table, path)
         if plot is not None:
             plot_comparison(found, plot)

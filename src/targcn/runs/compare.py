@@ -8,7 +8,7 @@ the same ones for all runs.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -25,17 +25,11 @@ from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
-from targcn.facts.dataset import Context, Dataset, Split
+from targcn.facts.dataset import Context, Split
 from targcn.output.tables import Shown, Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.several import (
-    common_context,
-    common_dataset,
-    name_files,
-    name_runs,
-    require_same_data,
-)
+from targcn.runs.several import common_context, common_dataset, name_files, name_runs
 from targcn.runs.store import open_run
 
 RESAMPLES: Final = 2000
@@ -52,7 +46,6 @@ class EvaluatedRun:
     """One run, or one system from outside: its ranks and its figures."""
 
     name: str
-    dataset: Dataset
     report: Report
     # Of each fact's object, then of each fact's subject (Evaluator.ranks).
     ranks: Mapping[Filter, Tensor]
@@ -97,7 +90,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Shown):
-    """Runs evaluated in one setting on the same data; others are refused.
+    """Runs evaluated in one setting on the same data.
 
     Runs are ordered by their MRR under one filter, and their differences are under that filter too.
     """
@@ -108,26 +101,6 @@ class Comparison(Shown):
     to: str | None = None
     resamples: int = RESAMPLES
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        names = [run.name for run in self.runs]
-        _check_choices(names, self.filter, self.to, self.resamples, self.seed)
-        first, *others = self.runs
-        for run in self.runs:
-            if self.filter not in run.ranks:
-                raise InputError(
-                    f"{run.name} has no ranks under the {self.filter} filter; choose the filter "
-                    f"{' or '.join(run.ranks)}, or give its scores"
-                )
-        for other in others:
-            require_same_data(first.name, first.dataset, other.name, other.dataset)
-            for what, one in asdict(first.report.setting).items():
-                another = getattr(other.report.setting, what)
-                if one != another:
-                    raise InputError(
-                        f"{first.name} was evaluated with {what} {one}, {other.name} with {what} "
-                        f"{another}; evaluate both in the same setting to compare them"
-                    )
 
     def as_table(self) -> Table:
         """Who is best, and how certain that is; `comparison_table` has all there is."""
@@ -186,8 +159,8 @@ def compare(
 ) -> Comparison:
     """Evaluate run folders, or runs by name, all in the same setting.
 
-    Folders are loaded one after the other, so that only one run is in memory at a time. Beside at
-    least one run, `ranks` takes files with the ranks or scores of other systems (docs/judging.md).
+    Beside at least one run, `ranks` takes files with the ranks or scores of other systems
+    (docs/judging.md).
 
     >>> import targcn
     >>> congress = targcn.open_dataset("congress")
@@ -198,34 +171,47 @@ def compare(
     """
     sources = name_runs(runs)
     files = name_files(ranks, sources)
-    everything = [*sources.items(), *files.items()]
+    named: dict[str, Run | Path] = {**files, **sources}
     if to is not None:
-        to = _name_of(to, dict(everything))
-    _check_choices([name for name, _ in everything], filter, to, resamples, seed)
+        to = _name_of(to, named)
+    if len(sources) + len(files) < 2:
+        raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
+    if len(named) < len(sources) + len(files):
+        raise InputError("a run and a file of ranks have the same name; give each its own")
+    if filter not in FILTERS:
+        raise InputError(f"filter {filter!r} is unknown; choose one of {', '.join(FILTERS)}")
+    if to is not None and to not in named:
+        listed = ", ".join(named)
+        raise InputError(f"{to} is not one of the runs compared; choose one of {listed}")
+    if resamples < 100:
+        raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
+    require_seed(seed)
     if not sources:
         raise InputError("give a run too: it brings the facts that files of ranks are about")
-    # All sources are checked before the first is evaluated.
-    dataset, own_contexts = common_dataset(sources, split)
-    setting = Setting(split, context or common_context(own_contexts), ties, intervals)
+    opened = {name: open_run(source) for name, source in sources.items()}
+    dataset = common_dataset(opened)
+    setting = Setting(split, context or common_context(opened, split), ties, intervals)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
     with count_progress(f"evaluating {split}", "queries", progress) as told:
         # Files first: they are read in no time, and one that does not fit is told at once.
-        parts = (_part_of(told, number, len(everything)) for number in range(len(everything)))
-        for name, path in files.items():
-            evaluated.append(_judge(name, path, evaluator, next(parts)))
-        for name, source in sources.items():
-            run = open_run(source)
+        parts = (_part_of(told, number, len(named)) for number in range(len(named)))
+        outside = [_judge(name, path, evaluator, next(parts)) for name, path in files.items()]
+        for one in outside:
+            if filter not in one.ranks:
+                raise InputError(
+                    f"{one.name} has no ranks under the {filter} filter; choose the filter "
+                    f"{' or '.join(one.ranks)}, or give its scores"
+                )
+        for name, run in opened.items():
             start = time.perf_counter()
             found = evaluator.ranks(run.model_to_evaluate(), next(parts))
             seconds, device_name = time.perf_counter() - start, describe_device(evaluator.device)
             report = evaluator.summarize(found, run.recipe.model)
             cost = run.num_parameters, seconds, device_name
             known = run.trained, run.model.leaks
-            evaluated.append(EvaluatedRun(name, dataset, report, found, *cost, *known))
-    # In the order given.
-    evaluated = evaluated[len(files) :] + evaluated[: len(files)]
-    return Comparison(tuple(evaluated), filter, to, resamples, seed)
+            evaluated.append(EvaluatedRun(name, report, found, *cost, *known))
+    return Comparison((*evaluated, *outside), filter, to, resamples, seed)
 
 
 def _judge(name: str, path: Path, evaluator: Evaluator, progress: Progress | None) -> EvaluatedRun:
@@ -234,7 +220,7 @@ def _judge(name: str, path: Path, evaluator: Evaluator, progress: Progress | Non
 
     ranks, is_ranked_here = read_ranks(path, evaluator, progress)
     report = evaluator.summarize(ranks, SCORES if is_ranked_here else RANKS)
-    return EvaluatedRun(name, evaluator.dataset, report, ranks, None, None, None, None)
+    return EvaluatedRun(name, report, ranks, None, None, None, None)
 
 
 def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
@@ -243,23 +229,6 @@ def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
         if name == str(to) or (isinstance(source, Path) and source.resolve() == Path(to).resolve()):
             return name
     return str(to)
-
-
-def _check_choices(
-    names: Sequence[str], which: str, to: str | None, resamples: int, seed: int
-) -> None:
-    listed = ", ".join(names)
-    if len(names) < 2:
-        raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
-    if len(set(names)) < len(names):
-        raise InputError(f"two of the runs {listed} have the same name; give each its own")
-    if which not in FILTERS:
-        raise InputError(f"filter {which!r} is unknown; choose one of {', '.join(FILTERS)}")
-    if to is not None and to not in names:
-        raise InputError(f"{to} is not one of the runs compared; choose one of {listed}")
-    if resamples < 100:
-        raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
-    require_seed(seed)
 
 
 def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:

@@ -7,7 +7,7 @@ from typing import Final
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import METRICS
 from targcn.output.plots import Mark, plot_marks, require_picture
-from targcn.output.tables import Column, Table, Value, write_table
+from targcn.output.tables import Column, Table, Value
 from targcn.runs.compare import LEVEL, RANKS, Comparison, EvaluatedRun
 
 PERCENT: Final = f"{100 * LEVEL:.0f} %"
@@ -94,11 +94,6 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
     yield Column("training seconds", "training (s)", ",.0f", blank="–")
     yield Column("training device", "training device", blank="–")
     yield Column("queries per second", "queries/s", ",.0f", blank="–")
-
-
-def write_comparison(comparison: Comparison, path: Path | str) -> None:
-    """Write the table of a comparison in the format of its file name."""
-    write_table(comparison_table(comparison), Path(path))
 
 
 def plot_comparison(comparison: Comparison, path: Path | str) -> None:

@@ -1,6 +1,5 @@
 """Evaluate a run, or the run in a folder."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -63,9 +62,7 @@ def evaluate(
     >>> list(report.metrics), sorted(report.metrics["time-aware"]["both"])
     (['raw', 'static', 'time-aware'], ['hits@1', 'hits@10', 'hits@3', 'mean_rank', 'mrr'])
     """
-    is_shared = processes.size > 1 and ask == "entity" and facts is None
-    if not (is_shared and isinstance(run, Run)):
-        run = open_run(run)
+    run = open_run(run)
     setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
@@ -74,18 +71,22 @@ def evaluate(
     if ask == "entity":
         if queries is not None:
             raise InputError("only relations or times are asked of some facts; leave queries out")
-        _require_new_files(files, processes)
+        if files:
+            # It needs polars, an evaluation does not.
+            from targcn.evaluation.ranks_file import require_ranks_file, write_ranks, write_scores
+        for path in files:
+            if processes.size > 1:
+                raise InputError(f"{path} is written by one process; evaluate without torchrun")
+            require_ranks_file(path)
+            require_absent(path)
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as told:
             ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, told)
             report = evaluator.summarize(ranks, name, model.leaks)
-            if files:
-                from targcn.evaluation.ranks_file import write_ranks, write_scores
-
-                if ranks_out is not None:
-                    write_ranks(ranks, evaluator, Path(ranks_out))
-                if scores_out is not None:
-                    write_scores(model, evaluator, Path(scores_out), told)
+            if ranks_out is not None:
+                write_ranks(ranks, evaluator, Path(ranks_out))
+            if scores_out is not None:
+                write_scores(model, evaluator, Path(scores_out), told)
         return replace(report, calibration=fits)
     if ask not in KINDS:
         raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
@@ -100,16 +101,3 @@ def evaluate(
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as told:
         return asker.evaluate(model, run.log_probabilities, name, told)
-
-
-def _require_new_files(files: Sequence[Path], processes: ProcessGroup) -> None:
-    """Refuse, before any work is done, files that could not be written."""
-    if not files:
-        return
-    from targcn.evaluation.ranks_file import require_ranks_file
-
-    if processes.size > 1:
-        raise InputError(f"{files[0]} is written by one process; evaluate without torchrun")
-    for path in files:
-        require_ranks_file(path)
-        require_absent(path)

@@ -86,8 +86,8 @@ def fuse(
                 f"the scores of {name}, a run of {run.recipe.model}, do not stand for "
                 "probabilities, so it cannot be fused; leave it out"
             )
-    dataset, contexts = common_dataset(members, "valid")
-    setting = Setting("valid", common_context(contexts), most_ticks=FEW_TICKS)
+    dataset = common_dataset(members)
+    setting = Setting("valid", common_context(members, "valid"), most_ticks=FEW_TICKS)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     with count_progress("fusing", "queries", progress) as told:
         for name, run in members.items():

@@ -1,4 +1,4 @@
-"""Several runs, given as folders or by name: opened, and held to the same data."""
+"""Several runs, given as folders or by name, and held to the same data."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,6 @@ import numpy as np
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.runs.run import Run
-from targcn.runs.store import open_run
 
 
 def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
@@ -37,30 +36,21 @@ def name_files(
     return {path.stem if taken.count(path.stem) == 1 else str(path): path for path in paths}
 
 
-def common_dataset(
-    sources: Mapping[str, Run | Path], split: Split
-) -> tuple[Dataset, dict[str, Context]]:
-    """The data set of all these runs, and the context in which each is asked about a split.
-
-    An error names two whose data differ.
-    """
-    (one, first), *others = [
-        (name if isinstance(source, Run) else str(source), source)
-        for name, source in sources.items()
-    ]
-    # Whole runs are loaded, so that anything wrong with a folder shows here.
-    run = open_run(first)
-    dataset, contexts = run.dataset, {one: run.default_context(split)}
-    for other, source in others:
-        run = open_run(source)
-        require_same_data(one, dataset, other, run.dataset)
-        contexts[other] = run.default_context(split)
-    return dataset, contexts
+def common_dataset(runs: Mapping[str, Run]) -> Dataset:
+    """The data set of all these runs; an error names two whose data differ."""
+    (one, first), *others = runs.items()
+    for other, run in others:
+        if what := _difference_of_data(first.dataset, run.dataset):
+            raise InputError(
+                f"{one} and {other} have different data: their {what} differ; take runs of the "
+                "same facts and splits"
+            )
+    return first.dataset
 
 
-def common_context(contexts: Mapping[str, Context]) -> Context:
-    """The context of all these runs; an error names two that differ."""
-    (one, first), *others = contexts.items()
+def common_context(runs: Mapping[str, Run], split: Split) -> Context:
+    """The context that all these runs see of a split; an error names two that differ."""
+    (one, first), *others = ((name, run.default_context(split)) for name, run in runs.items())
     for other, second in others:
         if second != first:
             raise InputError(
@@ -68,15 +58,6 @@ def common_context(contexts: Mapping[str, Context]) -> Context:
                 "one context, or choose one where that can be chosen"
             )
     return first
-
-
-def require_same_data(one: str, first: Dataset, other: str, second: Dataset) -> None:
-    what = _difference_of_data(first, second)
-    if what:
-        raise InputError(
-            f"{one} and {other} have different data: their {what} differ; take runs of the same "
-            "facts and splits"
-        )
 
 
 def _difference_of_data(first: Dataset, second: Dataset) -> str:

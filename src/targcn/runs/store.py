@@ -54,6 +54,8 @@ REPORTS: Final = "metrics.json"
 TRACE: Final = "trace.jsonl"
 # 2: recipes, `dim`, and the layers of TARGCN have got their present names.
 FORMAT: Final = 2
+# No whole number among the settings of a model is larger, unless its data are.
+MOST_COUNTED: Final = 1 << 20
 
 
 def save_run(
@@ -162,7 +164,13 @@ def _expected_weights(
     folder: Path, name: str, dataset: Dataset, settings: ModelSettings
 ) -> dict[str, Expected]:
     """The weights that the settings of a run imply, found without making any of them."""
+    # Some settings size what is no weight: how many facts are looked at, or how far away.
+    num_facts = sum(map(len, dataset.splits.values()))
+    most = max(MOST_COUNTED, num_facts, *dataset.timeline.ticks[-1:].tolist())
+    numbers = [value for value in asdict(settings).values() if isinstance(value, int)]
     try:
+        if max(numbers, default=0) > most:
+            raise OverflowError
         with torch.device("meta"):
             return expect_like(create(name, dataset, settings).state_dict())
     except (RuntimeError, OverflowError, MemoryError):
