@@ -68,6 +68,15 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert 0 < position["epoch"] < 100_000
 
 
+@pytest.mark.parametrize(
+    "given", [("congress",), ("--recipe", "default"), ("--seed", 0), ("--epochs", 3)]
+)
+def test_a_training_goes_on_as_it_was_begun(tmp_path: Path, given: tuple[object, ...]) -> None:
+    """Also an option that repeats a default is none that would change it."""
+    said = complaint_of(call("train", *given, "--resume", tmp_path / "run"))
+    assert "as it was begun; leave out the data set, --model, --recipe, --out, --seed" in said
+
+
 def test_tensorboard_curves_lie_beside_the_run(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     path = tmp_path / "meetings.csv"

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from targcn.cli.options import Device, Flag, HowToRead, Source, open_source
+from cyclopts import Parameter
+
+from targcn.cli.options import Device, Flag, HowToRead, open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
@@ -17,15 +19,20 @@ from targcn.output.terminal import count_progress, say, show
 if TYPE_CHECKING:
     from targcn.runs.run import Run
 
+SOURCE = Parameter(
+    help="A name (see `data list`), a folder, a file, an address, or - for standard input. "
+    "Default: congress."
+)
+
 
 def train(
-    source: Source = "congress",
+    source: Annotated[str | None, SOURCE] = None,
     *,
     model: str | None = None,
-    recipe: str = "default",
+    recipe: str | None = None,
     out: Path | None = None,
     resume: Path | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     device: Device = "auto",
     tensorboard: Flag = False,
     read: HowToRead | None = None,
@@ -34,27 +41,28 @@ def train(
     """Train a model and keep it in a run folder, with its figures on the valid split.
 
     Several processes train together: torchrun --nproc-per-node=N -m targcn train
-    SOURCE --out RUN. They end if one of them is silent for a minute, or for the
+    SOURCE --out RUN. They end if one of them is silent for half an hour, or for the
     seconds of the environment variable TARGCN_PROCESS_TIMEOUT (docs/scale.md).
 
     Args:
         model: What to train (see `models`). Default: evidence, or that of the recipe's file.
         recipe: The recipe whose settings to take (see `models NAME`), or a file of one, .toml.
+            Default: the one called default.
         out: The run folder to write; it must not exist. Default: a new one under runs/.
         resume: A run folder whose training was stopped and is to go on.
-        seed: Seed of everything random.
+        seed: Seed of everything random. Default: 0.
         tensorboard: Write curves for TensorBoard into a folder beside the run's.
         settings: Any setting of the model or its training (see `models NAME`).
     """
-    if resume is not None:
-        given = (source, model, recipe, out, seed, read or ReadOptions(), settings)
-        if given != ("congress", None, "default", None, 0, ReadOptions(), {}):
-            raise InputError(
-                f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
-                "--recipe, --out, --seed and all settings"
-            )
+    given = (source, model, recipe, out, seed, read)
+    if resume is not None and (settings or any(value is not None for value in given)):
+        raise InputError(
+            f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
+            "--recipe, --out, --seed and all settings"
+        )
     from targcn.recipes.recipe import model_of
 
+    recipe = recipe or "default"
     name = model_of(model, recipe)
     _check_settings(name, find_model(name).Settings, settings)
     from targcn.distributed import join_process_group, was_restarted
@@ -77,7 +85,7 @@ def train(
                     if processes.is_main is is_main:
                         if is_main and out is not None and not restarted:
                             require_absent(out)
-                        dataset = open_source(source, read)
+                        dataset = open_source(source or "congress", read)
         out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{name}")
         try:
             with training_progress() as progress:
@@ -93,8 +101,8 @@ def train(
                 if resume is not None:
                     run = go_on(resume, **how)
                 else:
-                    how |= {"recipe": recipe, "seed": seed, "restarted": restarted, **settings}
-                    run = fit(dataset, model, out=out, **how)
+                    how |= {"recipe": recipe, "seed": seed or 0, "restarted": restarted}
+                    run = fit(dataset, model, out=out, **how | settings)
         except TrainingStopped as stopped:
             with processes.barrier():
                 say(f"{stopped}; go on with: targcn train --resume {out}")

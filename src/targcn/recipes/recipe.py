@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from targcn.config import build
 from targcn.errors import InputError
+from targcn.facts.catalog import CATALOG, EMBEDDED
 from targcn.facts.derive import origin_of
 from targcn.facts.vocabulary import suggest
 from targcn.files import atomic_file
@@ -25,8 +26,6 @@ from targcn.recipes.training_settings import TrainingSettings
 FOLDER = Path(__file__).parent
 # Settings that there once were, with the value that changes nothing.
 GONE: Final = {"activation_inside": False, "shared_layers": False, "shard_tables": False}
-# Data sets that a recipe's file name may end with.
-DATA_SETS = ("icews14", "icews05-15", "gdelt", "congress")
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,12 @@ def change(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
 
 def list_recipes(model: str) -> list[tuple[str, str]]:
     """The recipes of a model, each with the data set that it is for, or "" for any."""
-    found = []
+    recipes = []
     for path in sorted((FOLDER / model).glob("*.toml")):
-        dataset = next((one for one in DATA_SETS if path.stem.endswith(f"-{one}")), "")
-        found.append((path.stem.removesuffix(f"-{dataset}") if dataset else path.stem, dataset))
-    return found
+        named = (name for name in (*CATALOG, EMBEDDED) if path.stem.endswith(f"-{name}"))
+        dataset = next(named, "")
+        recipes.append((path.stem.removesuffix(f"-{dataset}"), dataset))
+    return recipes
 
 
 def read_recipe_file(path: Path) -> RecipeFile:
