@@ -1,9 +1,9 @@
 """`targcn fuse`: several runs as one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from targcn.cli.options import Device, Flag, NewFolder, require_folder, warn_if_unfinished
+from targcn.cli.options import Device, NewFolder, require_folder, warn_if_unfinished
 from targcn.files import require_absent
 from targcn.output.tables import Column, Table, Value
 from targcn.output.terminal import count_progress, show
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 def fuse_runs(
     *runs: Path,
     out: NewFolder,
-    link: Flag = False,
     queries: int = 20_000,
     seed: int = 0,
     device: Device = "auto",
@@ -27,7 +26,6 @@ def fuse_runs(
 
     Args:
         runs: Two run folders or more, as `train` writes them, that give probabilities.
-        link: Say where the members are instead of copying them.
         queries: How many queries of the valid split to choose the weights on, at most.
         seed: Seed that chooses these queries.
     """
@@ -38,9 +36,8 @@ def fuse_runs(
 
     for folder in runs:
         warn_if_unfinished(folder)
-    how: dict[str, Any] = {"link": link, "queries": queries, "seed": seed}
     with count_progress("fusing", "queries") as progress:
-        fused = fuse(runs, out=out, device=device, progress=progress, **how)
+        fused = fuse(runs, out=out, queries=queries, seed=seed, device=device, progress=progress)
     show(_table(fused, queries))
     show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
 

@@ -45,7 +45,6 @@ def fuse(
     runs: Mapping[str, Run] | Sequence[Path | str],
     *,
     out: Path | str | None = None,
-    link: bool = False,
     queries: int = MOST_QUERIES,
     seed: int = 0,
     device: str | torch.device = "auto",
@@ -58,7 +57,7 @@ def fuse(
     `queries` is how many of its queries to search on, chosen by the seed. The members, each with
     its `validation` on the whole split, are in `members`, and their weights in `recipe.settings`.
 
-    The folder holds copies of its members; with `link` it only says where they are.
+    The folder holds copies of its members.
 
     >>> import targcn
     >>> congress = targcn.open_dataset("congress")
@@ -76,9 +75,6 @@ def fuse(
         raise InputError(f"queries is {queries}; choose the weights on at least 1")
     require_seed(seed)
     sources = _member_names(name_runs(runs))
-    links = {name: source for name, source in sources.items() if isinstance(source, Path)}
-    if link and len(links) < len(sources):
-        raise InputError("only run folders can be linked; give folders, or leave link out")
     members = {name: open_run(source) for name, source in sources.items()}
     for name, run in members.items():
         if run.model.log_probabilities(torch.zeros(1, 2)) is None:
@@ -105,7 +101,7 @@ def fuse(
         report = replace(report, calibration=fits)
         fused = replace(fused, validation=report, temperature=temperature)
     if out is not None:
-        save_run(fused, out, [report], links if link else None)
+        save_run(fused, out, [report])
     return fused
 
 

@@ -7,17 +7,15 @@
     metrics.json         the reports so far, and how long training took
     trace.jsonl          one line per epoch and per validation
     README.md            the same for people
-    members/NAME/        a fused run's members, each a run folder, unless they are linked
+    members/NAME/        a fused run's members, each a run folder
 
 The folder appears whole, and every file in it is replaced whole. No pickle is ever read.
 """
 
 import math
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,23 +50,15 @@ WEIGHTS: Final = "weights.safetensors"
 STATE: Final = "state.safetensors"
 REPORTS: Final = "metrics.json"
 TRACE: Final = "trace.jsonl"
+MEMBERS: Final = "members"
 # 2: recipes, `dim`, and the layers of TARGCN have got their present names.
 FORMAT: Final = 2
 # No whole number among the settings of a model is larger, unless its data are.
 MOST_COUNTED: Final = 1 << 20
 
 
-def save_run(
-    run: Run,
-    folder: Path | str,
-    reports: Sequence[Report] = (),
-    links: Mapping[str, Path] | None = None,
-) -> None:
-    """Write a run folder, with the reports that there are so far.
-
-    The members of a fused run are written into it, unless `links` says in which folders they are.
-    """
-    folder = Path(folder)
+def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> None:
+    """Write a run folder with the reports so far; a fused run brings its members."""
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "targcn": __version__,
@@ -80,9 +70,13 @@ def save_run(
         "temperature": run.temperature,
         "python": platform.python_version(),
     }
-    with atomic_folder(folder) as draft:
-        if run.members:
-            manifest["members"] = _write_members(run, draft, folder, links or {})
+    if run.members:
+        manifest["members"] = list(run.members)
+    with atomic_folder(Path(folder)) as draft:
+        for name, member in run.members.items():
+            save_run(
+                member, draft / MEMBERS / name, [member.validation] if member.validation else []
+            )
         (draft / "data").mkdir()
         run.dataset.write_into(draft / "data")
         (draft / MANIFEST).write_text(to_json(manifest, indent=2), encoding="utf-8")
@@ -130,10 +124,7 @@ def load_run(folder: Path | str) -> Run:
             if not 0 < temperature < math.inf:
                 raise ValueError(f"the temperature is {temperature}")
             recipe_name, training = str(manifest["recipe"]), dict(manifest["training"])
-            members = {
-                str(member): (folder / str(kept["folder"]), str(kept["digest"]))
-                for member, kept in manifest.get("members", {}).items()
-            }
+            members = [str(member) for member in manifest.get("members", ())]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(
             f"{folder / MANIFEST} is damaged ({error}); train the run again"
@@ -145,7 +136,7 @@ def load_run(folder: Path | str) -> Run:
         )
     dataset = Dataset.load(folder / "data")
     if name == FUSED:
-        runs = {member: _load_member(folder, *kept) for member, kept in members.items()}
+        runs = {member: _load_member(folder, member) for member in members}
         fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
         return replace(fused, temperature=temperature)
     recipe = make_recipe(name, recipe_name, settings, training)
@@ -191,45 +182,13 @@ def open_run(run: Run | Path | str) -> Run:
     )
 
 
-def _write_members(
-    run: Run, draft: Path, folder: Path, links: Mapping[str, Path]
-) -> dict[str, dict[str, str]]:
-    """Write the members that are not linked; where each is, and the digest of its folder."""
-    kept = {}
-    for name, member in run.members.items():
-        place, where = links.get(name), f"members/{name}"
-        if place is None:
-            place = draft / "members" / name
-            save_run(member, place, [member.validation] if member.validation else [])
-        elif place.is_absolute():
-            where = str(place)
-        else:
-            where = os.path.relpath(place.resolve(), folder.resolve())
-        kept[name] = {"folder": where, "digest": _digest(place)}
-    return kept
-
-
-def _load_member(folder: Path, place: Path, digest: str) -> Run:
-    if not (place / MANIFEST).is_file():
+def _load_member(folder: Path, name: str) -> Run:
+    place = folder / MEMBERS / name
+    if Path(name).name != name or not (place / MANIFEST).is_file():
         raise InputError(
             f"{place}, a member of the fused run {folder}, is missing; put it back or fuse again"
         )
-    require_plain(place)
-    if _digest(place) != digest:
-        raise InputError(
-            f"{place}, a member of the fused run {folder}, has changed since; fuse again"
-        )
     return load_run(place)
-
-
-def _digest(folder: Path) -> str:
-    """A hash of all that a run's scores depend on: recipe, weights and data."""
-    digest = sha256()
-    for path in (folder / MANIFEST, folder / WEIGHTS, *sorted((folder / "data").glob("*"))):
-        if path.is_file():
-            with path.open("rb") as stream:
-                digest.update(path.name.encode() + file_digest(stream, "sha256").digest())
-    return digest.hexdigest()
 
 
 def is_unfinished(folder: Path | str) -> bool:
