@@ -13,7 +13,6 @@ from targcn.output.plots import (
     draw_curve,
     draw_lanes,
     draw_marks,
-    plot_bars,
     plot_lanes,
 )
 
@@ -77,14 +76,6 @@ def test_the_legend_names_marks_by_their_values() -> None:
     [legend] = draw_marks(marks, "main results", "MRR").legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["b", "without parameters", "$a$"]
-
-
-def test_a_bar_has_its_name(tmp_path: Path) -> None:
-    plot_bars({"$x$": 0.75, LONG: 0.25}, tmp_path / "bars.svg", "what mattered", "share")
-    drawn = (tmp_path / "bars.svg").read_text(encoding="utf-8")
-    # matplotlib writes each text into a comment, and then draws it.
-    for text in ("$x$", "what mattered", "share", LONG[: LABEL_WIDTH // 2]):
-        assert f"<!-- {text}" in drawn
 
 
 def test_the_largest_value_of_a_column_is_shown() -> None:
