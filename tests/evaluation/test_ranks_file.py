@@ -20,9 +20,8 @@ from targcn.errors import InputError
 from targcn.evaluation import ranks_file
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS
-from targcn.evaluation.query_rows import query_columns
 from targcn.evaluation.ranking import TIES
-from targcn.evaluation.ranks_file import read_ranks, write_ranks, write_scores
+from targcn.evaluation.ranks_file import query_columns, read_ranks, write_ranks, write_scores
 from targcn.evaluation.report import PROTOCOLS, Setting
 from targcn.facts.dataset import OPEN
 from targcn.facts.export import export_dataset

@@ -1,15 +1,16 @@
 """Ranks or scores of any system, one row per query of a split: a Parquet form, read and written.
 
-docs/judging.md describes it. What a query asks is read first, for all rows; scores then come a
-batch at a time.
+docs/judging.md describes it. A fact that holds over an interval is one query in each direction;
+under enumerate-time the query is asked at several ticks, and scores may have a row for each. What
+the rows ask is read first, for all of them; scores then come a batch at a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -20,24 +21,21 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
-from targcn.evaluation.query_rows import (
-    TIME,
-    AskedRows,
-    distinct_queries,
-    find_rows,
-    name_queries,
-    name_rows,
-    number_names,
-    query_columns,
-)
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import OPEN, Dataset, as_intervals
+from targcn.facts.export import as_frame, write_times
+from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.table_source import first_line
+from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_file
-from targcn.graph.queries import Queries, time_order
+from targcn.graph.queries import Queries
+from targcn.graph.ragged import expand_ranges
 from targcn.models.base import Model
 
+SIDES: Final = ("object", "subject")
+# Where a fact holds over an interval: when the query is asked.
+TIME: Final = "time"
 # Of facts that hold over intervals: how they were asked about when they were ranked.
 PROTOCOL: Final = "intervals"
 # Where a filter removes more rivals, a rank is no worse.
@@ -53,7 +51,7 @@ def read_ranks(
     their columns name.
     """
     require_ranks_file(path)
-    query = query_columns(evaluator.dataset)
+    query = [*query_columns(evaluator.dataset)]
     with _explained(path):
         table = scan_parquet(path, glob=False)
         columns = table.collect_schema().names()
@@ -62,27 +60,26 @@ def read_ranks(
         if given:
             if evaluator.setting.intervals is not None:
                 _require_protocol(path, table.select(PROTOCOL).unique().collect(), evaluator)
-            places = find_rows(path, table.select(query).collect(), evaluator)
+            asked = asked_rows(evaluator, at_ticks=False)
+            places = find_rows(path, table.select(query).collect(), asked, evaluator)
             return _check_ranks(path, table.select(given).collect(), places, evaluator), False
-        asked = AskedRows.of(evaluator)
-        if evaluator.ticks is not None and TIME in columns:
-            places = find_rows(path, table.select(*query, TIME).collect(), evaluator, asked)
-        else:
-            # The scores of a query are those at each of its ticks.
-            places = find_rows(path, table.select(query).collect(), evaluator)
-            places = places[asked.queries.cpu().numpy()]
+        # Scores without a tick are those at each tick of their query.
+        asked = asked_rows(evaluator)
+        query += [TIME] if evaluator.ticks is not None and TIME in columns else []
+        places = find_rows(path, table.select(query).collect(), asked, evaluator)
         return _rank_scores(path, table, places, asked, evaluator, progress), True
 
 
 def write_ranks(ranks: Mapping[Filter, Tensor], evaluator: Evaluator, path: Path) -> None:
     """Write the ranks of every query, as `Evaluator.ranks` gives them."""
-    queries = distinct_queries(evaluator)
-    asked = name_queries(evaluator, queries.numpy())
-    columns = [pl.Series(which, found[queries].numpy()) for which, found in ranks.items()]
+    asked = _once(asked_rows(evaluator, at_ticks=False))
+    queries = asked["query"].to_numpy()
+    named = name_rows(evaluator, asked)
     if evaluator.setting.intervals is not None:
-        asked = asked.with_columns(pl.lit(evaluator.setting.intervals).alias(PROTOCOL))
+        named = named.with_columns(pl.lit(evaluator.setting.intervals).alias(PROTOCOL))
+    columns = [pl.Series(which, values.numpy()[queries]) for which, values in ranks.items()]
     with atomic_file(path) as draft:
-        asked.with_columns(columns).write_parquet(draft)
+        named.with_columns(columns).write_parquet(draft)
 
 
 def write_scores(
@@ -97,9 +94,8 @@ def write_scores(
 
     names = list(evaluator.dataset.entities)
     model = model.to(evaluator.device).eval()
-    asked = AskedRows.of(evaluator)
-    asked = asked[torch.isin(asked.queries, distinct_queries(evaluator).to(evaluator.device))]
-    asked = asked[time_order(asked.times)]
+    asked = _once(asked_rows(evaluator))
+    asked = asked[_ticks_of(evaluator, asked).argsort(stable=True).numpy()]
 
     def score(rows: slice) -> Tensor:
         scores: Tensor = model(_queries(evaluator, asked[rows]), evaluator.graph)
@@ -109,14 +105,12 @@ def write_scores(
     size = max(rows_at_once(len(names), evaluator.device) // 2, 1)
     batches = in_batches(score, len(asked), size, progress)
     first = next(batches)
-    scores = pl.Series("scores", first.numpy()).arr.to_list().dtype
 
     def frames(*_: object) -> Iterator[pl.DataFrame]:
         start = 0
         for batch in chain([first], batches):
-            rows = asked[start : start + len(batch)]
             candidates = [names if start + row == 0 else None for row in range(len(batch))]
-            yield name_rows(evaluator, rows).with_columns(
+            yield name_rows(evaluator, asked[start : start + len(batch)]).with_columns(
                 pl.Series("candidates", candidates, dtype=pl.List(pl.String)),
                 pl.Series("scores", batch.numpy()).arr.to_list(),
             )
@@ -124,10 +118,110 @@ def write_scores(
 
     schema = dict.fromkeys(name_rows(evaluator, asked[:0]).columns, pl.String()) | {
         "candidates": pl.List(pl.String()),
-        "scores": scores,
+        "scores": pl.Series(first.numpy()).arr.to_list().dtype,
     }
     with atomic_file(path) as draft:
         register_io_source(frames, schema=schema).sink_parquet(draft, row_group_size=size)
+
+
+def query_columns(dataset: Dataset) -> tuple[str, ...]:
+    """The columns that say which query a row is about."""
+    return (*(INTERVAL_ROLES if dataset.has_intervals else ROLES), "asked")
+
+
+def asked_rows(evaluator: Evaluator, at_ticks: bool = True) -> pl.DataFrame:
+    """What is asked, as ids: the number of each query in the order of the evaluator, and its facts.
+
+    A query that is asked at several ticks has several rows, side by side, unless these do not
+    matter.
+    """
+    dataset, facts = evaluator.dataset, evaluator.facts
+    columns = (as_intervals(facts) if dataset.has_intervals else facts).columns.astype(np.int64)
+    *roles, asked = query_columns(dataset)
+    of_facts = pl.DataFrame(dict(zip(roles, columns, strict=True)))
+    sides = [of_facts.with_columns(pl.lit(side, pl.Int64).alias(asked)) for side in (0, 1)]
+    rows = pl.concat(sides).with_row_index("query").cast({"query": pl.Int64})
+    if evaluator.ticks is None or not at_ticks:
+        return rows
+    counts = evaluator.ticks.counts
+    queries, numbers = expand_ranges(torch.zeros_like(counts), counts)
+    times = pl.Series(TIME, evaluator.ticks.pick(queries, numbers).cpu().numpy())
+    return rows[queries.cpu().numpy()].with_columns(times)
+
+
+def _once(asked: pl.DataFrame) -> pl.DataFrame:
+    """Of rows that are the same, as a split repeats facts, the first."""
+    return asked.unique(asked.columns[1:], keep="first", maintain_order=True)
+
+
+def _ticks_of(evaluator: Evaluator, asked: pl.DataFrame) -> Tensor:
+    """When each row is asked."""
+    if TIME in asked.columns:
+        return asked[TIME].to_torch()
+    return evaluator.queries.times.cpu()[asked["query"].to_torch()]
+
+
+def _queries(evaluator: Evaluator, asked: pl.DataFrame) -> Queries:
+    queries = evaluator.queries[asked["query"].to_torch().to(evaluator.device)]
+    return replace(queries, times=_ticks_of(evaluator, asked).to(evaluator.device))
+
+
+def name_rows(evaluator: Evaluator, asked: pl.DataFrame) -> pl.DataFrame:
+    """Queries by their names and dates; if each is asked at several ticks, with its tick too."""
+    dataset = evaluator.dataset
+    sides, positions = np.divmod(asked["query"].to_numpy(), len(evaluator.facts))
+    facts = evaluator.facts.where(positions)
+    frame = as_frame(dataset, as_intervals(facts) if dataset.has_intervals else facts)
+    named = frame.with_columns(asked=pl.Series(SIDES)[sides])
+    if not dataset.has_intervals or TIME not in asked.columns:
+        return named
+    return named.with_columns(write_times(dataset.timeline, asked[TIME].to_numpy()).alias(TIME))
+
+
+def find_rows(
+    path: Path, given: pl.DataFrame, asked: pl.DataFrame, evaluator: Evaluator
+) -> NDArray[np.int64]:
+    """For everything that is asked the row of the file, by the queries given there."""
+    dataset, keys = evaluator.dataset, given.columns
+    _require_values(path, given)
+    vocabularies = dataset.entities, dataset.relations, dataset.entities
+    ids = {
+        role: number_names(path, given[role], names)
+        for role, names in zip(ROLES[:3], vocabularies, strict=True)
+    }
+    times = [column for column in keys if column not in (*ids, "asked")]
+    ids |= {column: _ticks(path, given[column], dataset) for column in times}
+    ids["asked"] = (given["asked"] == SIDES[1]).cast(pl.Int64)
+    rows = pl.DataFrame(ids).with_row_index("row")
+    split = f"the {evaluator.setting.split} split of {dataset.name}"
+    strangers = rows.join(asked, on=keys, how="anti", maintain_order="left")["row"]
+    if len(strangers):
+        row = strangers[0]
+        raise InputError(
+            f"{path}, row {row + 1}: {_in_words(given, row)} is no query of {split}; "
+            f"{len(strangers):,} of {given.height:,} rows are not"
+        )
+    repeated = rows.filter(~pl.struct(keys).is_first_distinct())["row"]
+    if len(repeated):
+        row = repeated[0]
+        raise InputError(
+            f"{path}, row {row + 1}: {_in_words(given, row)} is there twice; every query of "
+            f"{split} must be there once"
+        )
+    places = asked.join(rows, on=keys, how="left", maintain_order="left")["row"]
+    if places.null_count():
+        absent = asked.filter(places.is_null()).unique(keys, keep="first", maintain_order=True)
+        first = name_rows(evaluator, absent[:1]).select(keys)
+        raise InputError(
+            f"{path} lacks {absent.height:,} of {asked.n_unique(keys):,} queries of {split}, "
+            f"the first is {_in_words(first, 0)}; give every query, in both directions"
+        )
+    return places.to_numpy().astype(np.int64)
+
+
+def number_names(path: Path, names: pl.Series, vocabulary: Vocabulary) -> pl.Series:
+    """The id of each name; one that the data do not have is refused."""
+    return _number(path, names.cast(pl.String), vocabulary.id_of)
 
 
 def require_ranks_file(path: Path) -> None:
@@ -194,10 +288,6 @@ def _require_protocol(path: Path, named: pl.DataFrame, evaluator: Evaluator) -> 
             )
 
 
-def _queries(evaluator: Evaluator, asked: AskedRows) -> Queries:
-    return replace(evaluator.queries[asked.queries], times=asked.times)
-
-
 def _check_ranks(
     path: Path, given: pl.DataFrame, places: NDArray[np.int64], evaluator: Evaluator
 ) -> dict[Filter, Tensor]:
@@ -234,7 +324,7 @@ def _rank_scores(
     path: Path,
     table: pl.LazyFrame,
     places: NDArray[np.int64],
-    asked: AskedRows,
+    asked: pl.DataFrame,
     evaluator: Evaluator,
     progress: Progress | None,
 ) -> dict[Filter, Tensor]:
@@ -257,20 +347,21 @@ def _rank_scores(
         scores = _score_rows(path, frame, start, usual, dataset)
         first, last = torch.searchsorted(rows, torch.tensor([start, start + len(scores)])).tolist()
         for part in torch.split(torch.arange(first, last), size):
-            mine = asked[order[part].to(evaluator.device)]
-            found = ranks_of(
+            mine = asked[order[part].numpy()]
+            queries = mine["query"].to_torch()
+            ranks_here = ranks_of(
                 scores[rows[part] - start].to(evaluator.device),
-                evaluator.targets[mine.queries],
+                evaluator.targets[queries.to(evaluator.device)],
                 _queries(evaluator, mine),
                 evaluator.known,
                 evaluator.setting.ties,
             )
             for which in FILTERS:
-                ranks[which].index_add_(0, mine.queries.cpu(), found[which].cpu())
+                ranks[which].index_add_(0, queries, ranks_here[which].cpu())
         start += len(scores)
         if progress is not None:
             progress(last, len(places))
-    counts = torch.bincount(asked.queries, minlength=num_queries).cpu()
+    counts = torch.from_numpy(np.bincount(asked["query"], minlength=num_queries))
     return {which: sums / counts for which, sums in ranks.items()}
 
 
@@ -311,3 +402,48 @@ def _score_rows(
     is_unnamed = matrix.isnan()
     refuse(np.flatnonzero((~is_unnamed).sum(1).numpy() != lengths), "names a candidate twice")
     return matrix.masked_fill_(is_unnamed, -torch.inf)
+
+
+def _require_values(path: Path, asked: pl.DataFrame) -> None:
+    for column in asked.columns:
+        # A start or an end that is open is null.
+        if column not in INTERVAL_ROLES[3:] and asked[column].null_count():
+            row = asked[column].is_null().arg_true()[0]
+            raise InputError(f"{path}, row {row + 1} has no {column}; every row needs one")
+    if others := set(asked["asked"].unique()) - set(SIDES):
+        raise InputError(
+            f"{path}: the column asked says 'subject' or 'object', not {min(map(str, others))!r}"
+        )
+
+
+def _ticks(path: Path, times: pl.Series, dataset: Dataset) -> pl.Series:
+    def tick_of(time: Any) -> int:
+        if time is None:
+            return OPEN
+        tick = dataset.timeline.tick(time)
+        # No fact is before the data begin, and such a tick might look like an open one.
+        return tick if tick >= 0 else tick + OPEN
+
+    return _number(path, times, tick_of)
+
+
+def _number(path: Path, values: pl.Series, number: Callable[[Any], int]) -> pl.Series:
+    """The number of each value; asked once for every distinct one."""
+    distinct = values.unique()
+    try:
+        numbers = [number(value) for value in distinct]
+    except InputError as error:
+        raise InputError(f"{path}: {error}", error.suggestions) from None
+    return values.replace_strict(distinct, numbers, return_dtype=pl.Int64)
+
+
+def _in_words(asked: pl.DataFrame, row: int) -> str:
+    """The query of a row; where it is asked at several ticks, its own comes last."""
+    said: dict[str, Any] = asked.row(row, named=True)
+    side = said.pop("asked")
+    at = f" at {said.pop(TIME)}" if "start" in said and TIME in said else ""
+    return f"{' | '.join(_in_word(value) for value in said.values())} (asked: {side}{at})"
+
+
+def _in_word(value: object) -> str:
+    return "open" if value is None else str(value)
