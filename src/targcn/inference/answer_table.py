@@ -21,40 +21,20 @@ if TYPE_CHECKING:
 
 def answer_table(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> Table:
     """The answers to one question; of a what-if every rank and value twice, before and after."""
-    is_changed = "change" in answers.columns
-    sides = {"_before": " before", "_after": " after"} if is_changed else {"": ""}
     asked = as_written(question, predictor.dataset)
     title = (
         f"{asked.subject} — {asked.relation} — {asked.object}, {asked.time} "
         f"(context {predictor.context}{predictor.dataset.addition})"
     )
-    columns = [
-        *([Column("asked", "asked")] if question.asked == "fact" else []),
-        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
-        Column("answer", "answer"),
-        *_value_columns(answers, sides),
-        *([Column("change", "change")] if is_changed else []),
-        Column("known", "known"),
-    ]
-    notes = notes_on(predictor, question, answers, sides)
-    return Table(tuple(columns), _with_ties(answers, sides), title, tuple(notes))
+    first = ("asked",) if question.asked == "fact" else ()
+    notes = tuple(notes_on(predictor, question, answers))
+    return Table(_columns(first, answers), _with_ties(answers), title, notes)
 
 
 def answers_table(asked: "pl.DataFrame", answers: "pl.DataFrame") -> Table:
     """The answers to a table of questions, each with its question."""
-    is_changed = "change" in answers.columns
-    sides = {"_before": " before", "_after": " after"} if is_changed else {"": ""}
-    rows = _with_ties(beside_questions(asked, answers), sides)
-    columns = [
-        *(Column(name, name) for name in ("question", *asked.columns)),
-        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
-        Column("answer", "answer"),
-        *_value_columns(answers, sides),
-        *([Column("change", "change")] if is_changed else []),
-        Column("known", "known"),
-        *([Column("error", "error")] if "error" in answers.columns else []),
-    ]
-    return Table(tuple(columns), rows)
+    columns = _columns(("question", *asked.columns), answers)
+    return Table(columns, _with_ties(beside_questions(asked, answers)))
 
 
 def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.DataFrame":
@@ -64,19 +44,14 @@ def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.Data
     return numbered.join(answers, on="question", maintain_order="right")
 
 
-def notes_on(
-    predictor: Predictor,
-    question: Question,
-    answers: "pl.DataFrame",
-    sides: dict[str, str],
-) -> list[str]:
+def notes_on(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> list[str]:
     """What to know about these answers."""
     notes = [forecast] if (forecast := describe_forecast(predictor, [question])) else []
     num_entities = len(predictor.dataset.entities)
     if question.asked in ("subject", "object") and answers.height:
         notes += [
             f"Every entity has the same score{label}: nothing in the context speaks for any answer."
-            for side, label in sides.items()
+            for side, label in _sides(answers).items()
             if answers[f"tied{side}"][0] == num_entities > 1
         ]
     if new := new_among(predictor, question, answers):
@@ -171,22 +146,30 @@ def _points(predictor: Predictor, answers: Answers) -> list[tuple[float, float]]
     return sorted(zip(answers.ids.tolist(), values.tolist(), strict=True))
 
 
-def _value_key(answers: "pl.DataFrame", side: str = "") -> str:
-    """What is shown: the probability, or the score if there is none."""
-    given = answers.drop_nulls("answer")[f"probability{side}"]
-    return "score" if given.null_count() else "probability"
+def _sides(answers: "pl.DataFrame") -> dict[str, str]:
+    """The endings of columns that there are before and after a what-if, and how they are shown."""
+    return {"_before": " before", "_after": " after"} if "change" in answers.columns else {"": ""}
 
 
-def _value_columns(answers: "pl.DataFrame", sides: dict[str, str]) -> list[Column]:
-    key = _value_key(answers, next(iter(sides)))
-    form = ".4f" if key == "probability" else ".4g"
-    return [Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()]
+def _columns(first: Sequence[str], answers: "pl.DataFrame") -> tuple[Column, ...]:
+    """Ranks, answers and their probabilities, or scores if there are none."""
+    sides = _sides(answers)
+    given = answers.drop_nulls("answer")[f"probability{next(iter(sides))}"]
+    key, form = ("score", ".4g") if given.null_count() else ("probability", ".4f")
+    last = [name for name in ("change", "known", "error") if name in answers.columns]
+    return (
+        *(Column(name, name) for name in first),
+        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
+        Column("answer", "answer"),
+        *(Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()),
+        *(Column(name, name) for name in last),
+    )
 
 
-def _with_ties(answers: "pl.DataFrame", sides: dict[str, str]) -> tuple[dict[str, Value], ...]:
+def _with_ties(answers: "pl.DataFrame") -> tuple[dict[str, Value], ...]:
     """Rows, with a mark at every rank that others share."""
     rows = answers.to_dicts()
-    for row, side in product(rows, sides):
+    for row, side in product(rows, _sides(answers)):
         if row[f"rank{side}"] is not None:
             tie = " =" if row[f"tied{side}"] > 1 else ""
             row[f"rank{side}"] = f"{row[f'rank{side}']}{tie}"

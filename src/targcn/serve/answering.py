@@ -113,7 +113,7 @@ def _complete(predictor: Predictor, question: Question, frame: Any, how: HowToAn
         understood if asked == "fact" else replace(understood, **{asked: None}),
         asked,
         forecast=bool(describe_forecast(predictor, [question])),
-        note=" ".join(notes_on(predictor, question, frame, {"": ""})) or None,
+        note=" ".join(notes_on(predictor, question, frame)) or None,
         rows=tuple(rows),
     )
 
