@@ -26,8 +26,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.snapshots import Folds
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.fused import Fused, FusedSettings
-from targcn.runs.compare import compare
-from targcn.runs.comparison_table import comparison_table
+from targcn.runs.compare import compare, comparison_table
 from targcn.runs.evaluate import evaluate
 from targcn.training.fit import fit
 

@@ -11,7 +11,7 @@ from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import save_run
 from targcn.serve.served_run import ServedRun, name_runs
-from targcn.training.trace import Trace
+from targcn.training.progress import Trace
 
 
 def test_what_the_folder_tells(runs: dict[str, Run], tmp_path: Path) -> None:

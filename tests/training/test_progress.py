@@ -1,10 +1,15 @@
 """What a training reports while it goes on."""
 
+import json
+import sys
+from pathlib import Path
+
 import pytest
 
 from small_training import train
+from targcn.errors import InputError
 from targcn.training import progress
-from targcn.training.progress import TrainingProgress, describe_progress
+from targcn.training.progress import Trace, TrainingProgress, describe_progress, write_curves
 
 
 def test_progress_is_reported_as_training_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,3 +42,38 @@ def test_progress_in_words() -> None:
     progress = TrainingProgress(3, 20, 5, 9, 1.25, 54321.0, 75.4, None)
     expected = "epoch 4/20, 54,321 queries/s, 0:01:15 left, loss 1.250"
     assert describe_progress(progress) == expected
+
+
+def test_the_trace_has_a_line_per_epoch_and_per_validation(tmp_path: Path) -> None:
+    train(tmp_path / "run")
+    text = (tmp_path / "run" / "trace.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert text.endswith("\n")
+    assert [(line["epoch"], "valid" in line) for line in lines] == [
+        (1, False), (2, False), (2, True), (3, False), (4, False), (4, True),
+    ]  # fmt: skip
+    for line in lines:
+        if "valid" in line:
+            assert line["context"] == "train"
+            assert list(line["valid"]) == ["raw", "static", "time-aware"]
+        else:
+            assert line.keys() == {"epoch", "loss", "seconds", "queries_per_second"}
+
+
+def test_later_epochs_and_broken_lines_are_cut(tmp_path: Path) -> None:
+    trace = Trace(tmp_path / "trace.jsonl")
+    for epoch in (1, 2, 2, 3):
+        trace.write(epoch, loss=1.5)
+    with (tmp_path / "trace.jsonl").open("a") as stream:
+        stream.write('garbage\n[]\n{"loss": 1}\n{"epoch": 1, "los')
+    trace.cut_after(2)
+    lines = (tmp_path / "trace.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"epoch": n, "loss": 1.5} for n in (1, 2, 2)]
+
+
+def test_without_tensorboard_a_sentence_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(InputError, match=r"pip install 'targcn\[tensorboard\]'"):
+        write_curves(tmp_path / "curves")

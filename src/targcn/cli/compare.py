@@ -57,8 +57,7 @@ def compare_runs(
     """
     for folder in runs:
         require_folder(folder)
-    from targcn.runs.compare import compare
-    from targcn.runs.comparison_table import comparison_table, plot_comparison
+    from targcn.runs.compare import compare, comparison_table, plot_comparison
 
     for path in out:
         require_table_file(path)

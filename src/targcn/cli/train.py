@@ -91,7 +91,7 @@ def train(
             with training_progress() as progress:
                 with processes.barrier():
                     if tensorboard and processes.is_main:
-                        from targcn.training.tensorboard import write_curves
+                        from targcn.training.progress import write_curves
 
                         # Beside the run folder, which training makes whole.
                         curves = Path(f"{out.resolve()}-tensorboard")

@@ -7,7 +7,7 @@ the same ones for all runs.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,10 +23,12 @@ from targcn.devices import choose_device, describe_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Split
-from targcn.output.tables import Shown, Table
+from targcn.output.plots import Mark, plot_marks, require_picture
+from targcn.output.tables import Column, Shown, Table, Value
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.several import common_context, common_dataset, name_files, name_runs
@@ -104,8 +106,6 @@ class Comparison(Shown):
 
     def as_table(self) -> Table:
         """Who is best, and how certain that is; `comparison_table` has all there is."""
-        from targcn.runs.comparison_table import comparison_table
-
         table = comparison_table(self)
         figures = ("mrr", "mrr difference", "mrr difference low", "mrr difference high")
         wanted = {"run", *(f"{self.filter} {key}" for key in (*figures, "zero inside"))}
@@ -237,7 +237,9 @@ def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress 
     return lambda done, total: progress(number * total + done, num_runs * total)
 
 
-def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+def resampled_means(
+    values: NDArray[np.float64], resamples: int, seed: int, most_at_once: int = MOST_RESAMPLED
+) -> NDArray[np.float64]:
     """The mean of each row over resampled columns; one column of the result per resample.
 
     Every resample takes as many columns as there are, with replacement, and the same ones for all
@@ -245,7 +247,7 @@ def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> N
     """
     num_facts = values.shape[1]
     generator = np.random.default_rng(seed)
-    most = max(MOST_RESAMPLED // num_facts, 1)
+    most = max(most_at_once // num_facts, 1)
     sums = []
     for start in range(0, resamples, most):
         size = min(most, resamples - start)
@@ -256,3 +258,103 @@ def resampled_means(values: NDArray[np.float64], resamples: int, seed: int) -> N
         sums.append(values @ counts.reshape(size, num_facts).T.astype(np.float64))
     means: NDArray[np.float64] = np.concatenate(sums, axis=1) / num_facts
     return means
+
+
+PERCENT: Final = f"{100 * LEVEL:.0f} %"
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """A row per run, best first; columns that are not shown make it complete for programs."""
+    common, which = comparison.common, comparison.filter
+    rows = tuple(_values(comparison, run) for run in comparison.ranked)
+    shown = {column.key: column for column in _shown_columns(which)}
+    return Table(
+        # Only what came from outside may lack a filter.
+        tuple(shown.get(key, Column(key, key, shown=False)) for key in max(rows, key=len)),
+        rows,
+        f"{len(comparison.runs)} runs on {common.dataset}: {common.num_queries:,} queries, "
+        f"{common.setting}",
+        (
+            f"difference: {which} MRR minus that of {comparison.reference.name}, with the "
+            f"{PERCENT} interval of {comparison.resamples:,} resamples of the facts (seed "
+            f"{comparison.seed})",
+            *_notes(comparison),
+        ),
+    )
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    """What the figures do not tell: leaks, and what is not known of systems from outside."""
+    for run in comparison.ranked:
+        yield from (f"{run.name}: {leak}" for leak in run.leaks)
+        if run.is_outside:
+            ranked = "their filters and ties are those of whoever ranked them, and "
+            ranked = ranked if run.report.model == RANKS else ""
+            yield f"{run.name}: {run.report.model}; {ranked}which facts it saw is not known here"
+
+
+def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
+    """Everything about a run, in the order of the columns."""
+    report, trained, which = run.report, run.trained, comparison.filter
+    values: dict[str, Value] = {"run": run.name, "model": report.model, "dataset": report.dataset}
+    values |= {**report.setting.to_json(), "num_queries": report.num_queries}
+    if run.is_outside:
+        values |= {"context": None} | ({"ties": None} if report.model == RANKS else {})
+    for one, sides in report.metrics.items():
+        for side, figures in sides.items():
+            prefix = one if side == "both" else f"{one} {side}"
+            values |= {f"{prefix} {key}": figure for key, figure in figures.items()}
+            low, high = report.mrr_interval[one][side]
+            values |= {f"{prefix} mrr low": low, f"{prefix} mrr high": high}
+    compared = run is not comparison.reference
+    difference = comparison.differences[run.name]
+    return values | {
+        "filter": which,
+        "compared to": comparison.reference.name,
+        "resamples": comparison.resamples,
+        "seed": comparison.seed,
+        "level": LEVEL,
+        f"{which} mrr difference": difference.mrr if compared else None,
+        f"{which} mrr difference low": difference.low if compared else None,
+        f"{which} mrr difference high": difference.high if compared else None,
+        f"{which} zero inside": difference.zero_inside if compared else None,
+        "num_parameters": run.num_parameters,
+        "training seconds": trained.seconds if trained else None,
+        "training device": trained.device if trained else None,
+        "evaluation device": run.device,
+        "queries per second": run.queries_per_second,
+    }
+
+
+def _shown_columns(which: Filter) -> Iterator[Column]:
+    """The columns that people see: every filter's MRR, all else under the chosen filter."""
+    yield from (Column("run", "run"), Column("model", "model"))
+    for one in FILTERS:
+        for metric in METRICS:
+            if metric.key == "mrr" or one == which:
+                yield Column(f"{one} {metric.key}", f"{metric.label}\n{one}", metric.format, "–")
+    for key, label in (
+        ("mrr difference", "difference"),
+        ("mrr difference low", f"{PERCENT} low"),
+        ("mrr difference high", f"{PERCENT} high"),
+        ("zero inside", "0 inside"),
+    ):
+        yield Column(f"{which} {key}", f"{label}\n{which}", "+z.4f", blank="–")
+    yield Column("num_parameters", "parameters", ",", blank="–")
+    yield Column("training seconds", "training (s)", ",.0f", blank="–")
+    yield Column("training device", "training device", blank="–")
+    yield Column("queries per second", "queries/s", ",.0f", blank="–")
+
+
+def plot_comparison(comparison: Comparison, path: Path | str) -> None:
+    """Plot the MRR against the number of parameters, of runs where that is known."""
+    path = Path(path)
+    require_picture(path)
+    which, common = comparison.filter, comparison.common
+    marks = [
+        Mark(run.name, run.num_parameters, run.mrr(which), *run.report.mrr_interval[which]["both"])
+        for run in comparison.ranked
+        if run.num_parameters is not None
+    ]
+    title = f"{common.dataset}, {common.setting}, {which} filter"
+    plot_marks(marks, path, title, f"MRR, {which} filter")

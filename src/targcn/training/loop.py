@@ -27,10 +27,9 @@ from targcn.runs.store import TRACE, WEIGHTS, write_result, write_temperature
 from targcn.training.batches import Batch, Batches
 from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
 from targcn.training.position import Position, restore_position, save_position
-from targcn.training.progress import ProgressCallback, ProgressReporter
+from targcn.training.progress import ProgressCallback, ProgressReporter, Trace
 from targcn.training.signals import TrainingStopped, stop_on_signal
 from targcn.training.step_runner import StepRunner
-from targcn.training.trace import Trace
 
 SECONDS_BETWEEN_SAVES = 60.0
 # Several processes agree on stopping and saving only now and then: asking costs time.

@@ -1,13 +1,17 @@
 """What a training reports while it goes on."""
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
+from targcn.errors import InputError
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.report import Report
+from targcn.files import atomic_file, explained, parse_json, read_text, to_json
 from targcn.output.terminal import progress_bar
 
 SECONDS_BETWEEN_REPORTS = 0.5
@@ -118,3 +122,58 @@ def describe_progress(progress: TrainingProgress, which: Filter = "time-aware") 
         mrr = progress.validation.metrics[which]["both"]["mrr"]
         words.append(f"valid {which} MRR {mrr:.3f}")
     return ", ".join(words)
+
+
+class Trace:
+    """Lines appended to a file, if there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+
+    def write(self, epoch: int, **content: object) -> None:
+        if self.path is not None:
+            with explained(self.path), self.path.open("a", encoding="utf-8") as stream:
+                stream.write(to_json({"epoch": epoch} | content))
+                # The state that is saved next counts on it.
+                stream.flush()
+                os.fsync(stream.fileno())
+
+    def cut_after(self, epoch: int) -> None:
+        """Forget the epochs after this one, which a resumed training repeats."""
+        if self.path is None or not self.path.exists():
+            return
+        with explained(self.path):
+            text = read_text(self.path, errors="replace")
+        kept = [line for line in text.splitlines(keepends=True) if _is_until(line, epoch)]
+        with atomic_file(self.path) as draft:
+            draft.write_text("".join(kept), encoding="utf-8")
+
+
+def _is_until(line: str, epoch: int) -> bool:
+    """Whether a line is whole and of an epoch up to this one."""
+    try:
+        return line.endswith("\n") and bool(parse_json(line)["epoch"] <= epoch)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def write_curves(folder: Path, also: ProgressCallback | None = None) -> ProgressCallback:
+    """A callback that writes loss, speed and valid MRR under `folder`, then calls another one."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise InputError("curves need TensorBoard: pip install 'targcn[tensorboard]'") from None
+    writer: SummaryWriter | None = None
+
+    def write(progress: TrainingProgress) -> None:
+        nonlocal writer
+        if also is not None:
+            also(progress)
+        with explained(folder):
+            # Opened once training has begun: a run that cannot start leaves nothing behind.
+            writer = writer or SummaryWriter(str(folder))
+            for name, value in progress.figures.items():
+                writer.add_scalar(name, value, progress.steps_taken)
+            writer.flush()
+
+    return write
