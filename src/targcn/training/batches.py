@@ -4,7 +4,7 @@ Everything is a function of the seed, the epoch and the step (and of the weights
 says so), whichever process takes the step and however many steps are sampled together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
@@ -106,11 +106,11 @@ class Batches:
 
     def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
         """This process's part of each batch of an epoch, from a step on."""
-        order, sizes = self._order(epoch)
+        order, bounds = self._order(epoch)
         times = self._times(epoch)
         while step < self.num_steps:
             end = min(step + self.steps_ahead, self.num_steps)
-            rows, own_sizes = self._share(order, sizes, step, end)
+            rows, own_sizes = self._share(order, bounds[step : end + 1])
             ends = [0, *accumulate(own_sizes)]
             seeds = self._seeds(epoch, step, own_sizes)
             try:
@@ -121,7 +121,8 @@ class Batches:
                 self.steps_ahead = max(self.steps_ahead // 4, 1)
                 continue
             for now, (first, last) in enumerate(pairwise(ends), step):
-                yield replace(ahead[first:last], weight=self._weight(sizes.of(now)))
+                in_step = bounds[now + 1] - bounds[now]
+                yield replace(ahead[first:last], weight=self._weight(in_step))
             step = end
 
     def _seeds(self, epoch: int, step: int, own_sizes: list[int]) -> Tensor:
@@ -152,35 +153,33 @@ class Batches:
         ticks = draw_ticks(self.facts, self.ticks, self.seed, epoch)
         return torch.cat([ticks, ticks]).to(self.device)
 
-    def _order(self, epoch: int) -> tuple["Tensor | Shuffled", "_Sizes"]:
-        """The queries in the order of an epoch, and how many of them each step takes."""
-        seed = (self.seed * SEEDS_PER_RUN + epoch) % 2**63
-        sizes = _Sizes(self.batch_size, len(self))
-        if len(self) > MOST_LAID_OUT:
-            return Shuffled(len(self), seed), sizes
+    def _order(self, epoch: int) -> tuple["Tensor | Shuffled", list[int]]:
+        """The queries in the order of an epoch, and the places where each step begins and ends."""
+        seed, count = (self.seed * SEEDS_PER_RUN + epoch) % 2**63, len(self)
+        bounds = [*range(0, count, self.batch_size), count]
+        if count > MOST_LAID_OUT:
+            return Shuffled(count, seed), bounds
         generator = torch.Generator(self.device)
         generator.manual_seed(seed)
-        if self.by_time is not None:
-            # Both queries of a fact go together, so that a batch hides as few facts as it can.
-            facts = torch.randperm(len(self) // 2, generator=generator, device=self.device)
-            both = torch.stack([facts, facts + len(self) // 2], dim=1)
-            order, each = self.by_time.order(both.flatten(), generator)
-            return order, _Sizes(self.batch_size, len(self), each)
-        return torch.randperm(len(self), generator=generator, device=self.device), sizes
+        if self.by_time is None:
+            return torch.randperm(count, generator=generator, device=self.device), bounds
+        # Both queries of a fact go together, so that a batch hides as few facts as it can.
+        facts = torch.randperm(count // 2, generator=generator, device=self.device)
+        both = torch.stack([facts, facts + count // 2], dim=1)
+        order, sizes = self.by_time.order(both.flatten(), generator)
+        return order, [0, *accumulate(sizes)]
 
-    def _share(
-        self, order: "Tensor | Shuffled", sizes: "_Sizes", step: int, end: int
-    ) -> tuple[Tensor, list[int]]:
-        """This process's queries of some steps in their order, and how many each step takes.
+    def _share(self, order: "Tensor | Shuffled", bounds: Sequence[int]) -> tuple[Tensor, list[int]]:
+        """This process's queries of the steps between bounds, and how many each step takes.
 
         Every process has to take every step: one without a query in a small batch repeats its last
         one, with weight 0.
         """
         index, size = self.processes.index, self.processes.size
-        own = []
-        for now in range(step, end):
-            last, in_step = sizes.end(now), sizes.of(now)
-            own.append(torch.arange(last - in_step + min(index, in_step - 1), last, size))
+        own = [
+            torch.arange(min(first + index, last - 1), last, size)
+            for first, last in pairwise(bounds)
+        ]
         places = torch.cat(own).to(self.device)
         return order[places], [len(some) for some in own]
 
@@ -188,23 +187,6 @@ class Batches:
         """1, except in a batch that the processes cannot share equally."""
         num_own = len(range(self.processes.index, in_step, self.processes.size))
         return num_own * self.processes.size / in_step
-
-
-class _Sizes:
-    """How many queries each step takes: as many as a batch has, unless they are given."""
-
-    def __init__(self, batch_size: int, in_all: int, each: list[int] | None = None) -> None:
-        self.batch_size, self.in_all, self.each = batch_size, in_all, each
-        self.ends = None if each is None else list(accumulate(each))
-
-    def end(self, step: int) -> int:
-        """How many the steps up to this one take, itself included."""
-        if self.ends is not None:
-            return self.ends[step]
-        return min((step + 1) * self.batch_size, self.in_all)
-
-    def of(self, step: int) -> int:
-        return self.end(step) - (self.end(step - 1) if step else 0)
 
 
 class _ByTime:
