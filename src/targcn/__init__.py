@@ -34,32 +34,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_HOMES = {
-    "Comparison": "runs.compare",
-    "Dataset": "facts.dataset",
-    "Explanation": "inference.explanation",
-    "Facts": "facts.dataset",
-    "InputError": "errors",
-    "Predictor": "inference.predictor",
-    "Question": "inference.questions",
-    "ReadOptions": "facts.reading.options",
-    "Report": "evaluation.report",
-    "Rule": "inference.rules",
-    "Run": "runs.run",
-    "TemporalGraph": "graph.temporal_graph",
-    "compare": "runs.compare",
-    "evaluate": "runs.evaluate",
-    "explain": "inference.ask",
-    "fit": "training.fit",
-    "fuse": "runs.fuse",
-    "load_run": "runs.store",
-    "open_dataset": "facts.open",
-    "predict": "inference.ask",
-    "predict_many": "inference.ask",
-    "resume": "training.fit",
-    "rules": "inference.rules",
-    "save_run": "runs.store",
+_NAMES = {
+    "errors": ("InputError",),
+    "evaluation.report": ("Report",),
+    "facts.dataset": ("Dataset", "Facts"),
+    "facts.open": ("open_dataset",),
+    "facts.reading.options": ("ReadOptions",),
+    "graph.temporal_graph": ("TemporalGraph",),
+    "inference.ask": ("explain", "predict", "predict_many"),
+    "inference.explanation": ("Explanation",),
+    "inference.predictor": ("Predictor",),
+    "inference.questions": ("Question",),
+    "inference.rules": ("Rule", "rules"),
+    "runs.compare": ("Comparison", "compare"),
+    "runs.evaluate": ("evaluate",),
+    "runs.fuse": ("fuse",),
+    "runs.run": ("Run",),
+    "runs.store": ("load_run", "save_run"),
+    "training.fit": ("fit", "resume"),
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOMES)
 
 
