@@ -71,14 +71,14 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
     if origin in (Union, types.UnionType):
         if value is None or value == "none":
             return None
-        *others, last = (one for one in get_args(kind) if one is not type(None))
-        for one in others:
+        *others, last = (choice for choice in get_args(kind) if choice is not type(None))
+        for choice in others:
             with suppress(InputError):
-                return _convert(value, one, path)
+                return _convert(value, choice, path)
         return _convert(value, last, path)
     if origin is tuple:
         if isinstance(value, list | tuple):
-            return tuple(_convert(one, get_args(kind)[0], path) for one in value)
+            return tuple(_convert(part, get_args(kind)[0], path) for part in value)
         raise InputError(f"{path} is {value!r}; a list was expected")
     if origin is Mapping:
         if isinstance(value, Mapping):

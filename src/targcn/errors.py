@@ -24,7 +24,7 @@ class InputError(ValueError):
     def __init__(
         self, sentence: str, suggestions: Sequence[str] = (), field: str | None = None
     ) -> None:
-        super().__init__(LINE_END.sub(lambda found: repr(found[0])[1:-1], sentence))
+        super().__init__(LINE_END.sub(lambda end: repr(end[0])[1:-1], sentence))
         # Names that may have been meant; the sentence has them too.
         self.suggestions: tuple[str, ...] = tuple(suggestions)
         # The part of a question that is wrong, such as its subject.

@@ -167,10 +167,10 @@ def _draft_of(path: Path) -> Iterator[Path]:
 
 def _make_folder(folder: Path) -> None:
     """Make a folder and those above it, and have their names on the disk."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [above for above in (folder, *folder.parents) if not above.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    for one in missing:
-        sync_folder(one.parent)
+    for above in missing:
+        sync_folder(above.parent)
 
 
 @contextmanager

@@ -66,8 +66,8 @@ def _left_in_groups(root: Path) -> Iterator[int]:
             continue
         where, limit, used, kept, shared = GROUPS[controller]
         top = root / "sys/fs/cgroup" / where
-        own = top / place.lstrip("/")
-        for group in (own, *own.parents):
+        lowest = top / place.lstrip("/")
+        for group in (lowest, *lowest.parents):
             try:
                 most, taken = int((group / limit).read_text()), int((group / used).read_text())
             except (OSError, ValueError):

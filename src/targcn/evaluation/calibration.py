@@ -85,9 +85,9 @@ def fit_temperature(model: Model, evaluator: Evaluator) -> float:
         for exponent in EXPONENTS:
             logs = model.log_probabilities(scores * 2.0**exponent)
             assert logs is not None
-            own = logs.gather(1, targets[:, None]).double()
+            right = logs.gather(1, targets[:, None]).double()
             # It is NaN where all that a model takes for possible is left out.
-            of_each.append(-own.nan_to_num(least).clamp(min=least).sum())
+            of_each.append(-right.nan_to_num(least).clamp(min=least).sum())
         return torch.stack(of_each)
 
     total = _add_up(model, evaluator, losses, (len(EXPONENTS),))

@@ -104,9 +104,9 @@ def relation_prior(facts: FactColumns, context: TemporalGraph) -> Tensor:
     # Facts that are read from object to subject are not counted.
     forward = context.relations < num
     keys = torch.sort(owners[forward] * span + context.times[forward]).values
-    own = _count(keys, facts.subjects[:, None] * num + relations, ends[:, None], span)
+    counts = _count(keys, facts.subjects[:, None] * num + relations, ends[:, None], span)
     shares = (of_anybody + 1) / (of_anybody + 1).sum(1, keepdim=True)
-    return ((own + SMOOTHING * shares) / (own.sum(1, keepdim=True) + SMOOTHING)).log()
+    return ((counts + SMOOTHING * shares) / (counts.sum(1, keepdim=True) + SMOOTHING)).log()
 
 
 def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:

@@ -26,7 +26,7 @@ TIES: Final = tuple(SHARE_OF_TIES)
 # A larger batch of scores is hardly faster and needs more memory; a CPU's should fit its cache.
 MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 
-Asked = TypeVar("Asked", contravariant=True)
+Questions = TypeVar("Questions", contravariant=True)
 # Done so far, and in all.
 Progress = Callable[[int, int], None]
 # Sees a batch of scores, with the number of the query that each row is about.
@@ -105,18 +105,18 @@ def in_batches(
             progress(rows.stop, num_rows)
 
 
-class Known(Protocol[Asked]):
+class KnownToAll(Protocol[Questions]):
     """What is known to be true, found by what is asked."""
 
-    def look_up(self, asked: Asked, /) -> tuple[Tensor, Tensor]:
+    def look_up(self, asked: Questions, /) -> tuple[Tensor, Tensor]:
         """The row of the question that each known answer belongs to, and its column."""
 
 
 def ranks_of(
     scores: Tensor,
     targets: Tensor,
-    asked: Asked,
-    known: Mapping[Filter, Known[Asked]],
+    asked: Questions,
+    known: Mapping[Filter, KnownToAll[Questions]],
     ties: Ties,
 ) -> dict[Filter, Tensor]:
     """Ranks from counts: for each row, the candidates above its target and level with it.
@@ -124,12 +124,12 @@ def ranks_of(
     Subtracting the counts of known answers is the same as removing them, and needs no mask.
     """
     # Gathered from the same row as its rivals' scores.
-    own = scores.gather(1, targets[:, None])
-    above, level = count_rivals(scores, own)
+    of_targets = scores.gather(1, targets[:, None])
+    above, level = count_rivals(scores, of_targets)
     ranks = {}
     for which, answers in known.items():
         rows, columns = answers.look_up(asked)
-        theirs, mine = scores[rows, columns], own[rows, 0]
+        theirs, mine = scores[rows, columns], of_targets[rows, 0]
         rival = columns != targets[rows]
         above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)
         level_left = level.index_add(0, rows, ((theirs == mine) & rival).long(), alpha=-1)
@@ -137,7 +137,7 @@ def ranks_of(
     return ranks
 
 
-def count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
+def count_rivals(scores: Tensor, of_targets: Tensor) -> tuple[Tensor, Tensor]:
     """How many entities of each row score above the target, and how many others score the same.
 
     Computed from the signs of the differences, whose sums are whole numbers and therefore exact:
@@ -147,7 +147,7 @@ def count_rivals(scores: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
     num_entities = scores.shape[1]
     exact = torch.float32 if num_entities < 1 << 24 else torch.float64
     # The difference of two equal infinities is NaN, whose sign is 0 as well.
-    signs = torch.sub(scores, own).sign_()
+    signs = torch.sub(scores, of_targets).sign_()
     above_less_below = signs.sum(1, dtype=exact)
     unlike = signs.abs_().sum(1, dtype=exact)
     return ((unlike + above_less_below) / 2).long(), (num_entities - 1 - unlike).long()

@@ -280,11 +280,11 @@ def _require_columns(
 def _require_protocol(path: Path, named: pl.DataFrame, evaluator: Evaluator) -> None:
     """Refuse ranks of another task."""
     protocol = evaluator.setting.intervals
-    for one in named[PROTOCOL]:
-        if one != protocol:
+    for given in named[PROTOCOL]:
+        if given != protocol:
             raise InputError(
-                f"{path} was ranked with intervals {one}, the others are with {protocol}; these "
-                f"are different tasks: choose --intervals {one}, or give scores"
+                f"{path} was ranked with intervals {given}, the others are with {protocol}; these "
+                f"are different tasks: choose --intervals {given}, or give scores"
             )
 
 
@@ -392,11 +392,11 @@ def _score_rows(
     values = scores.filter(filled).explode().to_numpy()
     rows = np.repeat(np.arange(len(lengths)), lengths)
     refuse(rows[np.isnan(values)], "has scores that are not numbers, which have no rank")
-    names, own = candidates.filter(filled & named).explode(), named[rows]
-    refuse(rows[own][names.is_null().to_numpy()], "has a candidate without a name")
+    names, is_named = candidates.filter(filled & named).explode(), named[rows]
+    refuse(rows[is_named][names.is_null().to_numpy()], "has a candidate without a name")
     columns = np.empty(len(values), dtype=np.int64)
-    columns[own] = number_names(path, names, dataset.entities).to_numpy()
-    columns[~own] = np.tile(usual, np.count_nonzero(~named))
+    columns[is_named] = number_names(path, names, dataset.entities).to_numpy()
+    columns[~is_named] = np.tile(usual, np.count_nonzero(~named))
     matrix = torch.full((len(lengths), len(dataset.entities)), torch.nan, dtype=torch.float64)
     matrix[torch.from_numpy(rows), torch.from_numpy(columns)] = torch.tensor(values)
     is_unnamed = matrix.isnan()

@@ -18,8 +18,6 @@ Side = Literal["both", "object", "subject", "relation", "time"]
 # How facts that hold over intervals are asked about: at each of their ticks, or once for all.
 Protocol = Literal["enumerate-time", "identical"]
 PROTOCOLS: Final[tuple[Protocol, ...]] = ("enumerate-time", "identical")
-# For their relation or their time they are asked at their first known tick.
-Intervals = Protocol | Literal["first-tick"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +31,9 @@ class Setting:
     context: Context
     ties: Ties = "mean"
     # Of facts with a beginning and an end: how they are asked about, and if they are asked at each
-    # of their ticks, at how many at most. None: as the evaluator does it by default, or no such
-    # facts.
-    intervals: Intervals | None = None
+    # of their ticks, at how many at most; for a relation or a time, at the first known tick. None:
+    # as the evaluator does it by default, or no such facts.
+    intervals: Protocol | Literal["first-tick"] | None = None
     most_ticks: int | None = None
 
     def __str__(self) -> str:

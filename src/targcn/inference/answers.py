@@ -21,7 +21,7 @@ Known = Literal["no", "at another time", "then"]
 KNOWN: Final[tuple[Known, ...]] = ("no", "at another time", "then")
 THEN: Final = KNOWN.index("then")
 # Which candidates are known: the row of a question, and a candidate.
-Cells = tuple[Tensor, Tensor]
+Pairs = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +107,10 @@ class Scores:
     # None if scores do not stand for probabilities.
     log_probabilities: Tensor | None
     # The candidates that are known to be true at the time that is asked about, and at any time.
-    known_then: Cells
-    known_ever: Cells
+    known_then: Pairs
+    known_ever: Pairs
 
-    def without(self, hidden: Cells) -> "Scores":
+    def without(self, hidden: Pairs) -> "Scores":
         """The scores with some candidates below all others, and without a probability."""
         nothing = self.values.new_tensor(-torch.inf)
         logs = self.log_probabilities
@@ -169,7 +169,7 @@ def best_of_shortlist(
     questions: Tensor,
     places: Tensor,
     temperature: float | None,
-    known: tuple[Cells, Cells],
+    known: tuple[Pairs, Pairs],
     width: int,
     top: int,
     hide_known: bool,
@@ -210,7 +210,7 @@ def best_of_shortlist(
     return answers[answers.known != THEN] if hide_known else answers
 
 
-def _when_known(rows: Tensor, columns: Tensor, width: int, then: Cells, ever: Cells) -> Tensor:
+def _when_known(rows: Tensor, columns: Tensor, width: int, then: Pairs, ever: Pairs) -> Tensor:
     """Whether each cell is known to be true (KNOWN)."""
     cells = rows * width + columns
     is_then, is_ever = (torch.isin(cells, at * width + known) for at, known in (then, ever))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
-from targcn.inference.explanation import Asked, Explanation
+from targcn.inference.explanation import End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OnError, Time
 from targcn.output.terminal import count_progress
@@ -90,7 +90,7 @@ def explain(
     object: str,
     time: Time,
     *,
-    asked: Asked = "object",
+    asked: End = "object",
     top: int = 10,
     context: Context | None = None,
 ) -> Explanation:

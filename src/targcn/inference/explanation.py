@@ -14,11 +14,11 @@ from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Measure
 from targcn.output.plots import Lane, plot_lanes, require_picture
 from targcn.output.tables import Shown, Table
 
-Asked = Literal["object", "subject"]
-ASKED: Final[tuple[Asked, ...]] = ("object", "subject")
+End = Literal["object", "subject"]
+ENDS: Final[tuple[End, ...]] = ("object", "subject")
 # What the rank of an explained answer is under.
-FILTER: Final[Filter] = "time-aware"
-TIES: Final[Ties] = "mean"
+RANK_FILTER: Final[Filter] = "time-aware"
+RANK_TIES: Final[Ties] = "mean"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Explanation(Shown):
     object: str
     time: str
     # Which of the two is the answer.
-    asked: Asked
+    asked: End
     # The context, and how many facts were added to it.
     context: str
     unit: str
@@ -90,8 +90,8 @@ class Explanation(Shown):
     others: tuple[ScorePart, ...] = ()
     # For a fused run: the members, with what each says about the answer.
     parts: tuple[Part, ...] = ()
-    filter: Filter = FILTER
-    ties: Ties = TIES
+    filter: Filter = RANK_FILTER
+    ties: Ties = RANK_TIES
     # How many of the pieces have no effect computed: it would take too long.
     num_left_out: int = 0
 
@@ -100,7 +100,7 @@ class Explanation(Shown):
         rows = [
             (
                 f"{reason.effect:+.4f}",
-                ", then ".join(_in_words(one, reason, self.unit) for one in reason.facts),
+                ", then ".join(_in_words(fact, reason, self.unit) for fact in reason.facts),
             )
             for reason in self.reasons
         ]
@@ -270,13 +270,13 @@ def _in_words(fact: DatedFact, reason: Reason, unit: str | None) -> str:
     return f"{named}{fact.time} ({when if fact.delta or fact.lasts else 'at that time'})"
 
 
-def _figures(one: Reason | ScorePart) -> str:
+def _figures(part: Reason | ScorePart) -> str:
     """The effect, the share and the weight, as far as there are any, in columns."""
-    figures = f"{one.effect:+8.4f}  "
-    if one.share is not None:
-        figures += f"{100 * one.share:5.1f} %  "
-    if one.weight is not None:
-        figures += f"{multiple(one.weight):>12}  "
+    figures = f"{part.effect:+8.4f}  "
+    if part.share is not None:
+        figures += f"{100 * part.share:5.1f} %  "
+    if part.weight is not None:
+        figures += f"{multiple(part.weight):>12}  "
     return figures
 
 

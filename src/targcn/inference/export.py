@@ -22,15 +22,15 @@ from targcn.files import atomic_file, atomic_folder, require_absent
 from targcn.graph.queries import FactColumns, time_order
 from targcn.inference.answers import Answers
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import OPEN_ID, Encoded
+from targcn.inference.questions import OPEN_ID, QuestionIds
 from targcn.models.factorization import learned_ticks
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
 from targcn.runs.tensors import write_tensors
 
-Form = Literal["csv", "npz", "pykeen"]
-FORMS: Final[tuple[Form, ...]] = ("csv", "npz", "pykeen")
+ExportFormat = Literal["csv", "npz", "pykeen"]
+EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = ("csv", "npz", "pykeen")
 # As PyKEEN calls the reciprocal of a relation.
 INVERSE: Final = "_inverse"
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ Array = NDArray[Any]
 def export_run(
     run: Run | Path | str,
     out: Path | str,
-    to: Form,
+    to: ExportFormat,
     *,
     split: Split = "test",
     context: Context | None = None,
@@ -49,8 +49,8 @@ def export_run(
 ) -> None:
     """Write the embeddings of a run and, as csv or npz, its predictions, whole or not at all."""
     run, out = open_run(run), Path(out)
-    if to not in FORMS:
-        raise InputError(f"{to!r} is unknown; choose one of {', '.join(FORMS)}")
+    if to not in EXPORT_FORMATS:
+        raise InputError(f"{to!r} is unknown; choose one of {', '.join(EXPORT_FORMATS)}")
     if to == "npz" and out.suffix != ".npz":
         raise InputError(f"{out} should end in .npz")
     require_absent(out)
@@ -95,7 +95,7 @@ def row_names(dataset: Dataset, table: str, num_rows: int) -> list[str]:
     return (relations + [name + INVERSE for name in relations])[:num_rows]
 
 
-def ask_split(dataset: Dataset, split: Split) -> Encoded:
+def ask_split(dataset: Dataset, split: Split) -> QuestionIds:
     """The questions for the objects of a split's facts, then those for their subjects."""
     facts = FactColumns.of(dataset.splits[split])
     both = zip(
@@ -106,7 +106,7 @@ def ask_split(dataset: Dataset, split: Split) -> Encoded:
     subjects, relations, times = (torch.cat(columns) for columns in both)
     columns = FactColumns(subjects, relations, torch.full_like(subjects, OPEN_ID), times)
     order = time_order(times)
-    return Encoded({"object": order + 1}, {"object": columns[order]}, {})
+    return QuestionIds({"object": order + 1}, {"object": columns[order]}, {})
 
 
 def _write_csv(

@@ -16,7 +16,7 @@ from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress, in_batches, require_numbers, rows_at_once
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import reciprocal_of
-from targcn.inference.explanation import Asked, describe_reason
+from targcn.inference.explanation import End, describe_reason
 from targcn.inference.questions import Time
 from targcn.output.tables import Column, Table
 
@@ -35,7 +35,7 @@ LEAST_PROBABILITY: Final = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Asking:
+class Sweep:
     """What is asked first: for the object of each pair of a subject and a relation, at each time.
 
     A relation may be a reciprocal one, which asks for subjects.
@@ -66,7 +66,7 @@ class Asking:
 
 def what_to_ask(
     predictor: "Predictor", time: Time | None, relation: str | None, entity: str | None
-) -> Asking:
+) -> Sweep:
     """The pairs of a subject and a relation that the context holds together, and the times.
 
     The time is one, or all of the data; the relation may be given, and an entity, which is asked
@@ -87,17 +87,17 @@ def what_to_ask(
         raise InputError("the context holds no such pair of an entity and a relation; ask wider")
     ticks = dataset.timeline.ticks.tolist() if time is None else [dataset.timeline.tick(time)]
     times = torch.tensor(ticks, device=graph.device)
-    return Asking(subjects[wanted], relations[wanted], times)
+    return Sweep(subjects[wanted], relations[wanted], times)
 
 
 def find_missing(
-    predictor: "Predictor", asking: Asking, top: int, progress: Progress | None = None
+    predictor: "Predictor", sweep: Sweep, top: int, progress: Progress | None = None
 ) -> "pl.DataFrame":
     """The most probable facts that no split holds, best first, each with its best reason."""
     import polars as pl
 
     # A fact of an entity with itself may be found from both ends.
-    best = search(predictor, asking, ENDS_OF_A_FACT * top, progress)
+    best = search(predictor, sweep, ENDS_OF_A_FACT * top, progress)
     facts = pl.DataFrame(best.columns(predictor.has_probabilities))
     names = ("subject", "relation", "object", "time")
     facts = facts.unique(names, keep="first", maintain_order=True).head(top)
@@ -120,7 +120,7 @@ def _describe(predictor: "Predictor", fact: dict[str, Any]) -> tuple[str | float
     when = dataset.timeline.label(fact["time"])
     of_object, of_subject = fact["of_object"], fact["of_subject"]
     # The reason is that of the less probable end.
-    asked: Asked = "object" if of_object <= of_subject else "subject"
+    asked: End = "object" if of_object <= of_subject else "subject"
     reason = None
     if predictor.gives_reasons:
         why = predictor.explain(*words, when, asked=asked, top=1)
@@ -186,7 +186,7 @@ class Best:
 
 
 def search(
-    predictor: "Predictor", asking: Asking, count: int, progress: Progress | None = None
+    predictor: "Predictor", sweep: Sweep, count: int, progress: Progress | None = None
 ) -> Best:
     """Ask in batches, look at the best answers from their other end, and keep the best facts."""
     graph = predictor.graph
@@ -195,7 +195,7 @@ def search(
     best = Best(count, graph.num_relations, graph.device)
 
     def search_batch(rows: slice) -> Tensor:
-        queries = asking.queries(torch.arange(rows.start, rows.stop, device=graph.device))
+        queries = sweep.queries(torch.arange(rows.start, rows.stop, device=graph.device))
         values = _score(predictor, queries)
         values[predictor.known["time-aware"].look_up(queries)] = -torch.inf
         top = torch.topk(values, min(ANSWERS, values.shape[1]), dim=1)
@@ -211,7 +211,7 @@ def search(
         best.num_asked_back += num_asked
         return row[:0]
 
-    for _ in in_batches(search_batch, asking.num_queries, size, progress):
+    for _ in in_batches(search_batch, sweep.num_queries, size, progress):
         pass
     return best
 

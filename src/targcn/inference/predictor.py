@@ -22,12 +22,12 @@ from targcn.facts.dataset import Context, Dataset
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Cells, Scores, best_of_shortlist
+from targcn.inference.answers import Answers, Pairs, Scores, best_of_shortlist
 from targcn.inference.explanation import (
-    ASKED,
-    FILTER,
-    TIES,
-    Asked,
+    ENDS,
+    RANK_FILTER,
+    RANK_TIES,
+    End,
     Explanation,
     name_others,
     name_reasons,
@@ -36,9 +36,9 @@ from targcn.inference.missing import find_missing, what_to_ask
 from targcn.inference.questions import (
     PLACES,
     Ask,
-    Encoded,
     OnError,
     Question,
+    QuestionIds,
     Time,
     encode,
     ids_of,
@@ -131,7 +131,7 @@ class Predictor:
 
     def answer(
         self,
-        asked: Encoded,
+        asked: QuestionIds,
         *,
         top: int = 10,
         hide_known: bool = False,
@@ -174,12 +174,12 @@ class Predictor:
         object: str,
         time: Time,
         *,
-        asked: Asked = "object",
+        asked: End = "object",
         top: int = 10,
     ) -> Explanation:
         """The facts behind one answer; see `targcn.explain`."""
-        if asked not in ASKED:
-            raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ASKED)}")
+        if asked not in ENDS:
+            raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ENDS)}")
         _require_some(top, "fact")
         question = Question(subject, relation, object, time)
         if question.asked != "fact":
@@ -198,7 +198,7 @@ class Predictor:
                 )
             scores = reasons.scores.to(self.device).view(1, -1)
             answer = torch.tensor([target], device=self.device)
-            ranks = ranks_of(scores, answer, query, self.known, TIES)
+            ranks = ranks_of(scores, answer, query, self.known, RANK_TIES)
             logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
@@ -213,7 +213,7 @@ class Predictor:
             unit=self.dataset.timeline.unit,
             score=float(scores[0, target]),
             probability=probability,
-            rank=float(ranks[FILTER]),
+            rank=float(ranks[RANK_FILTER]),
             fact_was_hidden=self.graph.shows(*ids),
             num_pieces=len(reasons.effects) + reasons.left_out,
             reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
@@ -234,15 +234,15 @@ class Predictor:
     ) -> "pl.DataFrame":
         """The most probable facts that are not known, each with its best reason.
 
-        Asked is every pair of an entity and a relation that the context holds together, at every
+        End is every pair of an entity and a relation that the context holds together, at every
         time of the data; or at one time, of one relation, of one entity. The probability is the
         smaller of two: that of the object as the answer to the rest, and that of the subject. Facts
         that are at least as probable as 1 in 10 are all found. A model without probabilities gives
         scores.
         """
         _require_some(top, "fact")
-        asking = what_to_ask(self, time, relation, entity)
-        return find_missing(self, asking, top, progress)
+        sweep = what_to_ask(self, time, relation, entity)
+        return find_missing(self, sweep, top, progress)
 
     def log_probabilities(self, scores: Tensor) -> Tensor | None:
         """The logarithms of the probabilities that scores stand for, if they stand for any."""
@@ -321,7 +321,7 @@ class Predictor:
         is_reciprocal = queries.relations >= len(self.dataset.relations)
         return torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
 
-    def _known(self, queries: Queries) -> tuple[Cells, Cells]:
+    def _known(self, queries: Queries) -> tuple[Pairs, Pairs]:
         """The answers that are known to be true at the times of the queries, and at any time."""
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
         return then, ever

@@ -69,7 +69,7 @@ Ids = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class QuestionIds:
     """Questions as ids, by what they ask for, each with its number; and what is wrong with others.
 
     Numbers count from 1. The id of what is asked for is OPEN_ID. Questions for subjects are those
@@ -83,7 +83,7 @@ class Encoded:
     @classmethod
     def of(
         cls, asked: Sequence[tuple[int, Ask, Ids]], num_relations: int, errors: dict[int, str]
-    ) -> "Encoded":
+    ) -> "QuestionIds":
         """Group numbered questions; those of a group are in the order of their times."""
         rows: dict[Ask, list[tuple[int, ...]]] = {}
         for number, place, (subject, relation, object_, time) in asked:
@@ -113,7 +113,9 @@ class Encoded:
                     progress(num_done, num_all)
 
 
-def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop") -> Encoded:
+def encode(
+    questions: Sequence[Question], dataset: Dataset, on_error: OnError = "stop"
+) -> QuestionIds:
     """Turn words into ids; a question that cannot be asked is an InputError, or is skipped.
 
     At least one question must be left.
@@ -133,7 +135,7 @@ def encode(questions: Sequence[Question], dataset: Dataset, on_error: OnError = 
     if not asked:
         number, reason = next(iter(errors.items()))
         raise InputError(f"no question can be asked; question {number}: {reason}")
-    return Encoded.of(asked, len(dataset.relations), errors)
+    return QuestionIds.of(asked, len(dataset.relations), errors)
 
 
 def ids_of(question: Question, dataset: Dataset) -> Ids:

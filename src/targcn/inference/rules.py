@@ -10,7 +10,7 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.explanation import Asked, multiple
+from targcn.inference.explanation import End, multiple
 from targcn.models.layers.buckets import ENDLESS
 from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Rules
 from targcn.output.tables import Column, Table
@@ -46,7 +46,7 @@ class Rule:
 
     relation: str
     # Which end of the relation the answer is.
-    asked: Asked
+    asked: End
     kind: EvidenceKind
     # What leads from the given entity to the answer: the two facts of a path, or one.
     evidence: tuple[Clause, ...]
@@ -107,7 +107,7 @@ def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
     """The rules in words."""
     names, named = dataset.relations.names, []
     for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
-        kind, asked, found, first, last, weight, support = row
+        kind, asked, relations, first, last, weight, support = row
         clauses = tuple(
             Clause(
                 relation=names[relation % len(names)],
@@ -115,10 +115,10 @@ def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
                 first=None if start == -ENDLESS else start,
                 last=None if end == ENDLESS else end,
             )
-            for relation, start, end in zip(found, first, last, strict=True)
+            for relation, start, end in zip(relations, first, last, strict=True)
             if relation != NO_FACT
         )
-        end: Asked = "subject" if asked >= len(names) else "object"
+        end: End = "subject" if asked >= len(names) else "object"
         about = names[asked % len(names)], end, EVIDENCE_KINDS[kind], clauses
         unit, lasting = dataset.timeline.unit, dataset.has_intervals
         named.append(Rule(*about, weight, support, unit, lasting))
@@ -132,7 +132,8 @@ def rules_table(rules: Sequence[Rule]) -> Table:
         Column("weight", "weight", lambda value: multiple(float(value or 0))),
         Column("support", "support", lambda value: f"seen {value:,} time{'s' * (value != 1)}"),
     )
-    clauses = [f"{prefix}{one.name}" for prefix in ("first_", "second_") for one in fields(Clause)]
+    parts = [field.name for field in fields(Clause)]
+    clauses = [f"{prefix}{part}" for prefix in ("first_", "second_") for part in parts]
     hidden = ("relation", "asked", "kind", *clauses, "unit")
     rows = []
     for rule in rules:

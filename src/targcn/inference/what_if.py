@@ -12,7 +12,7 @@ from targcn.evaluation.ranking import Progress, require_numbers
 from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.answers import Answers, Scores, with_errors
-from targcn.inference.explanation import ASKED
+from targcn.inference.explanation import ENDS
 from targcn.inference.questions import Ask, OnError, Time, encode, list_questions
 from targcn.runs.run import require_reader
 
@@ -88,7 +88,7 @@ def ask_what_if(
     """The answers in the context of a predictor, and in one without some facts and with others."""
     require_reader(predictor.model, predictor.model_name, "facts left out or put in")
     encoded = encode(list_questions(questions), predictor.dataset, on_error)
-    if others := [place for place in encoded.facts if place not in ASKED]:
+    if others := [place for place in encoded.facts if place not in ENDS]:
         raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
     changed = change_context(predictor.graph, predictor.dataset, without, given)
     # A model of its own, since one that indexes its context keeps the index of one only.

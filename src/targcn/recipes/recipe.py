@@ -68,13 +68,13 @@ def find_recipe(
     Traceback (most recent call last):
     targcn.errors.InputError: targcn has no recipe 'papre' for icews14; did you mean 'paper'?
     """
-    found = model_of(model, name)
+    name_of_model = model_of(model, name)
     if is_file(name):
         file, name = read_recipe_file(Path(name)), Path(name).stem
     else:
-        file = _find_file(found, name, dataset)
+        file = _find_file(name_of_model, name, dataset)
     settings, training = _with_changes(file.settings, file.training, changes or {})
-    return make_recipe(found, name, settings, training, file.about)
+    return make_recipe(name_of_model, name, settings, training, file.about)
 
 
 def is_file(recipe: str) -> bool:
@@ -174,7 +174,8 @@ def _find_file(model: str, name: str, dataset: str) -> RecipeFile:
             return read_recipe_file(files[stem])
     if name == "default":
         return RecipeFile()
-    known = sorted({one for one, of in list_recipes(model) if of in (dataset, "")} | {"default"})
+    recipes = {recipe for recipe, of in list_recipes(model) if of in (dataset, "")}
+    known = sorted(recipes | {"default"})
     nearest = suggest(name, known, limit=1)
     hint = f"did you mean {nearest[0]!r}?" if nearest else f"known are {', '.join(known)}"
     raise InputError(f"{model} has no recipe {name!r} for {dataset}; {hint}")

@@ -131,8 +131,8 @@ class Comparison(Shown):
     @cached_property
     def differences(self) -> dict[str, Difference]:
         """Each run's MRR minus that of the reference, by name, best first."""
-        own = self.reference.per_fact(self.filter)
-        pairs = np.stack([run.per_fact(self.filter) - own for run in self.ranked])
+        reference = self.reference.per_fact(self.filter)
+        pairs = np.stack([run.per_fact(self.filter) - reference for run in self.ranked])
         means = resampled_means(pairs, self.resamples, self.seed)
         tail = (1 - LEVEL) / 2
         low, high = np.quantile(means, [tail, 1 - tail], axis=1)
@@ -193,24 +193,24 @@ def compare(
     setting = Setting(split, context or common_context(opened, split), ties, intervals)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated = []
-    with count_progress(f"evaluating {split}", "queries", progress) as told:
+    with count_progress(f"evaluating {split}", "queries", progress) as shown:
         # Files first: they are read in no time, and one that does not fit is told at once.
-        parts = (_part_of(told, number, len(named)) for number in range(len(named)))
+        parts = (_part_of(shown, number, len(named)) for number in range(len(named)))
         outside = [_judge(name, path, evaluator, next(parts)) for name, path in files.items()]
-        for one in outside:
-            if filter not in one.ranks:
+        for judged in outside:
+            if filter not in judged.ranks:
                 raise InputError(
-                    f"{one.name} has no ranks under the {filter} filter; choose the filter "
-                    f"{' or '.join(one.ranks)}, or give its scores"
+                    f"{judged.name} has no ranks under the {filter} filter; choose the filter "
+                    f"{' or '.join(judged.ranks)}, or give its scores"
                 )
         for name, run in opened.items():
             start = time.perf_counter()
-            found = evaluator.ranks(run.model_to_evaluate(), next(parts))
+            ranks_of_run = evaluator.ranks(run.model_to_evaluate(), next(parts))
             seconds, device_name = time.perf_counter() - start, describe_device(evaluator.device)
-            report = evaluator.summarize(found, run.recipe.model)
+            report = evaluator.summarize(ranks_of_run, run.recipe.model)
             cost = run.num_parameters, seconds, device_name
             known = run.trained, run.model.leaks
-            evaluated.append(EvaluatedRun(name, report, found, *cost, *known))
+            evaluated.append(EvaluatedRun(name, report, ranks_of_run, *cost, *known))
     return Comparison((*evaluated, *outside), filter, to, resamples, seed)
 
 
@@ -300,11 +300,11 @@ def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
     values |= {**report.setting.to_json(), "num_queries": report.num_queries}
     if run.is_outside:
         values |= {"context": None} | ({"ties": None} if report.model == RANKS else {})
-    for one, sides in report.metrics.items():
+    for of_filter, sides in report.metrics.items():
         for side, figures in sides.items():
-            prefix = one if side == "both" else f"{one} {side}"
+            prefix = of_filter if side == "both" else f"{of_filter} {side}"
             values |= {f"{prefix} {key}": figure for key, figure in figures.items()}
-            low, high = report.mrr_interval[one][side]
+            low, high = report.mrr_interval[of_filter][side]
             values |= {f"{prefix} mrr low": low, f"{prefix} mrr high": high}
     compared = run is not comparison.reference
     difference = comparison.differences[run.name]
@@ -329,10 +329,11 @@ def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
 def _shown_columns(which: Filter) -> Iterator[Column]:
     """The columns that people see: every filter's MRR, all else under the chosen filter."""
     yield from (Column("run", "run"), Column("model", "model"))
-    for one in FILTERS:
+    for of_filter in FILTERS:
         for metric in METRICS:
-            if metric.key == "mrr" or one == which:
-                yield Column(f"{one} {metric.key}", f"{metric.label}\n{one}", metric.format, "–")
+            if metric.key == "mrr" or of_filter == which:
+                key, label = f"{of_filter} {metric.key}", f"{metric.label}\n{of_filter}"
+                yield Column(key, label, metric.format, "–")
     for key, label in (
         ("mrr difference", "difference"),
         ("mrr difference low", f"{PERCENT} low"),

@@ -21,7 +21,7 @@ from targcn.runs.run import Run
 from targcn.runs.store import open_run
 
 # What is asked of each fact: both entities, or another place.
-Ask = Literal["entity"] | Kind
+AskedPlace = Literal["entity"] | Kind
 
 
 def evaluate(
@@ -31,7 +31,7 @@ def evaluate(
     context: Context | None = None,
     ties: Ties = "mean",
     intervals: Protocol | None = None,
-    ask: Ask = "entity",
+    ask: AskedPlace = "entity",
     queries: int | None = None,
     seed: int = 0,
     facts: object = None,
@@ -66,7 +66,7 @@ def evaluate(
     setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
-    files = [Path(one) for one in (ranks_out, scores_out) if one is not None]
+    files = [Path(path) for path in (ranks_out, scores_out) if path is not None]
     place, model, name = choose_device(device), run.model_to_evaluate(), run.recipe.model
     if ask == "entity":
         if queries is not None:
@@ -80,13 +80,13 @@ def evaluate(
             require_ranks_file(path)
             require_absent(path)
         evaluator = Evaluator(run.dataset, setting, place, processes)
-        with count_progress(f"evaluating {split}", "queries", progress) as told:
-            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, told)
+        with count_progress(f"evaluating {split}", "queries", progress) as shown:
+            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, shown)
             report = evaluator.summarize(ranks, name, model.leaks)
             if ranks_out is not None:
                 write_ranks(ranks, evaluator, Path(ranks_out))
             if scores_out is not None:
-                write_scores(model, evaluator, Path(scores_out), told)
+                write_scores(model, evaluator, Path(scores_out), shown)
         return replace(report, calibration=fits)
     if ask not in KINDS:
         raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
@@ -99,5 +99,5 @@ def evaluate(
     if queries is not None and queries < 1:
         raise InputError(f"queries is {queries}; ask about at least 1 fact")
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
-    with count_progress(f"evaluating {split}", "facts", progress) as told:
-        return asker.evaluate(model, run.log_probabilities, name, told)
+    with count_progress(f"evaluating {split}", "facts", progress) as shown:
+        return asker.evaluate(model, run.log_probabilities, name, shown)

@@ -85,17 +85,17 @@ def fuse(
     dataset = common_dataset(members)
     setting = Setting("valid", common_context(members, "valid"), most_ticks=FEW_TICKS)
     evaluator = Evaluator(dataset, setting, choose_device(device))
-    with count_progress("fusing", "queries", progress) as told:
+    with count_progress("fusing", "queries", progress) as shown:
         for name, run in members.items():
             model = run.model_to_evaluate()
-            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, told)
+            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, shown)
             report = evaluator.summarize(ranks, run.recipe.model, model.leaks)
             members[name] = replace(run, validation=replace(report, calibration=fits))
         models = [run.model for run in members.values()]
-        weights = choose_weights(models, evaluator, queries, seed, told)
+        weights = choose_weights(models, evaluator, queries, seed, shown)
         settings = FusedSettings(dict(zip(members, weights, strict=True)))
         fused = fused_run(dataset, members, settings, seed)
-        report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, told)
+        report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, shown)
         temperature = fit_temperature(fused.model, evaluator)
         fits = calibrate(fused.model, temperature, evaluator)
         report = replace(report, calibration=fits)
@@ -118,13 +118,13 @@ def choose_weights(
     """
     num = len(models)
     equal = _rounded((1.0,) * num)
-    alone = [tuple(float(one == other) for one in range(num)) for other in range(num)]
+    alone = [tuple(float(place == member) for place in range(num)) for member in range(num)]
     tried: dict[Weights, float] = {}
     candidates, best, gain = [equal, *alone], equal, 1.0
     while gain >= LEAST_GAIN and candidates:
-        found = mrr_of_each(candidates, models, evaluator, queries, seed, progress)
+        mrrs = mrr_of_each(candidates, models, evaluator, queries, seed, progress)
         before = tried.get(best, 0.0)
-        tried |= zip(candidates, found, strict=True)
+        tried |= zip(candidates, mrrs, strict=True)
         best = max(tried, key=tried.__getitem__)
         gain = tried[best] - before
         candidates = [moved for moved in dict.fromkeys(_moves(best)) if moved not in tried]
@@ -172,13 +172,14 @@ def mrr_of_each(
 
     def reciprocal_ranks(rows: slice) -> torch.Tensor:
         """One row per candidate."""
-        logs = [log_probabilities_of(one, one(asked[rows], evaluator.graph)) for one in models]
-        found = []
+        scores = (model(asked[rows], evaluator.graph) for model in models)
+        logs = list(map(log_probabilities_of, models, scores))
+        reciprocal = []
         for weights in candidates:
-            scores = weighted_sum(pair for pair in zip(weights, logs, strict=True) if pair[0])
-            ranks = ranks_of(scores, targets[rows], asked[rows], known, ties)
-            found.append(1 / ranks[FILTER])
-        return torch.stack(found).cpu()
+            fused = weighted_sum(pair for pair in zip(weights, logs, strict=True) if pair[0])
+            ranks = ranks_of(fused, targets[rows], asked[rows], known, ties)
+            reciprocal.append(1 / ranks[FILTER])
+        return torch.stack(reciprocal).cpu()
 
     width = evaluator.graph.num_entities * (len(models) + 1)
     batch_size = rows_at_once(width, evaluator.device)

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Context, Dataset, Split
 from targcn.runs.run import Run
+
+# What two timelines of the same facts have in common.
+TIMES: Final = ("unit", "start", "dated")
 
 
 def name_runs(runs: Mapping[str, Run] | Sequence[Path | str]) -> Mapping[str, Run | Path]:
@@ -38,11 +42,11 @@ def name_files(
 
 def common_dataset(runs: Mapping[str, Run]) -> Dataset:
     """The data set of all these runs; an error names two whose data differ."""
-    (one, first), *others = runs.items()
+    (name, first), *others = runs.items()
     for other, run in others:
         if what := _difference_of_data(first.dataset, run.dataset):
             raise InputError(
-                f"{one} and {other} have different data: their {what} differ; take runs of the "
+                f"{name} and {other} have different data: their {what} differ; take runs of the "
                 "same facts and splits"
             )
     return first.dataset
@@ -50,12 +54,12 @@ def common_dataset(runs: Mapping[str, Run]) -> Dataset:
 
 def common_context(runs: Mapping[str, Run], split: Split) -> Context:
     """The context that all these runs see of a split; an error names two that differ."""
-    (one, first), *others = ((name, run.default_context(split)) for name, run in runs.items())
+    (name, first), *others = ((name, run.default_context(split)) for name, run in runs.items())
     for other, second in others:
         if second != first:
             raise InputError(
-                f"{one} is evaluated with the context {first}, {other} with {second}; take runs of "
-                "one context, or choose one where that can be chosen"
+                f"{name} is evaluated with the context {first}, {other} with {second}; take runs "
+                "of one context, or choose one where that can be chosen"
             )
     return first
 
@@ -65,8 +69,7 @@ def _difference_of_data(first: Dataset, second: Dataset) -> str:
     for what in ("entities", "relations"):
         if getattr(first, what) != getattr(second, what):
             return what
-    one, other = first.timeline, second.timeline
-    if (one.unit, one.start, one.dated) != (other.unit, other.start, other.dated):
+    if any(getattr(first.timeline, of) != getattr(second.timeline, of) for of in TIMES):
         return "times"
     for split in SPLITS:
         columns, others = first.splits[split].columns, second.splits[split].columns

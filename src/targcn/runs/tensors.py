@@ -71,11 +71,11 @@ def read_tensors(
     try:
         with safe_open(path, framework="pt") as stored:
             slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
-            found = {
+            held = {
                 name: (tuple(kept.get_shape()), TYPES.get(kept.get_dtype(), kept.get_dtype()))
                 for name, kept in slices.items()
             }
-            _require_fit(path, found, expected)
+            _require_fit(path, held, expected)
             tensors = {name: stored.get_tensor(name) for name in expected}
             metadata = stored.metadata() or {}
     except (OSError, SafetensorError, RuntimeError, MemoryError) as error:
@@ -93,22 +93,22 @@ def read_tensors(
 
 def _require_fit(
     path: Path,
-    found: Mapping[str, tuple[tuple[int, ...], object]],
+    held: Mapping[str, tuple[tuple[int, ...], object]],
     expected: Mapping[str, Expected],
 ) -> None:
-    wanted = {name: (one.shape, one.dtype) for name, one in expected.items()}
-    if wanted == found:
+    wanted = {name: (tensor.shape, tensor.dtype) for name, tensor in expected.items()}
+    if wanted == held:
         return
-    wrong = next(name for name in (*wanted, *found) if wanted.get(name) != found.get(name))
-    is_found, is_wanted = (_describe(one.get(wrong)) for one in (found, wanted))
+    wrong = next(name for name in (*wanted, *held) if wanted.get(name) != held.get(name))
+    is_held, is_wanted = (_describe(shapes.get(wrong)) for shapes in (held, wanted))
     raise DamagedError(
-        f"{path} does not fit its run: {wrong} is {is_found} where {is_wanted} was expected; "
+        f"{path} does not fit its run: {wrong} is {is_held} where {is_wanted} was expected; "
         "train the run again"
     )
 
 
-def _describe(one: tuple[tuple[int, ...], object] | None) -> str:
-    if one is None:
+def _describe(tensor: tuple[tuple[int, ...], object] | None) -> str:
+    if tensor is None:
         return "nothing"
-    shape, dtype = one
+    shape, dtype = tensor
     return f"{str(dtype).removeprefix('torch.')} {list(shape)}"

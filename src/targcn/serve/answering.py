@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from targcn.inference.answer_table import describe_forecast, notes_on
 from targcn.inference.answers import Known
-from targcn.inference.explanation import Asked as End
-from targcn.inference.explanation import DatedFact, Explanation, Reason, describe_reason
+from targcn.inference.explanation import DatedFact, End, Explanation, Reason, describe_reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ask, Question, as_written
 

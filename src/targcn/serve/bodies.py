@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from targcn.inference.explanation import Asked as End
+from targcn.inference.explanation import End
 
 MOST_QUESTIONS: Final = 1_000
 MOST_CHANGES: Final = 100

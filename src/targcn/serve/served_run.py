@@ -13,7 +13,7 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
 from targcn.files import parse_json, read_json, read_text
-from targcn.inference.explanation import Asked as End
+from targcn.inference.explanation import End
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
 from targcn.inference.what_if import Fact

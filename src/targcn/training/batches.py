@@ -176,12 +176,12 @@ class Batches:
         one, with weight 0.
         """
         index, size = self.processes.index, self.processes.size
-        own = [
+        of_steps = [
             torch.arange(min(first + index, last - 1), last, size)
             for first, last in pairwise(bounds)
         ]
-        places = torch.cat(own).to(self.device)
-        return order[places], [len(some) for some in own]
+        places = torch.cat(of_steps).to(self.device)
+        return order[places], [len(some) for some in of_steps]
 
     def _weight(self, in_step: int) -> float:
         """1, except in a batch that the processes cannot share equally."""

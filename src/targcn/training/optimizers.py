@@ -82,7 +82,7 @@ def state_of(
         for number, state in optimizer.state_dict()["state"].items()
         for name, value in state.items()
     }
-    blank = {name: one.blank() for name, one in expected.items() if name not in kept}
+    blank = {name: tensor.blank() for name, tensor in expected.items() if name not in kept}
     return kept | blank
 
 
