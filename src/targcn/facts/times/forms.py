@@ -187,12 +187,12 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
     known &= (hour < 24) & (minute < 60) & (second < 60) & (zone_minute < 60)
     known &= (half == ABSENT) | ((hour >= 1) & (hour <= 12))
     year, month = np.where(known, year, 1970), np.where(known, month, 1)
-    months = (year - 1970).astype("M8[Y]").astype("M8[M]") + (month - 1)
-    days = months.astype("M8[D]") + (part("day", 1) - 1)
+    months = (12 * (year - 1970) + month - 1).astype("M8[M]")
+    days = months.astype("M8[D]") + (part("day", 1) - 1).astype("m8[D]")
     known &= days.astype("M8[M]") == months
     hour = np.where(half == ABSENT, hour, hour % 12 + half)
     microseconds = ((hour * 60 + minute) * 60 + second) * 1_000_000 + part("fraction", 0)
-    moments = days.astype("M8[us]") + microseconds
+    moments = days.astype("M8[us]") + microseconds.astype("m8[us]")
     offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
     in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
     known &= (in_utc != 0) & (np.abs(in_utc) <= MAX_YEAR)
