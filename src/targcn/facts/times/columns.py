@@ -337,7 +337,7 @@ def _read_texts(distinct: pl.Series, written: Written) -> tuple[pl.Series, Times
         found = _put_day_first(found, order)
     precision = UNITS[int(found["precision"].min())]  # type: ignore[arg-type]
     clock, offsets = _assemble(found.drop(FOUND))
-    clock[(found["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT")
+    clock[(found["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT", "us")
     if np.isnat(clock).any():
         unknown = found["text"].filter(pl.Series(np.isnat(clock)))
         strays = f"times that are not in the calendar: {written.rows_with(unknown)}"

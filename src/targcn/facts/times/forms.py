@@ -196,7 +196,7 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
     offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
     in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
     known &= (in_utc != 0) & (np.abs(in_utc) <= MAX_YEAR)
-    return np.where(known, moments, np.datetime64("NaT")), np.broadcast_to(offsets, known.shape)
+    return np.where(known, moments, np.datetime64("NaT", "us")), np.broadcast_to(offsets, known.shape)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class NumberForm:
             for place in UNITS[UNITS.index(self.unit) : 0 : -1]:
                 digits, parts[place] = np.divmod(digits, 100)
             moments, _ = assemble(parts | {"year": digits})
-        return np.where(fits, moments.astype("M8[us]"), np.datetime64("NaT"))
+        return np.where(fits, moments.astype("M8[us]"), np.datetime64("NaT", "us"))
 
 
 # Counts of seconds begin in 1973, since smaller numbers are often plain ones; those of Excel in
