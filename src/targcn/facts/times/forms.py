@@ -196,7 +196,8 @@ def assemble(parts: Mapping[str, Numbers]) -> tuple[Moments, Numbers]:
     offsets = (2 * part("sign", 1) - 1) * (60 * part("zone_hour", 0) + zone_minute)
     in_utc = (moments - offsets * np.timedelta64(1, "m")).astype("M8[Y]").astype(np.int64) + 1970
     known &= (in_utc != 0) & (np.abs(in_utc) <= MAX_YEAR)
-    return np.where(known, moments, np.datetime64("NaT", "us")), np.broadcast_to(offsets, known.shape)
+    moments = np.where(known, moments, np.datetime64("NaT", "us"))
+    return moments, np.broadcast_to(offsets, known.shape)
 
 
 @dataclass(frozen=True)
