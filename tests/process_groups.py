@@ -16,7 +16,7 @@ import safetensors.torch, torch._dynamo, torch.nn.parallel
 import targcn.models.evidence, targcn.models.floors, targcn.models.targcn
 from targcn import cli, distributed
 from targcn.evaluation import evaluator as evaluation
-from targcn.training import fit as fitting, tensorboard as tracking, loop as training
+from targcn.training import fit as fitting, loop as training
 cli.SECONDS_TO_TALK = 0.0
 
 def member(rank, size, port, arguments, before, streams):
