@@ -234,7 +234,7 @@ class Predictor:
     ) -> "pl.DataFrame":
         """The most probable facts that are not known, each with its best reason.
 
-        End is every pair of an entity and a relation that the context holds together, at every
+        Asked is every pair of an entity and a relation that the context holds together, at every
         time of the data; or at one time, of one relation, of one entity. The probability is the
         smaller of two: that of the object as the answer to the rest, and that of the subject. Facts
         that are at least as probable as 1 in 10 are all found. A model without probabilities gives
