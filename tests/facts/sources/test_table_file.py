@@ -4,13 +4,11 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources import delimited_text, json_lines, parquet
+from targcn.facts.sources.columnar import Parquet
+from targcn.facts.sources.delimited_text import DelimitedText
+from targcn.facts.sources.json_text import JsonLines
 
-FORMATS = {
-    "x.csv": delimited_text.SOURCE,
-    "x.jsonl": json_lines.SOURCE,
-    "x.parquet": parquet.SOURCE,
-}
+FORMATS = {"x.csv": DelimitedText(), "x.jsonl": JsonLines(), "x.parquet": Parquet()}
 
 
 @pytest.mark.parametrize("format", FORMATS.values())

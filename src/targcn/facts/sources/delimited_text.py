@@ -169,4 +169,4 @@ def _first_ragged_line(path: Path) -> str:
     return f"a line has more cells separated by {separator!r} than the first; {remedy}"
 
 
-SOURCE = DelimitedText()
+SOURCES = (DelimitedText(),)

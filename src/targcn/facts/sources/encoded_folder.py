@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.parquet import silence_panics
+from targcn.facts.sources.columnar import silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import first_line
@@ -137,4 +137,4 @@ def _translate(ids: NDArray[Any], new_ids: NDArray[np.int32], where: str) -> NDA
     return translated
 
 
-SOURCE = EncodedFolder()
+SOURCES = (EncodedFolder(),)

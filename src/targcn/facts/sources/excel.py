@@ -75,4 +75,4 @@ def _read_sheet(path: Path, options: ReadOptions) -> pl.DataFrame:
         raise InputError(f"{path.name} cannot be read: {first_line(str(error))}") from None
 
 
-SOURCE = Excel()
+SOURCES = (Excel(),)

@@ -13,7 +13,7 @@ from targcn.errors import InputError
 from targcn.facts.open import recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.parquet import Parquet, silence_panics
+from targcn.facts.sources.columnar import Parquet, silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import is_file, is_folder, path_of
 from targcn.facts.sources.split_folder import STEMS
@@ -99,4 +99,4 @@ def _files_of_folder(folder: Path) -> list[Path]:
     return [] if has_splits else found
 
 
-SOURCE = ManyFiles()
+SOURCES = (ManyFiles(),)

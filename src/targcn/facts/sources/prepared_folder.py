@@ -254,4 +254,4 @@ def _damaged(path: Path, reason: str) -> DamagedError:
     return DamagedError(f"{path} is damaged or half-written ({reason}); prepare the data set again")
 
 
-SOURCE = PreparedFolder()
+SOURCES = (PreparedFolder(),)

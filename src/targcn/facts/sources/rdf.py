@@ -101,4 +101,4 @@ def _text(term: Any) -> str:
     return str(term) if kind in ("BlankNode", "Triple") else str(term.value)
 
 
-SOURCE = Rdf()
+SOURCES = (Rdf(),)
