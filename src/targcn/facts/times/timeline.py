@@ -225,7 +225,9 @@ def _at_zone(moment: np.datetime64, zone: str) -> np.datetime64:
     try:
         local = in_utc.astimezone(ZoneInfo(zone))
     except (KeyError, ValueError, OverflowError):
-        raise InputError(
-            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
-        ) from None
+        raise unknown_zone(zone) from None
     return np.datetime64(local.replace(tzinfo=None))
+
+
+def unknown_zone(zone: str) -> InputError:
+    return InputError(f"the time zone {zone!r} is unknown; write it like Europe/Berlin")
