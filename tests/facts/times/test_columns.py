@@ -24,7 +24,7 @@ def read(times, ends=None, rows=None, **choices) -> Times:
 def understand(times, **choices) -> tuple[str, list[str]]:
     """The unit found, and each time as the timeline writes it."""
     found = read(times, **choices)
-    timeline = Timeline.of(found.unit, 0, found.dated, [0])
+    timeline = Timeline(found.unit, 0, found.dated, [0])
     return found.unit, [timeline.label(value) for value in found.values]
 
 
@@ -36,7 +36,7 @@ def ends(times, **choices) -> tuple[str, str, str]:
     """The unit, and the first and last time as the timeline writes them."""
     found = read(times, **choices)
     start = found.values.min()
-    timeline = Timeline.of(found.unit, start, found.dated, found.values - start, found.step)
+    timeline = Timeline(found.unit, start, found.dated, found.values - start, found.step)
     return found.unit, timeline.first, timeline.last
 
 
@@ -50,7 +50,7 @@ def complaint(times, ends=None, rows=None, **choices) -> str:
 def spans(starts, ends, **choices) -> list[str]:
     """Each interval as the timeline writes it."""
     found = read(starts, ends, **choices)
-    timeline = Timeline.of(found.unit, 0, found.dated, [0])
+    timeline = Timeline(found.unit, 0, found.dated, [0])
     return [
         " – ".join("" if tick is None else timeline.label(tick) for tick in span)
         for span in zip(found.values, found.ends, strict=True)

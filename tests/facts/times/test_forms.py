@@ -42,9 +42,9 @@ WRITTEN = [
 @pytest.mark.parametrize("zone", [None, "Asia/Kolkata", "as-written"])
 def test_a_question_is_read_like_a_column(text, zone):
     column = read_times(pl.Series([text]), "x", ReadOptions(timezone=zone))
-    second = Timeline.of("second", 0, True, [0], style=column.style)
+    second = Timeline("second", 0, True, [0], style=column.style)
     moment = np.datetime64(second.tick(text), "s")
-    label = Timeline.of(column.unit, 0, True, [0]).label(column.values[0])
+    label = Timeline(column.unit, 0, True, [0]).label(column.values[0])
     assert column.dated
     assert str(moment).startswith(label)
 

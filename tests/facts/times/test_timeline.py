@@ -11,12 +11,12 @@ from targcn.errors import InputError
 from targcn.facts.times.forms import UNITS, TimeStyle
 from targcn.facts.times.timeline import CALENDAR_CODES, Timeline, calendar_value
 
-DAYS = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [364, 0, 3, 3])
-STEPS = Timeline.of("step", 10, False, [0, 5])
+DAYS = Timeline("day", calendar_value("2014-01-01", "day"), True, [364, 0, 3, 3])
+STEPS = Timeline("step", 10, False, [0, 5])
 
 
 def starting(start: str, unit: str) -> Timeline:
-    return Timeline.of(unit, calendar_value(start, unit), True, [0, 1])
+    return Timeline(unit, calendar_value(start, unit), True, [0, 1])
 
 
 def test_units_run_from_year_to_step():
@@ -100,19 +100,19 @@ def test_tick_to_label_and_back(unit, data):
     first, last = (calendar_value(day, unit) for day in ("0001-01-01", "9999-12-31"))
     start = data.draw(st.integers(first, last))
     tick = data.draw(st.integers(first - start, last - start))
-    timeline = Timeline.of(unit, start, True, [0])
+    timeline = Timeline(unit, start, True, [0])
     assert timeline.tick(timeline.label(tick)) == tick
 
 
 @given(start=st.integers(-(10**18), 10**18), tick=st.integers(-(10**18), 10**18))
 def test_tick_to_label_and_back_without_dates(start, tick):
-    timeline = Timeline.of("step", start, False, [0])
+    timeline = Timeline("step", start, False, [0])
     assert timeline.tick(timeline.label(tick)) == tick
 
 
 @given(moment=st.datetimes(), unit=st.sampled_from(list(CALENDAR_CODES)))
 def test_a_moment_lies_between_its_label_and_the_next(moment, unit):
-    timeline = Timeline.of(unit, 0, True, [0])
+    timeline = Timeline(unit, 0, True, [0])
     label = timeline.label(timeline.tick(moment))
     assert moment.isoformat().startswith(label)
 
@@ -123,7 +123,7 @@ def test_steps_are_counted_from_the_first(when, tick):
 
 
 def test_steps_of_several_numbers_keep_the_numbers_of_the_source():
-    days = Timeline.of("day", 1, False, [0, 2], step=24)
+    days = Timeline("day", 1, False, [0, 2], step=24)
     assert (days.first, days.last, days.tick("72"), days.tick(73.0), days.tick(23)) == (
         "24",
         "72",
@@ -139,13 +139,13 @@ def test_steps_of_several_numbers_keep_the_numbers_of_the_source():
 )
 def test_questions_take_the_forms_that_columns_take(when):
     style = TimeStyle(date_order="dmy")
-    days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
+    days = Timeline("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
     assert days.tick(when) == 3
 
 
 def test_questions_take_the_zone_and_the_format_of_the_data():
     style = TimeStyle("Europe/Berlin", date_format="%d-%m-%y")
-    days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
+    days = Timeline("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
     assert [days.tick(when) for when in ("04-01-14", "2014-01-04", "2014-01-03T23:30Z")] == [
         3,
         3,
@@ -204,5 +204,5 @@ YEARS = st.integers(-9000, 9000).filter(lambda year: not -7 <= year <= 0)
 @given(YEARS, st.sampled_from(["year", "month", "day", "hour"]))
 def test_the_label_of_an_early_time_is_a_question_too(year, unit):
     start = np.datetime64(year - 1970, "Y").astype(f"M8[{CALENDAR_CODES[unit]}]").astype(int)
-    timeline = Timeline.of(unit, int(start), True, [0, 7])
+    timeline = Timeline(unit, int(start), True, [0, 7])
     assert timeline.tick(timeline.label(7)) == 7

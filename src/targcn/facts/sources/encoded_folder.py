@@ -63,7 +63,7 @@ def _read(folder: Path) -> Dataset:
     if not len(splits["train"]):
         raise InputError(f"{folder.name} has no facts in train")
     ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
-    timeline = Timeline.of(unit, start, dated, ticks)
+    timeline = Timeline(unit, start, dated, ticks)
     return Dataset(
         name, entities, relations, timeline, splits, split_notes=find_repetitions(splits)
     )

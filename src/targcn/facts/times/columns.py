@@ -12,7 +12,6 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading.cells import (
-    TEXT,
     as_cells,
     distinct_texts,
     find_cells,
@@ -119,16 +118,17 @@ def read_times(
     if ends is None:
         return replace(TimeColumn(cells, where, options, rows).read(), ends=None)
     rows = pl.int_range(len(cells), eager=True) if rows is None else rows
-    cells, ends = _with_one_type(cells, _as_formatted(ends, options))
-    both, twice = pl.concat([cells, ends]), pl.concat([rows, rows])
-    column = TimeColumn(both, where, options, twice, has_intervals=True)
+    both = _join(cells, _as_formatted(ends, options))
+    column = TimeColumn(both, where, options, pl.concat([rows, rows]), has_intervals=True)
     times = column.read()
     assert times.ends is not None
-    first, last = times.values.head(len(cells)), times.ends.tail(len(ends))
+    num_starts = len(cells)
+    first, last = times.values.head(num_starts), times.ends.tail(num_starts)
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
         which = is_reversed.arg_true()
-        listed = list_rows(which, {row: f"{cells[row]} – {ends[row]}" for row in which[:3]}, rows)
+        shown = {row: f"{both[row]} – {both[num_starts + row]}" for row in which[:3]}
+        listed = list_rows(which, shown, rows)
         if options.reversed == "refuse":
             column.refuse(
                 f"the end is before the start in {listed}; correct them, or give --reversed open "
@@ -146,19 +146,14 @@ def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
     return as_cells(column.cast(pl.String) if is_formatted else column)
 
 
-def _with_one_type(starts: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Starts and ends of the same type; text if nothing else holds both."""
-    empty = [pl.DataFrame({"time": column.clear()}) for column in (starts, ends)]
+def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
+    """Starts and then ends, of the same type; text if nothing else holds both."""
+    frames = [pl.DataFrame({"time": column}) for column in (starts, ends)]
     try:
-        dtype = pl.concat(empty, how="vertical_relaxed")["time"].dtype
+        joined = pl.concat(frames, how="vertical_relaxed")
     except pl.exceptions.PolarsError:
-        dtype = TEXT
-    if dtype in (TEXT, pl.String):
-        starts, ends = (
-            column if is_text(column) else column.cast(pl.String) for column in (starts, ends)
-        )
-        return as_cells(starts), as_cells(ends)
-    return starts.cast(dtype), ends.cast(dtype)
+        joined = pl.concat([frame.cast(pl.String) for frame in frames])
+    return as_cells(joined["time"])
 
 
 class TimeColumn:
