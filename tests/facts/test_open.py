@@ -31,7 +31,7 @@ from targcn.facts.open import MODULES, load_sources, open_dataset, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
-SHARED = {"__init__", "copies", "source", "parquet_pages", "table_file", "table_source"}
+SHARED = {"__init__", "copies", "source", "parquet_pages", "table_source"}
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "csv.gz"])

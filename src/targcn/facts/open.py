@@ -1,9 +1,8 @@
 """Open a data set, whatever its source is: alike ones share a file in `sources`, named here.
 
-The file holds each `Source` (sources/source.py). One table is a `TableSource`
-(sources/table_source.py), a file format a `TableFile` or `TextFile` (sources/table_file.py), and
-what is copied into a file first is `Copied` (sources/copied.py); each of them can also be a table
-of questions or of newer facts.
+The file holds each `Source` (sources/source.py). One table is a `TableSource`, a file format a
+`TableFile` or `TextFile` (sources/table_source.py), and what is copied into a file first is
+`Copied` (sources/copied.py); each of them can also be a table of questions or of newer facts.
 """
 
 from collections.abc import Iterator

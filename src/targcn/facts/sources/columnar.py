@@ -12,7 +12,7 @@ import polars as pl
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.parquet_pages import scan_parquet
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableFile
 
 # An Arrow file begins with this; what does not is a stream.
 BEGINNING: Final = b"ARROW1"

@@ -12,8 +12,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import path_of
-from targcn.facts.sources.table_file import TableFile
-from targcn.facts.sources.table_source import TableSource, choose_table, first_line
+from targcn.facts.sources.table_source import TableFile, TableSource, choose_table, first_line
 
 ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 BATCH_ROWS: Final = 100_000

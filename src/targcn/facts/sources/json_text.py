@@ -9,7 +9,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import path_of
-from targcn.facts.sources.table_file import TextFile, explain_empty, read_lines
+from targcn.facts.sources.table_source import TextFile, explain_empty, read_lines
 
 
 class JsonLines(TextFile):

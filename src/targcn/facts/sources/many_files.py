@@ -17,8 +17,7 @@ from targcn.facts.sources.columnar import Parquet, silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import is_file, is_folder, path_of
 from targcn.facts.sources.split_folder import STEMS
-from targcn.facts.sources.table_file import TableFile
-from targcn.facts.sources.table_source import TableSource
+from targcn.facts.sources.table_source import TableFile, TableSource
 
 
 class ManyFiles(TableSource):

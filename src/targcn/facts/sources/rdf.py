@@ -15,8 +15,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.reading.columns import NAMES, USUAL_NAMES, usual_role
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_file import TableFile
-from targcn.facts.sources.table_source import first_line
+from targcn.facts.sources.table_source import TableFile, first_line
 
 FACT: Final = ("subject", "relation", "object")
 REIFIES: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies"
