@@ -1,4 +1,4 @@
-"""What all sources of one table share: options that do not fit, missing libraries, missing files."""
+"""What all sources of one table share: wrong options, missing libraries, missing files."""
 
 import sys
 
