@@ -96,8 +96,3 @@ def test_a_question_whose_day_and_month_are_in_doubt():
     for order, label in (("dmy", "2012-07-04"), ("mdy", "2012-04-07")):
         style = TimeStyle(date_order=order)
         assert calendar_value("4/7/2012", "day", style) == calendar_value(label, "day")
-
-
-@pytest.mark.parametrize("text", ["soon", "2014-13-01", "31/31/2014", "2014-10-15T25:00", "17", ""])
-def test_a_text_that_is_no_moment(text):
-    assert read_moment(text, TimeStyle()) is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from targcn.errors import InputError
-from targcn.facts.times.forms import UNITS, TimeStyle
+from targcn.facts.times.forms import TimeStyle
 from targcn.facts.times.timeline import CALENDAR_CODES, Timeline, calendar_value
 
 DAYS = Timeline("day", calendar_value("2014-01-01", "day"), True, [364, 0, 3, 3])
@@ -19,16 +19,10 @@ def starting(start: str, unit: str) -> Timeline:
     return Timeline(unit, calendar_value(start, unit), True, [0, 1])
 
 
-def test_units_run_from_year_to_step():
-    assert UNITS == ("year", "month", "day", "hour", "minute", "second", "step")
-
-
 def test_ticks_are_distinct_and_sorted():
     assert DAYS.ticks.tolist() == [0, 3, 364]
-
-
-def test_first_and_last():
     assert (DAYS.first, DAYS.last) == ("2014-01-01", "2014-12-31")
+    assert (STEPS.first, STEPS.last, STEPS.label(-10)) == ("10", "15", "0")
 
 
 def test_ticks_cannot_be_changed():
@@ -133,16 +127,6 @@ def test_steps_of_several_numbers_keep_the_numbers_of_the_source():
     )
 
 
-@pytest.mark.parametrize(
-    "when",
-    ["04 Jan 2014", "Jan 4, 2014", "2014-1-4", "4.1.2014", "1388793600", "41643", "20140104"],
-)
-def test_questions_take_the_forms_that_columns_take(when):
-    style = TimeStyle(date_order="dmy")
-    days = Timeline("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
-    assert days.tick(when) == 3
-
-
 def test_questions_take_the_zone_and_the_format_of_the_data():
     style = TimeStyle("Europe/Berlin", date_format="%d-%m-%y")
     days = Timeline("day", calendar_value("2014-01-01", "day"), True, [0], style=style)
@@ -151,10 +135,6 @@ def test_questions_take_the_zone_and_the_format_of_the_data():
         3,
         3,
     ]
-
-
-def test_labels_of_steps_are_their_numbers():
-    assert (STEPS.first, STEPS.last, STEPS.label(-10)) == ("10", "15", "0")
 
 
 @pytest.mark.parametrize(
