@@ -96,7 +96,7 @@ def generate(shape: Shape, split: bool = True) -> Dataset:
         "generated",
         Vocabulary("entity", [str(number) for number in range(shape.entities)]),
         Vocabulary("relation", [str(number) for number in range(shape.relations)]),
-        Timeline.of("day", calendar_value(FIRST_DAY, "day"), True, np.flatnonzero(seen)),
+        Timeline("day", calendar_value(FIRST_DAY, "day"), True, np.flatnonzero(seen)),
         splits,
         ("generated at random; duplicates are kept",),
     )

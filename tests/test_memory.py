@@ -16,7 +16,7 @@ from targcn.memory import (
 
 LIMITED = """
 import resource, sys
-import targcn, targcn.facts.sources.parquet
+import targcn, targcn.facts.sources.columnar
 pages = int(open("/proc/self/statm").read().split()[0])
 limit = pages * resource.getpagesize() + (100 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

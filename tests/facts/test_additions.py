@@ -19,7 +19,7 @@ DATASET = Dataset(
     "made",
     Vocabulary("entity", ["Bob", "Zoë"]),
     Vocabulary("relation", ["meets", "visits"]),
-    Timeline.of("day", 16071, True, [0, 3, 5]),  # from 2014-01-01
+    Timeline("day", 16071, True, [0, 3, 5]),  # from 2014-01-01
     {
         "train": Facts.of([0], [0], [1], [0]),
         "valid": Facts.of([1], [0], [0], [3]),
@@ -108,7 +108,7 @@ def test_times_are_read_in_the_unit_of_the_timeline(unit, start, time, tick):
         "made",
         DATASET.entities,
         DATASET.relations,
-        Timeline.of(unit, start, True, [0]),
+        Timeline(unit, start, True, [0]),
         DATASET.splits,
     )
     assert add(("Bob", "meets", "Bob", time), to=dataset).added.times.tolist() == [tick]
@@ -120,13 +120,13 @@ def test_times_are_read_in_the_unit_of_the_timeline(unit, start, time, tick):
 )
 def test_times_are_read_in_the_style_of_the_timeline(time):
     style = TimeStyle("Europe/Berlin", "dmy")
-    timeline = Timeline.of("day", 16071, True, [0], style=style)
+    timeline = Timeline("day", 16071, True, [0], style=style)
     added = add(("Bob", "meets", "Bob", time), to=replace(DATASET, timeline=timeline)).added
     assert added.times.tolist() == [5]
 
 
 def test_numbers_are_counted_in_the_steps_of_the_timeline():
-    timeline = Timeline.of("day", 2, False, [0, 1], step=24)
+    timeline = Timeline("day", 2, False, [0, 1], step=24)
     grown = add(("Bob", "meets", "Bob", 240), to=replace(DATASET, timeline=timeline))
     assert (grown.added.times.tolist(), grown.timeline.last) == ([8], "240")
 
@@ -151,7 +151,7 @@ STEPS = Dataset(
     "steps",
     DATASET.entities,
     DATASET.relations,
-    Timeline.of("step", 100, False, [0]),
+    Timeline("step", 100, False, [0]),
     DATASET.splits,
 )
 

@@ -15,6 +15,7 @@ import pytest
 from targcn.errors import InputError
 from targcn.facts import catalog
 from targcn.facts.catalog import CATALOG, NamedSet
+from targcn.facts.sources import copies
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(fault)
             return
         if fault == "slow":
-            self.server.closing.wait(2)
+            self.server.closing.wait()
         if fault == "drop":
             return
         if fault == "corrupt":
@@ -68,7 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if fault == "stall":
             self.wfile.write(body[:10])
-            self.server.closing.wait(2)
+            self.server.closing.wait()
         self.wfile.write(body[: len(body) // 2] if fault == "truncate" else body)
 
     def log_message(self, *arguments):
@@ -92,7 +93,7 @@ def server():
     server.closing.set()
     server.shutdown()
     server.server_close()
-    thread.join(5)
+    thread.join()
 
 
 def set_at(port):
@@ -144,7 +145,7 @@ def watched_by(monkeypatch):
     """Let a function be told of every block, as the bar of progress is on a terminal."""
 
     def watch(progress):
-        monkeypatch.setattr(catalog, "download_progress", lambda: nullcontext(progress))
+        monkeypatch.setattr(copies, "download_progress", lambda: nullcontext(progress))
 
     return watch
 
@@ -168,12 +169,28 @@ def test_good_download_is_whole_and_reports_progress(server, tiny, target, watch
     ]
 
 
-@pytest.mark.parametrize("fault", ["truncate", "drop", "corrupt", "stall", 500, 503])
+@pytest.mark.parametrize("fault", ["truncate", "drop", "corrupt", 500, 503])
 def test_one_fault_is_tried_again(server, tiny, target, fault):
     server.once("train.txt", fault)
-    catalog.download(tiny, target, timeout=0.3)
+    catalog.download(tiny, target, timeout=600)
     assert contents(target) == CONTENT
     assert server.requests == ["train.txt", "train.txt", "valid.txt", "test.txt"]
+
+
+def test_a_silent_server_is_tried_again(server, tiny, target):
+    """On a slow machine more than one answer may take too long: all that counts is the end."""
+    server.once("train.txt", "stall")
+    catalog.download(tiny, target, timeout=0.5, tries=1000)
+    assert contents(target) == CONTENT
+    assert server.requests[:2] == ["train.txt", "train.txt"]
+
+
+@pytest.mark.parametrize("fault", ["slow", "stall"])
+def test_a_lasting_silence_is_one_clear_sentence(server, tiny, target, fault):
+    server.always("train.txt", fault)
+    sentence = refusal(tiny, target, timeout=0.3)
+    assert "tiny/train.txt" in sentence
+    assert "(tries: 3): the server was silent for 0.3 seconds" in sentence
 
 
 @pytest.mark.parametrize(
@@ -181,14 +198,12 @@ def test_one_fault_is_tried_again(server, tiny, target, fault):
     [
         ("truncate", "stopped after 12 of 25 bytes"),
         ("drop", "closed connection"),
-        ("slow", "the server was silent for 0.3 seconds"),
-        ("stall", "the server was silent for 0.3 seconds"),
         (500, "answered 500"),
     ],
 )
 def test_lasting_fault_is_one_clear_sentence(server, tiny, target, fault, words):
     server.always("valid.txt", fault)
-    sentence = refusal(tiny, target, timeout=0.3)
+    sentence = refusal(tiny, target, timeout=600)
     assert words in sentence
     assert "tiny/valid.txt" in sentence
     assert f"{tiny.publisher}/tiny/valid.txt" in sentence
@@ -288,7 +303,7 @@ def test_two_processes_at_once(server, tiny, target):
     )
     rows = [f"{name} {blob}" for name, blob in tiny.files.items()]
     processes = [python(program, str(target), tiny.publisher, *rows) for _ in range(2)]
-    assert [process.communicate(timeout=20)[0] for process in processes] == ["", ""]
+    assert [process.communicate(timeout=1200)[0] for process in processes] == ["", ""]
     assert [process.returncode for process in processes] == [0, 0]
     assert contents(target) == CONTENT
     assert [path.name for path in target.parent.iterdir()] == ["tiny"]
@@ -356,4 +371,4 @@ def test_import_is_light():
         "import sys, targcn.facts.catalog;"
         "print({'torch', 'numpy', 'polars', 'urllib.request', 'http.client'} & set(sys.modules))"
     )
-    assert python(program).communicate(timeout=20)[0] == "set()\n"
+    assert python(program).communicate(timeout=1200)[0] == "set()\n"

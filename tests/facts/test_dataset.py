@@ -14,7 +14,7 @@ MADE = Dataset(
     "made",
     Vocabulary("entity", ["Ann", "Bob\n", "Zoë"]),
     Vocabulary("relation", ["meets"]),
-    Timeline.of("day", 16000, True, [0, 3, 364]),
+    Timeline("day", 16000, True, [0, 3, 364]),
     {
         "train": Facts.of([0, 1], [0, 0], [1, 2], [0, 3]),
         "valid": Facts.of([2], [0], [0], [364]),

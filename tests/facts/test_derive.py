@@ -60,71 +60,41 @@ def columns(dataset: Dataset) -> list:
 
 
 @pytest.mark.parametrize("halves", ["random", "file-order"])
-def test_unseen_of_icews14_has_the_papers_counts(icews14, halves):
+def test_unseen_of_icews14_is_as_in_the_paper(icews14, halves):
     derived = derive_unseen(icews14, halves=halves)
     assert [len(derived.splits[split]) for split in SPLITS] == [65_679, 3_420, 3_420]
     assert len(derived.entities) == 6_601
-
-
-@pytest.mark.parametrize("halves", ["random", "file-order"])
-def test_the_seed_matters_for_random_halves_alone(icews14, halves):
-    first, other = (columns(derive_unseen(icews14, seed, halves=halves)) for seed in (0, 1))
-    assert first[0] == other[0]
-    assert (first[1:] == other[1:]) == (halves == "file-order")
-
-
-def test_unseen_of_icews14_asks_about_three_days_of_each_month(icews14):
-    derived = derive_unseen(icews14)
     days = {derived.timeline.label(tick)[-2:] for tick in derived.test.times}
     assert days == {"05", "15", "25"}
 
 
-def test_irregular_of_icews14_has_gaps_of_one_to_four_days(icews14):
+def test_irregular_of_icews14_keeps_every_fact_of_some_days(icews14):
     derived = derive_irregular(icews14)
     assert set(np.diff(derived.timeline.ticks).tolist()) == {1, 2, 3, 4}
     assert derived.timeline.unit == "day"
-
-
-def test_irregular_keeps_every_fact_of_the_times_it_keeps(icews14):
-    derived = derive_irregular(icews14)
     for split in SPLITS:
         kept = np.isin(icews14.splits[split].times, derived.timeline.ticks)
         assert np.array_equal(derived.splits[split].times, icews14.splits[split].times[kept])
 
 
-def test_no_held_out_time_is_in_train(dataset):
-    derived = derive_unseen(dataset)
-    asked = np.concatenate([derived.valid.times, derived.test.times])
-    assert not np.isin(asked, derived.train.times).any()
-
-
-def test_every_entity_asked_about_is_in_train(dataset):
+def test_unseen_asks_about_known_entities_at_held_out_times(dataset):
     derived = derive_unseen(dataset)
     known = np.unique([derived.train.subjects, derived.train.objects])
     for facts in (derived.valid, derived.test):
+        assert not np.isin(facts.times, derived.train.times).any()
         assert np.isin([facts.subjects, facts.objects], known).all()
-
-
-def test_unseen_is_halved_into_valid_and_test(dataset):
-    derived = derive_unseen(dataset)
     assert 0 <= len(derived.test) - len(derived.valid) <= 1
-
-
-def test_unseen_facts_are_facts_of_train(dataset):
-    derived, train = in_words(derive_unseen(dataset)), in_words(dataset)["train"]
-    assert set.union(*derived.values()) <= train
-    assert not derived["valid"] & derived["test"]
-
-
-def test_irregular_facts_stay_in_their_split(dataset):
-    derived, before = in_words(derive_irregular(dataset)), in_words(dataset)
-    assert all(derived[split] < before[split] for split in SPLITS)
+    facts = in_words(derived)
+    assert set.union(*facts.values()) <= in_words(dataset)["train"]
+    assert not facts["valid"] & facts["test"]
 
 
 def test_irregular_keeps_one_of_one_to_four_times(dataset):
-    kept = np.searchsorted(dataset.timeline.ticks, derive_irregular(dataset).timeline.ticks)
+    derived, before = derive_irregular(dataset), in_words(dataset)
+    kept = np.searchsorted(dataset.timeline.ticks, derived.timeline.ticks)
     assert kept[0] == 0
     assert set(np.diff(kept).tolist()) == {1, 2, 3, 4}
+    assert all(facts < before[split] for split, facts in in_words(derived).items())
 
 
 def test_forecast_asks_about_every_fact_once_after_all_of_train(dataset):
@@ -139,11 +109,6 @@ def test_forecast_asks_about_every_fact_once_after_all_of_train(dataset):
     most = np.unique(derive_forecast(dataset).facts.times, return_counts=True)[1].max()
     for split, share in (("train", 0.7), ("valid", 0.15), ("test", 0.15)):
         assert abs(len(splits[split]) - share * num_facts) <= most + 1
-
-
-def test_too_few_times_are_no_forecast():
-    with pytest.raises(InputError, match="has too few times to be split by time"):
-        derive_forecast(made([1, 2]))
 
 
 @pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
@@ -187,13 +152,6 @@ def test_halves_in_file_order(dataset):
     assert in_words(at_random)["train"] == set(named["train"])
 
 
-@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
-def test_a_derived_set_is_saved_and_loaded(tmp_path, dataset, derive):
-    derived = derive(dataset)
-    derived.save(tmp_path / "set")
-    assert columns(Dataset.load(tmp_path / "set")) == columns(derived)
-
-
 def test_other_days_and_gaps_may_be_chosen():
     dataset = made([f"2014-01-{day:02}" for day in range(1, 31)])
     asked = derive_unseen(dataset, days=[7])
@@ -201,32 +159,26 @@ def test_other_days_and_gaps_may_be_chosen():
     assert np.diff(derive_irregular(dataset, largest_gap=1).timeline.ticks).max() == 1
 
 
+FEW = [(f"{day}{twin}", "r", "o", f"2014-01-0{day}") for day in range(1, 7) for twin in "ab"]
+
+
 @pytest.mark.parametrize(
-    ("times", "expected"),
+    ("derive", "source", "expected"),
     [
-        (["2014-01-01", "2014-01-02"], "holding out no times"),
-        (["2014-01-05", "2014-01-15"], "holding out all times"),
-        (range(5), "holding out no times"),
+        (derive_unseen, ["2014-01-01", "2014-01-02"], "holding out no times"),
+        (derive_unseen, ["2014-01-05", "2014-01-15"], "holding out all times"),
+        (derive_unseen, range(5), "holding out no times"),
+        (derive_unseen, FEW, "0 facts of the held-out times have entities"),
+        (derive_irregular, [(f"{n}", "r", "o", n) for n in range(3)], "too few times"),
+        (derive_forecast, [1, 2], "has too few times to be split by time"),
     ],
 )
-def test_nothing_or_everything_held_out(times, expected):
+def test_what_is_too_small_to_derive_from(derive, source, expected):
+    is_rows = isinstance(source[0], tuple)
+    schema = ["s", "r", "o", "t"]
+    dataset = open_dataset(pl.DataFrame(source, schema, orient="row")) if is_rows else made(source)
     with pytest.raises(InputError, match=expected):
-        derive_unseen(made(times))
-
-
-def test_too_few_facts_to_ask_about():
-    days = [f"2014-01-{day:02}" for day in (1, 2, 3, 4, 5, 6)]
-    rows = [(f"{day}{twin}", "r", "o", day) for day in days for twin in "ab"]
-    dataset = open_dataset(pl.DataFrame(rows, schema=["s", "r", "o", "t"], orient="row"))
-    with pytest.raises(InputError, match="0 facts of the held-out times have entities"):
-        derive_unseen(dataset)
-
-
-def test_too_few_times_to_leave_some_out():
-    rows = [(f"{n}", "r", "o", n) for n in range(3)]
-    dataset = open_dataset(pl.DataFrame(rows, schema=["s", "r", "o", "t"], orient="row"))
-    with pytest.raises(InputError, match="too few times"):
-        derive_irregular(dataset)
+        derive(dataset)
 
 
 @pytest.fixture(scope="module")

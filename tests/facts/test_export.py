@@ -72,7 +72,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
     }
     times = np.concatenate([one.columns[3:].ravel() for one in facts.values()])
     step = 1 if dated else draw(st.sampled_from([1, 24]))
-    timeline = Timeline.of(unit, int(start), dated, times[times != OPEN], step)
+    timeline = Timeline(unit, int(start), dated, times[times != OPEN], step)
     return Dataset(
         "made", Vocabulary("entity", entities), Vocabulary("relation", relations), timeline, facts
     )

@@ -27,20 +27,11 @@ from small_tables import (
 )
 from targcn.errors import InputError
 from targcn.facts import sources
-from targcn.facts.open import OBJECTS, SOURCES, load_sources, open_dataset, recognize
+from targcn.facts.open import MODULES, load_sources, open_dataset, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
-SHARED = {
-    "__init__",
-    "copies",
-    "cursors",
-    "source",
-    "parquet_pages",
-    "spooled",
-    "table_file",
-    "table_source",
-}
+SHARED = {"__init__", "copies", "source", "parquet_pages", "table_source"}
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "csv.gz"])
@@ -127,7 +118,7 @@ def test_a_mistyped_name_is_reported_without_polars():
 
 def test_every_source_is_registered():
     modules = {path.stem for path in Path(sources.__file__).parent.glob("*.py")}
-    assert set(SOURCES) == modules - SHARED
+    assert set(MODULES) == modules - SHARED
 
 
 def kind_of(source: object) -> str | None:
@@ -204,7 +195,7 @@ def test_other_endings_are_not_tables(tmp_path, name):
 def test_something_that_is_no_source(source):
     sentence = complaint(source)
     assert sentence.startswith(f"an object of type {type(source).__name__} cannot be read; give ")
-    assert all(kind.title in sentence for kind in load_sources(OBJECTS))
+    assert all(kind.title in sentence for kind in load_sources(("objects",)))
 
 
 @pytest.mark.parametrize("split", [False, True])

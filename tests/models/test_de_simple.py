@@ -90,7 +90,7 @@ def test_it_learns() -> None:
 
 def test_the_calendar_is_that_of_python() -> None:
     first = date(1899, 12, 25)
-    days = Timeline.of("day", calendar_value(first.isoformat(), "day"), True, [0])
+    days = Timeline("day", calendar_value(first.isoformat(), "day"), True, [0])
     ticks = np.arange(-40_000, 60_000, 37)
     expected = [first + timedelta(days=int(tick)) for tick in ticks]
     found = days.calendar(ticks)
@@ -106,12 +106,12 @@ def test_the_calendar_is_that_of_python() -> None:
     ],
 )
 def test_units_other_than_days(unit: str, start: str, tick: int, expected: list[float]) -> None:
-    timeline = Timeline.of(unit, calendar_value(start, unit), True, [0])
+    timeline = Timeline(unit, calendar_value(start, unit), True, [0])
     assert timeline.calendar(np.array([tick]))[:, 0].tolist() == expected
 
 
 def test_times_that_are_no_dates_count_as_years() -> None:
-    steps = Timeline.of("step", 100, False, [0, 5])
+    steps = Timeline("step", 100, False, [0, 5])
     assert steps.calendar(np.array([5])).tolist() == [[105.0], [0.0], [0.0]]
 
 

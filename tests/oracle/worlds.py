@@ -88,7 +88,7 @@ class World:
             "world",
             Vocabulary("entity", [f"e{number}" for number in range(self.num_entities)]),
             Vocabulary("relation", [f"r{number}" for number in range(self.num_relations)]),
-            Timeline.of("day", 0, True, [t for fact in self.facts for t in fact[3:] if t != OPEN]),
+            Timeline("day", 0, True, [t for fact in self.facts for t in fact[3:] if t != OPEN]),
             {split: facts_of(facts) for split, facts in splits.items()},
         )
 

@@ -60,7 +60,7 @@ def add_facts(
     return replace(
         dataset,
         entities=entities,
-        timeline=dataset.timeline.with_ticks(ticks),
+        timeline=replace(dataset.timeline, ticks=ticks),
         added=join_facts(dataset.added, added),
         num_new_entities=dataset.num_new_entities + len(new_names),
         additions=(*dataset.additions, note),

@@ -17,9 +17,8 @@ from typing import Literal
 
 from targcn.config import build
 from targcn.errors import InputError
-from targcn.facts.downloads import DownloadError, download_blocks
+from targcn.facts.sources.copies import DownloadError, download_blocks
 from targcn.files import atomic_folder
-from targcn.output.terminal import download_progress
 
 CATALOG_FILE = Path(__file__).with_name("catalog.toml")
 EMBEDDED = "congress"
@@ -123,13 +122,10 @@ def _download_file(
         try:
             with (
                 open(path, "wb") as draft,
-                closing(download_blocks(url, timeout)) as blocks,
-                download_progress() as progress,
+                closing(download_blocks(url, label, timeout)) as blocks,
             ):
-                for block, received, size in blocks:
+                for block, _ in blocks:
                     draft.write(block)
-                    if progress is not None:
-                        progress(label, received, size)
             if (found := git_blob_id(path)) == blob:
                 return
             raise DownloadError(f"its git blob id is {found}, but {blob} was published", False)

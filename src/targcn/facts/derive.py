@@ -8,6 +8,7 @@ time of a fact that holds over an interval is here the first tick.
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ def _renumbered(dataset: Dataset, kind: str, splits: dict[Split, Facts], note: s
         f"{dataset.name}-{kind}",
         Vocabulary("entity", [dataset.entities.names[entity] for entity in entities]),
         Vocabulary("relation", [dataset.relations.names[relation] for relation in relations]),
-        dataset.timeline.with_ticks(times[times != OPEN]),
+        replace(dataset.timeline, ticks=times[times != OPEN]),
         renumbered,
         (note,),
     )

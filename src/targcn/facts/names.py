@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from targcn.facts.dataset import OPEN, Dataset, Facts
-from targcn.facts.vocabulary import Vocabulary, fold, suggest
+from targcn.facts.dataset import OPEN, Dataset
+from targcn.facts.vocabulary import fold, suggest
 from targcn.output.tables import Column, Table
 
 
@@ -26,52 +25,31 @@ class FoundName:
     last: str | None
 
 
-@dataclass(frozen=True, eq=False)
 class NameIndex:
     """The names of one kind, the commonest first, as people write them; built once."""
 
-    dataset: Dataset
-    vocabulary: Vocabulary
-    # The ids of the names by frequency, and the names of these ids without case and accents.
-    ids: list[int]
-    folded: list[str]
-    counts: NDArray[Any]
-    # The first and the last time of each id.
-    firsts: NDArray[Any]
-    lasts: NDArray[Any]
-
-    @classmethod
-    def of_entities(cls, dataset: Dataset) -> "NameIndex":
+    def __init__(self, dataset: Dataset, kind: Literal["entity", "relation"]) -> None:
         facts = dataset.facts
-        # A fact of an entity with itself counts once.
-        others = facts.subjects != facts.objects
-        ids = np.concatenate([facts.subjects, facts.objects[others]])
-        firsts, lasts = (np.concatenate([when, when[others]]) for when in _known_times(facts))
-        return cls._of(dataset, dataset.entities, ids, firsts, lasts)
-
-    @classmethod
-    def of_relations(cls, dataset: Dataset) -> "NameIndex":
-        facts = dataset.facts
-        return cls._of(dataset, dataset.relations, facts.relations, *_known_times(facts))
-
-    @classmethod
-    def _of(
-        cls,
-        dataset: Dataset,
-        vocabulary: Vocabulary,
-        ids: NDArray[Any],
-        firsts: NDArray[Any],
-        lasts: NDArray[Any],
-    ) -> "NameIndex":
-        counts = np.bincount(ids, minlength=len(vocabulary))
-        first = np.full(len(vocabulary), np.iinfo(np.int64).max)
-        last = np.full(len(vocabulary), -1)
-        np.minimum.at(first, ids, firsts)
-        np.maximum.at(last, ids, lasts)
-        names = vocabulary.names
-        order = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
-        folded = [fold(names[number]) for number in order]
-        return cls(dataset, vocabulary, order, folded, counts, first, last)
+        self.label = dataset.timeline.label
+        self.vocabulary = dataset.entities if kind == "entity" else dataset.relations
+        names = self.vocabulary.names
+        first, last = facts.columns[3], facts.columns[-1]
+        first, last = np.where(first == OPEN, last, first), np.where(last == OPEN, first, last)
+        # How many facts each name is in, and the first and the last time that is known of them.
+        self.counts = np.zeros(len(names), dtype=np.int64)
+        self.firsts = np.full(len(names), np.iinfo(np.int64).max)
+        self.lasts = np.full(len(names), -1)
+        columns = (facts.subjects, facts.objects) if kind == "entity" else (facts.relations,)
+        for place, ids in enumerate(columns):
+            # A fact of an entity with itself counts once.
+            counted = ids[ids != facts.subjects] if place else ids
+            self.counts += np.bincount(counted, minlength=len(names))
+            np.minimum.at(self.firsts, ids, first)
+            np.maximum.at(self.lasts, ids, last)
+        counts = self.counts.tolist()
+        self.ids = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
+        # Their names without case and accents.
+        self.folded = [fold(names[number]) for number in self.ids]
 
     @cached_property
     def _known(self) -> frozenset[str]:
@@ -97,9 +75,9 @@ class NameIndex:
         return [self._describe(self.vocabulary.id_of(name)) for name in suggest(text, names)]
 
     def _describe(self, number: int) -> FoundName:
-        label, count = self.dataset.timeline.label, int(self.counts[number])
-        first = label(int(self.firsts[number])) if count else None
-        last = label(int(self.lasts[number])) if count else None
+        count = int(self.counts[number])
+        first = self.label(int(self.firsts[number])) if count else None
+        last = self.label(int(self.lasts[number])) if count else None
         return FoundName(self.vocabulary.kind, self.vocabulary.names[number], count, first, last)
 
 
@@ -113,7 +91,7 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     >>> [(one.kind, one.name, one.first) for one in found]
     [('entity', 'Barack Obama', '2005')]
     """
-    kinds = (NameIndex.of_entities(dataset), NameIndex.of_relations(dataset))
+    kinds = (NameIndex(dataset, "entity"), NameIndex(dataset, "relation"))
     chosen = [name for names in kinds for name in names.find(text)]
     chosen = chosen or [name for names in kinds for name in names.similar(text)]
     wanted = fold(text)
@@ -139,9 +117,3 @@ def names_table(found: list[FoundName], text: str, top: int) -> Table:
     if len(found) > top:
         notes.append(f"{len(found) - top:,} more; --top shows them.")
     return Table(columns, rows, notes=tuple(notes))
-
-
-def _known_times(facts: Facts) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The first and the last tick that is known of each fact."""
-    first, last = facts.columns[3], facts.columns[-1 if facts.has_intervals else 3]
-    return np.where(first == OPEN, last, first), np.where(last == OPEN, first, last)

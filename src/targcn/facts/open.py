@@ -1,9 +1,8 @@
-"""Open a data set, whatever its source is: one file in `sources` each, one line here.
+"""Open a data set, whatever its source is: alike ones share a file in `sources`, named here.
 
-The file holds a `Source` (sources/source.py). One table is a `TableSource`
-(sources/table_source.py), a file format a `TableFile` or `TextFile` (sources/table_file.py), and
-what is copied into a file first is `Spooled` (sources/spooled.py); each of them can also be a table
-of questions or of newer facts.
+The file holds each `Source` (sources/source.py). One table is a `TableSource`, a file format a
+`TableFile` or `TextFile` (sources/table_source.py), and what is copied into a file first is
+`Copied` (sources/copied.py); each of them can also be a table of questions or of newer facts.
 """
 
 from collections.abc import Iterator
@@ -21,30 +20,22 @@ from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import Source, is_file, is_folder
 from targcn.facts.vocabulary import suggest
 
-# Sources that are no text but objects of Python.
-OBJECTS: Final = ("frame", "networkx_graph", "dict_of_splits")
-# Modules of `sources`, each with a SOURCE. They are tried in this order and imported when their
+# Modules of `sources`, each with its SOURCES. They are tried in this order and imported when their
 # turn comes, so that names and prepared folders are recognized without polars.
-SOURCES: Final = (
+MODULES: Final = (
     "named",
     "prepared_folder",
     "encoded_folder",
     "many_files",
     "split_folder",
     "delimited_text",
-    "json_lines",
-    "json_array",
-    "parquet",
-    "arrow_file",
-    "duckdb_file",
-    "sqlite_file",
+    "json_text",
+    "columnar",
     "excel",
     "rdf",
-    "packed",
-    "standard_input",
-    "web",
-    "database",
-    *OBJECTS,
+    "copied",
+    "databases",
+    "objects",
 )
 
 
@@ -88,10 +79,9 @@ def join_splits(dataset: Dataset) -> Dataset:
     return replace(dataset, splits=splits, split_notes=(note,))
 
 
-def load_sources(modules: tuple[str, ...] = SOURCES) -> Iterator[Source]:
+def load_sources(modules: tuple[str, ...] = MODULES) -> Iterator[Source]:
     for module in modules:
-        source: Source = import_module(f"targcn.facts.sources.{module}").SOURCE
-        yield source
+        yield from import_module(f"targcn.facts.sources.{module}").SOURCES
 
 
 def recognize(source: object) -> Source | None:
@@ -118,7 +108,7 @@ def find_source(source: object) -> Source:
             f"the ending of {source} is not known; rename it, or pipe it in as -, which is "
             f"recognized by how it begins; known are {', '.join(endings)}"
         )
-    titles = ", ".join(kind.title for kind in load_sources(OBJECTS))
+    titles = ", ".join(kind.title for kind in load_sources(("objects",)))
     raise InputError(
         f"an object of type {type(source).__name__} cannot be read; give {titles}, or the name, "
         "path or address of a data set"

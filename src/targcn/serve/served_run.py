@@ -93,8 +93,8 @@ class ServedRun:
         self.name = name
         self.predictor = Predictor(run, context, device)
         self.dataset = self.predictor.dataset
-        self.entities = NameIndex.of_entities(self.dataset)
-        self.relations = NameIndex.of_relations(self.dataset)
+        self.entities = NameIndex(self.dataset, "entity")
+        self.relations = NameIndex(self.dataset, "relation")
         self.facts = self.dataset.facts
         self.description = self._describe()
         # What the run folder tells about its training.

@@ -29,7 +29,7 @@ def made(**changes) -> Dataset:
         "name": "made",
         "entities": Vocabulary("entity", ["Ann", "Bob\n", "Zoë"]),
         "relations": Vocabulary("relation", ["meets"]),
-        "timeline": Timeline.of("day", 16000, True, [0, 3, 364]),
+        "timeline": Timeline("day", 16000, True, [0, 3, 364]),
         "splits": {
             "train": Facts.of([0, 1], [0, 0], [1, 2], [0, 3]),
             "valid": Facts.of([2], [0], [0], [364]),
@@ -77,17 +77,15 @@ NO_FACTS = Facts.of([], [], [], [])
     [
         made(),
         made(source_notes=()),
-        made(timeline=Timeline.of("step", -5, False, [0, 3, 364])),
-        made(timeline=Timeline.of("day", -5, False, [0, 3, 364], step=24)),
+        made(timeline=Timeline("step", -5, False, [0, 3, 364])),
+        made(timeline=Timeline("day", -5, False, [0, 3, 364], step=24)),
         made(
-            timeline=Timeline.of(
-                "day", 16000, True, [0, 3, 364], style=TimeStyle("Asia/Tokyo", "dmy")
-            )
+            timeline=Timeline("day", 16000, True, [0, 3, 364], style=TimeStyle("Asia/Tokyo", "dmy"))
         ),
         made(splits={**made().splits, "valid": NO_FACTS}),
         made(splits={**made().splits, "valid": NO_FACTS, "test": NO_FACTS}),
         made(
-            timeline=Timeline.of("second", 16000, True, [3_000_000_000]),
+            timeline=Timeline("second", 16000, True, [3_000_000_000]),
             splits={split: Facts.of([0], [0], [1], [3_000_000_000]) for split in SPLITS},
         ),
         made(splits={split: Facts.of([0], [0], [1], [0], [OPEN]) for split in SPLITS}),

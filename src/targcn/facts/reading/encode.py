@@ -56,16 +56,16 @@ def encode_splits(
     If the source lists all its names by id, the tables may hold these ids instead of names.
     """
     whole = _join_tables(name, tables)
-    faulty = [table for table in tables.values() if table.problems]
+    for table in tables.values():
+        if table.problems:
+            read_table_times(table, options)  # raises
     try:
         times = _read_cells(whole, options)
     except InputError:
         # If the cells of one file alone are at fault, its own error names its rows.
-        for table in faulty or tables.values():
+        for table in tables.values():
             read_table_times(table, options)
         raise
-    for table in faulty:
-        read_table_times(table, options)
     names = {role: whole.frame[role] for role in NAMES}
     timeline, ticks = _encode_times(times)
     entities, relations, facts = _encode(names, ticks, entity_names, relation_names)
@@ -133,7 +133,7 @@ def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
             part = (column.slice(first, ROWS_AT_ONCE) - start).fill_null(OPEN).to_numpy()
             ticks[-1][first : first + len(part)] = part
             known = np.union1d(known, part[part != OPEN])
-    timeline = Timeline.of(times.unit, start, times.dated, known, times.step, times.style)
+    timeline = Timeline(times.unit, start, times.dated, known, times.step, times.style)
     return timeline, ticks
 
 

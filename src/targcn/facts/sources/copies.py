@@ -1,4 +1,7 @@
-"""Copy what is no plain UTF-8 file (packed, downloaded, piped) into a temporary one."""
+"""Copy what is no plain UTF-8 file (packed, downloaded, piped) into a temporary one.
+
+The catalogue downloads with the same function; so only the standard library is needed here.
+"""
 
 import bz2
 import codecs
@@ -7,12 +10,13 @@ import lzma
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Final
 
 from targcn.errors import InputError
+from targcn.output.terminal import download_progress
 
 BLOCK_BYTES: Final = 1 << 20
 # How a file is opened whose name ends like this; zip archives and zstandard are other matters.
@@ -88,3 +92,50 @@ def safe_name(name: str) -> str:
     """
     last = re.split(r"[/\\]", name)[-1][-100:]
     return re.sub(r"[^\w .-]", "_", last).strip(" .") or "table"
+
+
+class DownloadError(Exception):
+    """Why a download failed, and whether that is final: trying again would not help."""
+
+
+def download_blocks(
+    url: str, label: str, timeout: float
+) -> Generator[tuple[bytes, int | None], None, None]:
+    """Yield each block of a file, with the size of the file if the server tells it.
+
+    On a terminal, a bar shows how far it is.
+    """
+    received = 0
+    with download_progress() as progress:
+        for block, size in _receive(url, timeout):
+            received += len(block)
+            if progress is not None:
+                progress(label, received, size)
+            yield block, size
+
+
+def _receive(url: str, timeout: float) -> Iterator[tuple[bytes, int | None]]:
+    """The blocks as they come; only network errors are caught here."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    received = 0
+    try:
+        with urlopen(url, timeout=timeout) as response:
+            size: int | None = response.length
+            while block := response.read(BLOCK_BYTES):
+                received += len(block)
+                yield block, size
+    except HTTPError as error:
+        error.close()
+        reason = f"the server answered {error.code} {error.reason}"
+        raise DownloadError(reason, error.code < 500) from error
+    except (OSError, HTTPException) as error:
+        cause = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or str(cause) or repr(cause)
+        if isinstance(cause, TimeoutError):
+            reason = f"the server was silent for {timeout:g} seconds"
+        raise DownloadError(reason, False) from error
+    if size is not None and received < size:
+        raise DownloadError(f"the answer stopped after {received} of {size} bytes", False)

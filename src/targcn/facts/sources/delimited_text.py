@@ -13,7 +13,7 @@ from targcn.facts.reading.columns import INTERVAL_ROLES, NAMES, ROLES, USUAL_NAM
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import MISSING, needed_columns
 from targcn.facts.sources.source import path_of
-from targcn.facts.sources.table_file import (
+from targcn.facts.sources.table_source import (
     COMPRESSIONS,
     TextFile,
     explain_empty,
@@ -169,4 +169,4 @@ def _first_ragged_line(path: Path) -> str:
     return f"a line has more cells separated by {separator!r} than the first; {remedy}"
 
 
-SOURCE = DelimitedText()
+SOURCES = (DelimitedText(),)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.parquet import silence_panics
+from targcn.facts.sources.columnar import silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import first_line
@@ -63,7 +63,7 @@ def _read(folder: Path) -> Dataset:
     if not len(splits["train"]):
         raise InputError(f"{folder.name} has no facts in train")
     ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
-    timeline = Timeline.of(unit, start, dated, ticks)
+    timeline = Timeline(unit, start, dated, ticks)
     return Dataset(
         name, entities, relations, timeline, splits, split_notes=find_repetitions(splits)
     )
@@ -137,4 +137,4 @@ def _translate(ids: NDArray[Any], new_ids: NDArray[np.int32], where: str) -> NDA
     return translated
 
 
-SOURCE = EncodedFolder()
+SOURCES = (EncodedFolder(),)

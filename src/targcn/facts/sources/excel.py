@@ -15,8 +15,7 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_file import TableFile
-from targcn.facts.sources.table_source import choose_table, first_line
+from targcn.facts.sources.table_source import TableFile, choose_table, first_line
 
 # The exit code of the process if it has said what is wrong.
 EXPLAINED: Final = 2
@@ -75,4 +74,4 @@ def _read_sheet(path: Path, options: ReadOptions) -> pl.DataFrame:
         raise InputError(f"{path.name} cannot be read: {first_line(str(error))}") from None
 
 
-SOURCE = Excel()
+SOURCES = (Excel(),)

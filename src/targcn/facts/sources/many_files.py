@@ -13,12 +13,11 @@ from targcn.errors import InputError
 from targcn.facts.open import recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.parquet import Parquet, silence_panics
+from targcn.facts.sources.columnar import Parquet, silence_panics
 from targcn.facts.sources.parquet_pages import scan_parquet
 from targcn.facts.sources.source import is_file, is_folder, path_of
 from targcn.facts.sources.split_folder import STEMS
-from targcn.facts.sources.table_file import TableFile
-from targcn.facts.sources.table_source import TableSource
+from targcn.facts.sources.table_source import TableFile, TableSource
 
 
 class ManyFiles(TableSource):
@@ -99,4 +98,4 @@ def _files_of_folder(folder: Path) -> list[Path]:
     return [] if has_splits else found
 
 
-SOURCE = ManyFiles()
+SOURCES = (ManyFiles(),)

@@ -54,4 +54,4 @@ def _derive(named: NamedSet, dataset: Dataset) -> Dataset:
     return derive_unseen(dataset, halves="file-order")
 
 
-SOURCE = NamedDataset()
+SOURCES = (NamedDataset(),)

@@ -159,6 +159,8 @@ def load_prepared(folder: Path) -> Dataset:
             raise _damaged(path, "some ids have no name")
         if fault := _find_fault(splits[split], int(ticks.max(initial=0))):
             raise _damaged(path, fault)
+    if (np.diff(ticks, prepend=-1) <= 0).any():
+        raise _damaged(folder / "times.npy", "its ticks are not in order")
     timeline = Timeline(unit, start, dated, ticks, step, style)
     if not _is_possible(timeline):
         raise _damaged(folder, "its times are none that there could be")
@@ -177,11 +179,8 @@ def _read_style(content: object) -> TimeStyle:
 
 
 def _is_possible(timeline: Timeline) -> bool:
-    """Whether ticks are in order, and the times that they stand for can be told."""
-    ticks = timeline.ticks
-    if len(ticks) and (ticks[0] < 0 or (np.diff(ticks) <= 0).any()):
-        return False
-    ends = [timeline.start, timeline.start + int(ticks[-1] if len(ticks) else 0)]
+    """Whether the times that the ticks stand for can be told."""
+    ends = [timeline.start, timeline.start + int(timeline.ticks.max(initial=0))]
     if max(map(abs, ends)) > MAX_TIME or not 1 <= timeline.step <= MAX_TIME:
         return False
     if not timeline.dated:
@@ -254,4 +253,4 @@ def _damaged(path: Path, reason: str) -> DamagedError:
     return DamagedError(f"{path} is damaged or half-written ({reason}); prepare the data set again")
 
 
-SOURCE = PreparedFolder()
+SOURCES = (PreparedFolder(),)

@@ -15,8 +15,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.reading.columns import NAMES, USUAL_NAMES, usual_role
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_file import TableFile
-from targcn.facts.sources.table_source import first_line
+from targcn.facts.sources.table_source import TableFile, first_line
 
 FACT: Final = ("subject", "relation", "object")
 REIFIES: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies"
@@ -101,4 +100,4 @@ def _text(term: Any) -> str:
     return str(term) if kind in ("BlankNode", "Triple") else str(term.value)
 
 
-SOURCE = Rdf()
+SOURCES = (Rdf(),)

@@ -131,4 +131,4 @@ def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[st
             )
 
 
-SOURCE = SplitFolder()
+SOURCES = (SplitFolder(),)

@@ -5,15 +5,13 @@ What a time may look like is the table of forms.py; what does not fit is refused
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.reading.cells import (
-    TEXT,
     as_cells,
     distinct_texts,
     find_cells,
@@ -40,12 +38,18 @@ from targcn.facts.times.forms import (
     TimeStyle,
     assemble,
 )
-from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, TICK_CODES, calendar_value
+from targcn.facts.times.timeline import (
+    CALENDAR_CODES,
+    MAX_TIME,
+    TICK_CODES,
+    calendar_value,
+    unknown_zone,
+)
 
 EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17"
 WHOLE: Final = "a start is the first of what is left open, an end the last"
 # What is known about each distinct text: how it is written; its parts are further columns.
-FOUND: Final = {
+ABOUT: Final = {
     "text": pl.String,
     "kind": pl.String,
     "precision": pl.Int64,
@@ -89,39 +93,6 @@ class Times:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Written:
-    """Times as written, to name the rows in which some of them stand."""
-
-    where: str
-    # Of intervals the starts and then the ends; what is open is null.
-    cells: pl.Series
-    # The positions of the cells in the source, if these are not their own.
-    rows: pl.Series | None
-    has_intervals: bool
-    options: ReadOptions
-
-    def distinct(self) -> pl.Series:
-        """The distinct cells; text as plain text."""
-        if is_text(self.cells):
-            return distinct_texts(self.cells)
-        return self.cells.unique().drop_nulls()
-
-    def rows_with(self, values: pl.Series) -> str:
-        wanted = values.implode()
-        if is_text(self.cells):
-            found = find_cells(self.cells, lambda texts: texts.is_in(wanted)).arg_true()
-        else:
-            found = self.cells.is_in(wanted).arg_true()
-        if self.rows is not None:
-            # In the order of the source, its starts and ends together.
-            found = found.gather(self.rows.gather(found).arg_sort())
-        return list_rows(found, self.cells, self.rows)
-
-    def refuse(self, *problems: str) -> NoReturn:
-        raise InputError(f"{self.where}: {'; '.join(problems)}")
-
-
 def read_times(
     cells: pl.Series,
     where: str,
@@ -145,28 +116,28 @@ def read_times(
     """
     cells = _as_formatted(cells, options)
     if ends is None:
-        written = Written(where, cells, rows, False, options)
-        first, _, times = _read(written)
-        return replace(times, values=first, ends=None)
+        return replace(TimeColumn(cells, where, options, rows).read(), ends=None)
     rows = pl.int_range(len(cells), eager=True) if rows is None else rows
-    cells, ends = _with_one_type(cells, _as_formatted(ends, options))
-    written = Written(where, pl.concat([cells, ends]), pl.concat([rows, rows]), True, options)
-    first, last, times = _read(written)
-    first, last = first.head(len(cells)), last.tail(len(ends))
-    notes = list(times.notes)
+    both = _join(cells, _as_formatted(ends, options))
+    column = TimeColumn(both, where, options, pl.concat([rows, rows]), has_intervals=True)
+    times = column.read()
+    assert times.ends is not None
+    num_starts = len(cells)
+    first, last = times.values.head(num_starts), times.ends.tail(num_starts)
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
         which = is_reversed.arg_true()
-        listed = list_rows(which, {row: f"{cells[row]} – {ends[row]}" for row in which[:3]}, rows)
+        shown = {row: f"{both[row]} – {both[num_starts + row]}" for row in which[:3]}
+        listed = list_rows(which, shown, rows)
         if options.reversed == "refuse":
-            written.refuse(
+            column.refuse(
                 f"the end is before the start in {listed}; correct them, or give --reversed open "
                 "to take such ends as open"
             )
         count = int(is_reversed.sum())
-        notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
+        column.notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
         last = last.set(is_reversed, None)
-    return replace(times, values=first, ends=last, notes=tuple(notes))
+    return replace(times, values=first, ends=last, notes=tuple(column.notes))
 
 
 def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
@@ -175,108 +146,393 @@ def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
     return as_cells(column.cast(pl.String) if is_formatted else column)
 
 
-def _with_one_type(starts: pl.Series, ends: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Starts and ends of the same type; text if nothing else holds both."""
-    empty = [pl.DataFrame({"time": column.clear()}) for column in (starts, ends)]
+def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
+    """Starts and then ends, of the same type; text if nothing else holds both."""
+    frames = [pl.DataFrame({"time": column}) for column in (starts, ends)]
     try:
-        dtype = pl.concat(empty, how="vertical_relaxed")["time"].dtype
+        joined = pl.concat(frames, how="vertical_relaxed")
     except pl.exceptions.PolarsError:
-        dtype = TEXT
-    if dtype in (TEXT, pl.String):
-        starts, ends = (
-            column if is_text(column) else column.cast(pl.String) for column in (starts, ends)
-        )
-        return as_cells(starts), as_cells(ends)
-    return starts.cast(dtype), ends.cast(dtype)
+        joined = pl.concat([frame.cast(pl.String) for frame in frames])
+    return as_cells(joined["time"])
 
 
-def _read(written: Written) -> tuple[pl.Series, pl.Series, Times]:
-    """The first and the last number that each cell stands for, and how they were read."""
-    cells, options = written.cells, written.options
-    if cells.dtype in (pl.Date, pl.Datetime):
-        times = _read_dates(written)
+class TimeColumn:
+    """A column of times while it is read: it collects what is to be said of it."""
+
+    def __init__(
+        self,
+        cells: pl.Series,
+        where: str,
+        options: ReadOptions,
+        rows: pl.Series | None = None,
+        has_intervals: bool = False,
+    ) -> None:
+        # Of intervals the starts and then the ends; what is open is null.
+        self.cells = cells
+        # The positions of the cells in the source, if these are not their own.
+        self.rows = rows
+        self.where, self.options, self.has_intervals = where, options, has_intervals
+        self.style = DEFAULT_STYLE
+        self.notes: list[str] = []
+        self.problems: list[str] = []
+
+    def read(self) -> Times:
+        """The first and the last number that each cell stands for."""
+        is_dated = self.cells.dtype in (pl.Date, pl.Datetime)
+        times = self._read_dates() if is_dated else self._read_distinct()
+        return replace(times, style=self.style, notes=tuple(self.notes))
+
+    def refuse(self, *problems: str) -> NoReturn:
+        raise InputError(f"{self.where}: {'; '.join([*self.problems, *problems])}")
+
+    def rows_with(self, values: pl.Series) -> str:
+        """The rows of some values, for messages."""
+        wanted = values.implode()
+        if is_text(self.cells):
+            rows = find_cells(self.cells, lambda texts: texts.is_in(wanted)).arg_true()
+        else:
+            rows = self.cells.is_in(wanted).arg_true()
+        if self.rows is not None:
+            # In the order of the source, its starts and ends together.
+            rows = rows.gather(self.rows.gather(rows).arg_sort())
+        return list_rows(rows, self.cells, self.rows)
+
+    def _read_distinct(self) -> Times:
+        """Read each distinct cell, of which there are far fewer than facts."""
+        cells, dtype = self.cells, self.cells.dtype
+        if is_text(cells):
+            distinct = distinct_texts(cells)
+        elif dtype.is_integer() or dtype.is_float():
+            distinct = cells.unique().drop_nulls()
+        else:
+            self.refuse(f"times of type {dtype} cannot be read; write ISO dates")
+        if not is_text(cells):
+            times = self._read_numbers(distinct, distinct)
+        elif not self.options.date_format and distinct.str.contains(NUMBER).all():
+            whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
+            numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
+            times = self._read_numbers(distinct, numbers)
+        else:
+            distinct, times = self._read_texts(distinct)
+        first = last = self._translate(distinct, times.values)
+        if self.has_intervals and times.ends is not None:
+            last = self._translate(distinct, times.ends)
+        return replace(times, values=first, ends=last)
+
+    def _translate(self, distinct: pl.Series, values: pl.Series) -> pl.Series:
+        """The number of each cell, which is null where it is open."""
+        if is_text(self.cells):
+            return translate(self.cells, distinct, values)
+        return self.cells.replace_strict(distinct, values, default=None, return_dtype=pl.Int64)
+
+    # Dates and datetimes
+
+    def _read_dates(self) -> Times:
+        """Read a column of dates or datetimes; what is open counts as one of its neighbours."""
+        cells = self.cells
+        # Years of other than four digits: polars cannot even print some of them.
+        days = cells.cast(pl.Date, strict=False).to_physical()
+        first, last = (calendar_value(day, "day") for day in ("0001-01-01", "9999-12-31"))
+        is_within = days.is_between(first, last).fill_null(False) | cells.is_null()
+        if not is_within.all():
+            rows = list_rows((~is_within).arg_true(), numbers=self.rows)
+            self.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
+        known = cells.fill_null(strategy="forward").fill_null(strategy="backward")
+        if isinstance(known.dtype, pl.Datetime) and known.dtype.time_zone:
+            in_utc = known.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            clock = _to_numpy(known.dt.replace_time_zone(None))
+            moments = self._choose_zone(clock, _to_numpy(in_utc))
+        else:
+            moments = _to_numpy(known)
+        times = self._count(moments, "day")
         values = times.values.set(cells.is_null(), None) if cells.null_count() else times.values
-        return values, values, times
-    if not (is_text(cells) or cells.dtype.is_integer() or cells.dtype.is_float()):
-        written.refuse(f"times of type {cells.dtype} cannot be read; write ISO dates")
-    distinct = written.distinct()  # far fewer than facts
-    if not is_text(cells):
-        times = _read_numbers(distinct, distinct, written)
-    elif not options.date_format and distinct.str.contains(NUMBER).all():
-        whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
-        numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
-        times = _read_numbers(distinct, numbers, written)
-    else:
-        distinct, times = _read_texts(distinct, written)
-    first = _translate(cells, distinct, times.values)
-    is_other = written.has_intervals and times.ends is not None
-    return first, _translate(cells, distinct, times.ends) if is_other else first, times
+        return replace(times, values=values, ends=values)
 
+    def _choose_zone(self, clock: Moments, in_utc: Moments, about: str = "") -> Moments:
+        """The moments by one clock, with a note about it.
 
-def _translate(cells: pl.Series, distinct: pl.Series, values: pl.Series | None) -> pl.Series:
-    """The number of each cell, which is null where it is open."""
-    assert values is not None
-    if is_text(cells):
-        return translate(cells, distinct, values)
-    return cells.replace_strict(distinct, values, default=None, return_dtype=pl.Int64)
+        Moments that are all midnights by the clock of their writer, but not in UTC, are days.
+        """
+        zone, moments = self.options.timezone, in_utc
+        if zone is None and _is_whole(clock, "D") and not _is_whole(in_utc, "D"):
+            offsets = np.unique((clock - in_utc) // np.timedelta64(1, "m"))
+            shown = " or ".join(f"{offset / 60:+.4g} h" for offset in offsets[:3])
+            note = f"every time is midnight by its own clock (UTC {shown}) and is read as that day"
+            zone, moments = AS_WRITTEN, clock
+        elif zone == AS_WRITTEN:
+            moments, note = clock, "times are read by the clock where they were written"
+        elif zone in (None, "UTC"):
+            zone = "UTC"
+            hours = np.unique(in_utc - in_utc.astype("M8[D]"))
+            note = "times are in UTC; --timezone reads them in another zone"
+            # Midnights of one zone have two hours in UTC, in summer and in winter.
+            is_daily = len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and _is_whole(in_utc, "m")
+            if is_daily and not _is_whole(in_utc, "D"):
+                shown = " or ".join(str(np.datetime64(0, "us") + hour)[11:16] for hour in hours)
+                note += f" (all are at {shown}: the days of another zone?)"
+        else:
+            note = f"times are in the zone {zone}"
+            moments = _at_zone(in_utc, zone)
+        self.style = replace(self.style, timezone=zone)
+        self.notes.append(about + note)
+        return moments
 
+    def _count(self, moments: Moments, precision: str) -> Times:
+        """The times of moments, in the unit that is asked for or found."""
+        unit = self.options.unit
+        if unit == "step":
+            self.refuse("unit step is for integers, but these times are dates")
+        counted = unit or (_finest_unit(moments) if precision == "day" else precision)
+        return Times(counted, True, count_units(moments, counted))
 
-# Dates and datetimes
+    # Texts
 
+    def _read_texts(self, distinct: pl.Series) -> tuple[pl.Series, Times]:
+        """The texts in some order, and their times."""
+        options = self.options
+        self.style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
+        has_more = self.has_intervals and not options.date_format
+        dates, rest = _match_forms(
+            distinct, self.style.forms + (INTERVAL_FORMS if has_more else ())
+        )
+        self._find_misfits(dates, rest)
+        if not dates.height:
+            self.refuse()
+        if dates["has_order"].any():
+            dates = self._put_day_first(dates)
+        precision = UNITS[int(dates["precision"].min())]  # type: ignore[arg-type]
+        clock, offsets = _assemble(dates.drop(ABOUT))
+        clock[(dates["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT", "us")
+        if np.isnat(clock).any():
+            unknown = dates["text"].filter(pl.Series(np.isnat(clock)))
+            strays = f"times that are not in the calendar: {self.rows_with(unknown)}"
+            if self.has_intervals and "year" in (options.unit, precision):
+                clock = np.where(np.isnat(clock), _assemble(dates.select("year"))[0], clock)
+                self.notes.append(f"{strays}; only their years are read")
+            if np.isnat(clock).any():
+                self.problems.append(f"{strays}; correct them")
+        self._find_vague(dates, precision)
+        if self.problems:
+            self.refuse()
+        if dates["has_zone"].any():
+            clock = self._choose_zone(clock, clock - offsets * np.timedelta64(1, "m"))
+        elif options.timezone:
+            self.notes.append("the times have no zone, so that --timezone changes nothing")
+        times = self._count(clock, precision)
+        return dates["text"], replace(times, ends=_last_units(dates, clock, times.unit))
 
-def _read_dates(written: Written) -> Times:
-    """Read a column of dates or datetimes; what is open counts as one of its neighbours."""
-    cells = written.cells
-    # Years of other than four digits: polars cannot even print some of them.
-    days = cells.cast(pl.Date, strict=False).to_physical()
-    first, last = (calendar_value(day, "day") for day in ("0001-01-01", "9999-12-31"))
-    is_within = days.is_between(first, last).fill_null(False) | cells.is_null()
-    if not is_within.all():
-        rows = list_rows((~is_within).arg_true(), numbers=written.rows)
-        written.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
-    known = cells.fill_null(strategy="forward").fill_null(strategy="backward")
-    if not (isinstance(known.dtype, pl.Datetime) and known.dtype.time_zone):
-        return _count_moments(_to_numpy(known), "day", written, DEFAULT_STYLE, [])
-    clock = _to_numpy(known.dt.replace_time_zone(None))
-    in_utc = _to_numpy(known.dt.convert_time_zone("UTC").dt.replace_time_zone(None))
-    moments, zone, note = _choose_zone(clock, in_utc, written.options)
-    return _count_moments(moments, "day", written, TimeStyle(zone), [note])
+    def _find_misfits(self, dates: pl.DataFrame, rest: pl.Series) -> None:
+        """Say what is wrong with texts without a form, and with texts of different forms."""
+        date_format = self.options.date_format
+        is_number = rest.str.contains(NUMBER) & (date_format is None)
+        if not is_number.all():
+            what, remedy = (
+                "neither dates nor whole numbers",
+                f"write them like {EXAMPLES}, or say how they are, like --date-format '%d/%m/%y'",
+            )
+            if date_format:
+                what, remedy = f"not like {date_format}", "correct them or --date-format"
+            rows = self.rows_with(rest.filter(~is_number))
+            self.problems.append(f"times that are {what}: {rows}; {remedy}")
+        # A date whose day is marked as unknown is a date; so is a month that begins an interval.
+        is_date = pl.col("is_marked")
+        if self.has_intervals:
+            is_date |= ~pl.col("kind").str.starts_with("a datetime")
+        kinds = dates.select("text", kind=pl.when(is_date).then(pl.lit("a date")).otherwise("kind"))
+        numbers = pl.DataFrame({"text": rest.filter(is_number)})
+        by_kind = pl.concat([kinds, numbers.with_columns(kind=pl.lit("a number"))])
+        by_kind = by_kind.group_by("kind").agg("text").sort(pl.col("text").list.len(), "kind")
+        if by_kind.height > 1:
+            rarest, *others = by_kind["kind"]
+            self.problems.append(
+                f"times of different forms: {rarest} in {self.rows_with(by_kind['text'][0])}, "
+                f"{' and '.join(others)} elsewhere; write all in the same form"
+            )
+
+    def _put_day_first(self, dates: pl.DataFrame) -> pl.DataFrame:
+        """Dates like 4/7/2012 with their day as such, in the order that some date shows."""
+        order = self.options.date_order or self._find_order(dates.filter("has_order"))
+        self.style = replace(self.style, date_order=order)
+        is_swapped = pl.col("has_order") & (order == "mdy")
+        if order is None:  # so that only what is in no calendar is said to be so
+            is_swapped = pl.col("has_order") & (pl.col("month") > 12)
+        return dates.with_columns(
+            day=pl.when(is_swapped).then("month").otherwise("day"),
+            month=pl.when(is_swapped).then("day").otherwise("month"),
+        )
+
+    def _find_order(self, dates: pl.DataFrame) -> Literal["dmy", "mdy"] | None:
+        # What is above 12 is a day; dates with two such numbers are in no calendar.
+        late_first, late_second = pl.col("day") > 12, pl.col("month") > 12
+        day_first = dates.filter(late_first & ~late_second)["text"]
+        month_first = dates.filter(late_second & ~late_first)["text"]
+        unclear = dates.filter(~late_first)["text"]
+        if len(day_first) and len(month_first):
+            first, second = self.rows_with(day_first), self.rows_with(month_first)
+            self.problems.append(
+                f"the day comes first in {first}, but the month in {second}; correct them"
+            )
+        elif len(day_first):
+            example = repr(day_first.min())
+            self.notes.append(f"dates begin with the day (--date-order dmy), like {example}")
+            return "dmy"
+        elif len(month_first):
+            example = repr(month_first.min())
+            self.notes.append(f"dates begin with the month (--date-order mdy), like {example}")
+            return "mdy"
+        elif len(unclear):
+            self.problems.append(
+                f"dates like {unclear.min()!r} may begin with the day or with the month, and no "
+                "row decides it; give --date-order dmy or --date-order mdy"
+            )
+        return None
+
+    def _find_vague(self, dates: pl.DataFrame, precision: str) -> None:
+        """Note times that leave out a month, a day, or some of their years."""
+        unit = self.options.unit
+        is_coarsest = dates["precision"] == UNITS.index(precision)
+        is_vague = dates["is_marked"] | (is_coarsest & self.has_intervals)
+        is_finer = unit is not None and UNITS.index(unit) > UNITS.index(precision)
+        if is_vague.any() and (is_finer or (not unit and dates["precision"].n_unique() > 1)):
+            rows = self.rows_with(dates["text"].filter(is_vague))
+            vague = f"{rows} leave out a month or day"
+            if not is_finer:
+                self.notes.append(f"all times are read by {precision}, as {vague}")
+            elif self.has_intervals:
+                self.notes.append(f"{vague}: {WHOLE}")
+            else:
+                self.problems.append(f"{vague}; give --unit {precision}")
+        is_long = dates["kind"].is_in(("a decade", "a century"))
+        if is_long.any():
+            rows = self.rows_with(dates["text"].filter(is_long))
+            self.notes.append(f"{rows} leave out some of the year: {WHOLE}")
+        if (dates["kind"] == "a quarter").any():
+            whole = f"whole: {WHOLE}" if self.has_intervals else "as their first month"
+            self.notes.append(f"quarters are read {whole}")
+
+    # Numbers: dates in digits, counts since 1970, or plain counts
+
+    def _read_numbers(self, distinct: pl.Series, numbers: pl.Series) -> Times:
+        """Read distinct cells, given as numbers too."""
+        whole = numbers.cast(pl.Int64, strict=False)
+        is_whole = whole.is_between(-MAX_TIME, MAX_TIME) & (whole.cast(numbers.dtype) == numbers)
+        is_whole = is_whole.fill_null(False)
+        values = (whole if is_whole.all() else numbers.cast(pl.Float64)).to_numpy()
+        if form := _find_form(values, self.options):
+            return self._read_form(form, values, distinct)
+        if not is_whole.all():
+            problem = "too large" if numbers.dtype.is_integer() else "not whole numbers"
+            rows = self.rows_with(distinct.filter(~is_whole))
+            self.refuse(f"times that are {problem}: {rows}; write them like 2014-10-15, 2014 or 17")
+        self._question_multiples(values)
+        if self.options.origin is not None:
+            return self._date_counts(values)
+        unit, step = self._find_step()
+        return Times(unit, False, pl.Series(values // step), step=step)
+
+    def _read_form(self, form: NumberForm, values: Numbers, distinct: pl.Series) -> Times:
+        tick, unit, moments = self.options.tick, self.options.unit, form.moments(values)
+        if (misfits := np.isnat(moments)).any():
+            rows = self.rows_with(distinct.filter(pl.Series(misfits)))
+            plain = "--unit step if all are plain numbers"
+            if form.unit == "year":
+                plain += ", or --unit year --tick 1 if all are years"
+            if form.is_utc:
+                plain += f", or --origin 1970-01-01 --tick {form.unit} if all count from there"
+            self.refuse(
+                f"most times are {form.name}, but not {rows}; correct them, or give {plain}"
+            )
+        # Of an interval, the start of a year is its first day, and the end its last.
+        is_finer = unit is not None and UNITS.index(unit) > _position(form.unit)
+        is_finer &= not self.has_intervals
+        if tick is None and (unit not in (None, form.unit) if form.is_count else is_finer):
+            self.refuse(
+                f"the times are {form.name}, not {unit}s; leave out --unit, or add --tick "
+                f"{form.unit} to have them by {unit}, or --tick 1 if they do count {unit}s"
+            )
+        if form.is_utc:
+            moments = self._choose_zone(moments, moments, f"the times are {form.name}; ")
+        elif form.is_count:
+            self.notes.append(f"the times are {form.name}")
+        is_found = form.is_count or form.unit == "second"
+        counted = unit or (_finest_unit(moments) if is_found else form.unit)
+        ends = None if form.is_count else count_last_units(moments, form.unit, counted)
+        return Times(counted, True, count_units(moments, counted), ends)
+
+    def _question_multiples(self, values: Numbers) -> None:
+        """Ask what numbers like 0, 24, 48 count: in a note, or as an error if it was said wrong."""
+        options, common = self.options, int(np.gcd.reduce(values))
+        if isinstance(options.tick, int) or len(values) < 3 or not common:
+            return
+        said = options.tick or options.unit or ("day" if options.origin is not None else None)
+        for number, unit, larger in MULTIPLES:
+            if common % number == 0:
+                question = (
+                    f"every time is a multiple of {number}: {unit}s? --unit {unit}, or --unit "
+                    f"{larger} --tick {number}"
+                )
+                if not said:
+                    self.notes.append(question)
+                elif said != "step" and _position(str(said)) < UNITS.index(unit):
+                    self.refuse(f"{question}; --tick 1 if they do count {said}s")
+                return
+        if common > 1 and len(values) >= 10 and not said:
+            self.notes.append(f"every time is a multiple of {common}: --tick {common} counts these")
+
+    def _date_counts(self, values: Numbers) -> Times:
+        """Count from the origin on, in the unit of the numbers."""
+        tick, origin = self.options.tick, str(self.options.origin)
+        if tick == "nanosecond":  # of which 64 bits hold no more than 584 years
+            values, tick = values // 1000, "microsecond"
+        unit = str(self.options.unit or (tick if tick in CALENDAR_CODES else "day"))
+        if unit not in CALENDAR_CODES:
+            self.refuse(f"--origin needs a calendar unit, not {unit}")
+        counted = tick if isinstance(tick, str) else unit
+        if isinstance(tick, int):
+            values = values // tick
+        start, first, last = (
+            calendar_value(day, counted) for day in (origin, "0001-01-01", "9999-12-31")
+        )
+        low, high = int(values.min()), int(values.max())
+        if not first <= start + low <= start + high <= last:
+            self.refuse(
+                f"times from {low} to {high}, counted in {counted}s from {origin}, are outside the "
+                "years 1 to 9999; give another --unit"
+            )
+        moments = (start + values).astype(f"M8[{TICK_CODES[counted]}]")
+        # Parts of a second are shorter than any unit.
+        precision = counted if counted in CALENDAR_CODES else "second"
+        ends = count_last_units(moments, precision, unit)
+        return Times(unit, True, count_units(moments, unit), ends)
+
+    def _find_step(self) -> tuple[str, int]:
+        """The unit of plain counts, and how many of the numbers make one."""
+        tick = self.options.tick
+        if tick is None or isinstance(tick, int):
+            return self.options.unit or "step", tick or 1
+        unit = self.options.unit or (tick if tick in UNITS else "step")
+        if unit == "step":
+            return unit, 1
+        steps = [
+            lengths[unit] // lengths[tick]
+            for lengths in LENGTHS
+            if {unit, tick} <= set(lengths) and lengths[unit] % lengths[tick] == 0
+        ]
+        if not steps:
+            self.refuse(f"{tick}s can be counted by {unit} only from a date on; add --origin")
+        return unit, steps[0]
 
 
 def _to_numpy(column: pl.Series) -> Moments:
     return column.cast(pl.Datetime("us")).to_numpy()
 
 
-def _choose_zone(clock: Moments, in_utc: Moments, options: ReadOptions) -> tuple[Moments, str, str]:
-    """The moments by one clock, its zone, and a note about it.
-
-    Moments that are all midnights by the clock of their writer, but not in UTC, are days.
-    """
-    zone = options.timezone
-    if zone is None and _is_whole(clock, "D") and not _is_whole(in_utc, "D"):
-        offsets = np.unique((clock - in_utc) // np.timedelta64(1, "m"))
-        shown = " or ".join(f"{offset / 60:+.4g} h" for offset in offsets[:3])
-        note = f"every time is midnight by its own clock (UTC {shown}) and is read as that day"
-        return clock, AS_WRITTEN, note
-    if zone == AS_WRITTEN:
-        return clock, zone, "times are read by the clock where they were written"
-    if zone in (None, "UTC"):
-        hours = np.unique(in_utc - in_utc.astype("M8[D]"))
-        note = "times are in UTC; --timezone reads them in another zone"
-        # Midnights of one zone have two hours in UTC, in summer and in winter.
-        is_daily = len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and _is_whole(in_utc, "m")
-        if is_daily and not _is_whole(in_utc, "D"):
-            shown = " or ".join(str(np.datetime64(0, "us") + hour)[11:16] for hour in hours)
-            note += f" (all are at {shown}: the days of another zone?)"
-        return in_utc, "UTC", note
+def _at_zone(in_utc: Moments, zone: str) -> Moments:
     moments = pl.Series(in_utc).dt.replace_time_zone("UTC")
     try:
-        local = moments.dt.convert_time_zone(str(zone)).dt.replace_time_zone(None)
+        return moments.dt.convert_time_zone(zone).dt.replace_time_zone(None).to_numpy()
     except pl.exceptions.PolarsError:
-        raise InputError(
-            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
-        ) from None
-    return local.to_numpy(), str(zone), f"times are in the zone {zone}"
+        raise unknown_zone(zone) from None
 
 
 def _finest_unit(moments: Moments) -> str:
@@ -307,63 +563,9 @@ def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1)
     return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
 
 
-def _count_moments(
-    moments: Moments, precision: str, written: Written, style: TimeStyle, notes: list[str]
-) -> Times:
-    """The times of moments, in the unit that is asked for or found."""
-    if written.options.unit == "step":
-        written.refuse("unit step is for integers, but these times are dates")
-    unit = written.options.unit or (_finest_unit(moments) if precision == "day" else precision)
-    return Times(unit, True, count_units(moments, unit), style=style, notes=tuple(notes))
-
-
-# Texts
-
-
-def _read_texts(distinct: pl.Series, written: Written) -> tuple[pl.Series, Times]:
-    """The texts in some order, and their times."""
-    options = written.options
-    style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
-    has_more = written.has_intervals and not options.date_format
-    found, rest = _match_forms(distinct, style.forms + (INTERVAL_FORMS if has_more else ()))
-    problems = _describe_misfits(found, rest, written)
-    if not found.height:
-        written.refuse(*problems)
-    notes: list[str] = []
-    if found["has_order"].any():
-        order, said = _choose_order(found.filter("has_order"), written)
-        style = replace(style, date_order=order)
-        (notes if order else problems).extend(said)
-        found = _put_day_first(found, order)
-    precision = UNITS[int(found["precision"].min())]  # type: ignore[arg-type]
-    clock, offsets = _assemble(found.drop(FOUND))
-    clock[(found["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT", "us")
-    if np.isnat(clock).any():
-        unknown = found["text"].filter(pl.Series(np.isnat(clock)))
-        strays = f"times that are not in the calendar: {written.rows_with(unknown)}"
-        if written.has_intervals and "year" in (options.unit, precision):
-            clock = np.where(np.isnat(clock), _assemble(found.select("year"))[0], clock)
-            notes.append(f"{strays}; only their years are read")
-        if np.isnat(clock).any():
-            problems.append(f"{strays}; correct them")
-    said_wrong, said = _describe_vague(found, precision, written)
-    problems += said_wrong
-    notes += said
-    if problems:
-        written.refuse(*problems)
-    if found["has_zone"].any():
-        clock, zone, note = _choose_zone(clock, clock - offsets * np.timedelta64(1, "m"), options)
-        style = replace(style, timezone=zone)
-        notes.append(note)
-    elif options.timezone:
-        notes.append("the times have no zone, so that --timezone changes nothing")
-    times = _count_moments(clock, precision, written, style, notes)
-    return found["text"], replace(times, ends=_last_units(found, clock, times.unit))
-
-
 def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFrame, pl.Series]:
     """The texts that have a form, each with its parts, and the rest."""
-    frames = [pl.DataFrame(schema=FOUND)]
+    frames = [pl.DataFrame(schema=ABOUT)]
     for form in forms:
         hits = texts.str.contains(form.pattern)
         if hits.any():
@@ -401,137 +603,21 @@ def _to_numbers(part: pl.Series) -> pl.Series:
     return part.cast(pl.Int64)
 
 
-def _assemble(parts: pl.DataFrame) -> tuple[Moments, NDArray[Any]]:
+def _assemble(parts: pl.DataFrame) -> tuple[Moments, Numbers]:
     """Moments, and their minutes before UTC."""
     return assemble({part.name: part.fill_null(ABSENT).to_numpy() for part in parts})
 
 
-def _describe_misfits(found: pl.DataFrame, rest: pl.Series, written: Written) -> list[str]:
-    """What is said about texts without a form, and about texts of different forms."""
-    date_format = written.options.date_format
-    is_number = rest.str.contains(NUMBER) & (date_format is None)
-    problems = []
-    if not is_number.all():
-        what, remedy = (
-            "neither dates nor whole numbers",
-            f"write them like {EXAMPLES}, or say how they are, like --date-format '%d/%m/%y'",
-        )
-        if date_format:
-            what, remedy = f"not like {date_format}", "correct them or --date-format"
-        rows = written.rows_with(rest.filter(~is_number))
-        problems.append(f"times that are {what}: {rows}; {remedy}")
-    # A date whose day is marked as unknown is a date; so is a month that begins an interval.
-    is_date = pl.col("is_marked")
-    if written.has_intervals:
-        is_date |= ~pl.col("kind").str.starts_with("a datetime")
-    kinds = found.select("text", kind=pl.when(is_date).then(pl.lit("a date")).otherwise("kind"))
-    numbers = pl.DataFrame({"text": rest.filter(is_number)}).with_columns(kind=pl.lit("a number"))
-    by_kind = pl.concat([kinds, numbers]).group_by("kind").agg("text")
-    by_kind = by_kind.sort(pl.col("text").list.len(), "kind")
-    if by_kind.height > 1:
-        rarest, *others = by_kind["kind"]
-        rows = written.rows_with(by_kind["text"][0])
-        problems.append(
-            f"times of different forms: {rarest} in {rows}, {' and '.join(others)} elsewhere; "
-            "write all in the same form"
-        )
-    return problems
-
-
-def _choose_order(
-    dates: pl.DataFrame, written: Written
-) -> tuple[Literal["dmy", "mdy"] | None, list[str]]:
-    """Whether the day or the month comes first in dates like 4/7/2012, as some date shows."""
-    if written.options.date_order:
-        return written.options.date_order, []
-    # What is above 12 is a day; dates with two such numbers are in no calendar.
-    late_first, late_second = pl.col("day") > 12, pl.col("month") > 12
-    day_first = dates.filter(late_first & ~late_second)["text"]
-    month_first = dates.filter(late_second & ~late_first)["text"]
-    if len(day_first) and len(month_first):
-        first, second = written.rows_with(day_first), written.rows_with(month_first)
-        return None, [f"the day comes first in {first}, but the month in {second}; correct them"]
-    if len(day_first):
-        return "dmy", [f"dates begin with the day (--date-order dmy), like {day_first.min()!r}"]
-    if len(month_first):
-        return "mdy", [f"dates begin with the month (--date-order mdy), like {month_first.min()!r}"]
-    unclear = dates.filter(~late_first)["text"]
-    problem = (
-        f"dates like {unclear.min()!r} may begin with the day or with the month, and no row "
-        "decides it; give --date-order dmy or --date-order mdy"
-    )
-    return None, [problem] if len(unclear) else []
-
-
-def _put_day_first(dates: pl.DataFrame, order: str | None) -> pl.DataFrame:
-    is_swapped = pl.col("has_order") & (order == "mdy")
-    if order is None:  # so that only what is in no calendar is said to be so
-        is_swapped = pl.col("has_order") & (pl.col("month") > 12)
-    return dates.with_columns(
-        day=pl.when(is_swapped).then("month").otherwise("day"),
-        month=pl.when(is_swapped).then("day").otherwise("month"),
-    )
-
-
-def _describe_vague(
-    found: pl.DataFrame, precision: str, written: Written
-) -> tuple[list[str], list[str]]:
-    """Problems and notes about times that leave out a month, a day, or some of their years."""
-    problems, notes, unit = [], [], written.options.unit
-    is_coarsest = found["precision"] == UNITS.index(precision)
-    is_vague = found["is_marked"] | (is_coarsest & written.has_intervals)
-    is_finer = unit is not None and UNITS.index(unit) > UNITS.index(precision)
-    if is_vague.any() and (is_finer or (not unit and found["precision"].n_unique() > 1)):
-        rows = written.rows_with(found["text"].filter(is_vague))
-        if not is_finer:
-            notes.append(f"all times are read by {precision}, as {rows} leave out a month or day")
-        elif written.has_intervals:
-            notes.append(f"{rows} leave out a month or day: {WHOLE}")
-        else:
-            problems.append(f"{rows} leave out a month or day; give --unit {precision}")
-    is_long = found["kind"].is_in(("a decade", "a century"))
-    if is_long.any():
-        rows = written.rows_with(found["text"].filter(is_long))
-        notes.append(f"{rows} leave out some of the year: {WHOLE}")
-    if (found["kind"] == "a quarter").any():
-        whole = f"whole: {WHOLE}" if written.has_intervals else "as their first month"
-        notes.append(f"quarters are read {whole}")
-    return problems, notes
-
-
-def _last_units(found: pl.DataFrame, clock: Moments, unit: str) -> pl.Series:
+def _last_units(dates: pl.DataFrame, clock: Moments, unit: str) -> pl.Series:
     """The last unit of what each text stands for."""
     last = np.zeros(len(clock), dtype=np.int64)
-    with_clock = found["kind"].str.starts_with("a datetime")
-    precisions = found["precision"].set(with_clock, UNITS.index("second")).to_numpy()
-    spans = found["span"].to_numpy()
+    with_clock = dates["kind"].str.starts_with("a datetime")
+    precisions = dates["precision"].set(with_clock, UNITS.index("second")).to_numpy()
+    spans = dates["span"].to_numpy()
     for precision, span in {*zip(precisions.tolist(), spans.tolist(), strict=True)}:
         chosen = (precisions == precision) & (spans == span)
         last[chosen] = count_last_units(clock[chosen], UNITS[precision], unit, span).to_numpy()
     return pl.Series(last)
-
-
-# Numbers: dates in digits, counts since 1970, or plain counts
-
-
-def _read_numbers(distinct: pl.Series, numbers: pl.Series, written: Written) -> Times:
-    """Read distinct cells of a column, given as numbers too."""
-    options = written.options
-    whole = numbers.cast(pl.Int64, strict=False)
-    is_whole = whole.is_between(-MAX_TIME, MAX_TIME) & (whole.cast(numbers.dtype) == numbers)
-    is_whole = is_whole.fill_null(False)
-    values = (whole if is_whole.all() else numbers.cast(pl.Float64)).to_numpy()
-    if form := _find_form(values, options):
-        return _read_form(form, values, distinct, written)
-    if not is_whole.all():
-        problem = "too large" if numbers.dtype.is_integer() else "not whole numbers"
-        rows = written.rows_with(distinct.filter(~is_whole))
-        written.refuse(f"times that are {problem}: {rows}; write them like 2014-10-15, 2014 or 17")
-    notes = _question_multiples(values, written)
-    if options.origin is not None:
-        return _date_counts(values, written)
-    unit, step = _find_step(written)
-    return Times(unit, False, pl.Series(values // step), step=step, notes=tuple(notes))
 
 
 def _find_form(values: Numbers, options: ReadOptions) -> NumberForm | None:
@@ -548,100 +634,6 @@ def _find_form(values: Numbers, options: ReadOptions) -> NumberForm | None:
         if 3 * int(np.isnat(form.moments(values)).sum()) <= len(values):
             return form
     return None
-
-
-def _read_form(form: NumberForm, values: Numbers, distinct: pl.Series, written: Written) -> Times:
-    options = written.options
-    moments, unit = form.moments(values), options.unit
-    if (misfits := np.isnat(moments)).any():
-        rows = written.rows_with(distinct.filter(pl.Series(misfits)))
-        plain = "--unit step if all are plain numbers"
-        if form.unit == "year":
-            plain += ", or --unit year --tick 1 if all are years"
-        if form.is_utc:
-            plain += f", or --origin 1970-01-01 --tick {form.unit} if all count from there"
-        written.refuse(f"most times are {form.name}, but not {rows}; correct them, or give {plain}")
-    # Of an interval, the start of a year is its first day, and the end its last.
-    is_finer = unit is not None and UNITS.index(unit) > _position(form.unit)
-    is_finer &= not written.has_intervals
-    is_other = unit not in (None, form.unit)
-    if options.tick is None and (is_other if form.is_count else is_finer):
-        written.refuse(
-            f"the times are {form.name}, not {unit}s; leave out --unit, or add --tick {form.unit} "
-            f"to have them by {unit}, or --tick 1 if they do count {unit}s"
-        )
-    if not form.is_count:
-        found = unit or (_finest_unit(moments) if form.unit == "second" else form.unit)
-        ends = count_last_units(moments, form.unit, found)
-        return Times(found, True, count_units(moments, found), ends)
-    zone, note = "UTC", f"the times are {form.name}"
-    if form.is_utc:
-        moments, zone, said = _choose_zone(moments, moments, options)
-        note = f"{note}; {said}"
-    found = unit or _finest_unit(moments)
-    return Times(found, True, count_units(moments, found), style=TimeStyle(zone), notes=(note,))
-
-
-def _question_multiples(values: Numbers, written: Written) -> list[str]:
-    """Ask what numbers like 0, 24, 48 count: in a note, or as an error if it was said wrongly."""
-    options, common = written.options, int(np.gcd.reduce(values))
-    if isinstance(options.tick, int) or len(values) < 3 or not common:
-        return []
-    said = options.tick or options.unit or ("day" if options.origin is not None else None)
-    for number, unit, larger in MULTIPLES:
-        if common % number == 0:
-            question = (
-                f"every time is a multiple of {number}: {unit}s? --unit {unit}, or --unit {larger} "
-                f"--tick {number}"
-            )
-            if said and said != "step" and _position(str(said)) < UNITS.index(unit):
-                written.refuse(f"{question}; --tick 1 if they do count {said}s")
-            return [] if said else [question]
-    if common > 1 and len(values) >= 10 and not said:
-        return [f"every time is a multiple of {common}: --tick {common} counts these"]
-    return []
-
-
-def _date_counts(values: Numbers, written: Written) -> Times:
-    """Count from the origin on, in the unit of the numbers."""
-    tick, origin = written.options.tick, str(written.options.origin)
-    if tick == "nanosecond":  # of which 64 bits hold no more than 584 years
-        values, tick = values // 1000, "microsecond"
-    unit = str(written.options.unit or (tick if tick in CALENDAR_CODES else "day"))
-    if unit not in CALENDAR_CODES:
-        written.refuse(f"--origin needs a calendar unit, not {unit}")
-    counted = tick if isinstance(tick, str) else unit
-    if isinstance(tick, int):
-        values = values // tick
-    start, first, last = (
-        calendar_value(day, counted) for day in (origin, "0001-01-01", "9999-12-31")
-    )
-    low, high = int(values.min()), int(values.max())
-    if not first <= start + low <= start + high <= last:
-        written.refuse(
-            f"times from {low} to {high}, counted in {counted}s from {origin}, are outside the "
-            "years 1 to 9999; give another --unit"
-        )
-    moments = (start + values).astype(f"M8[{TICK_CODES[counted]}]")
-    # Parts of a second are shorter than any unit.
-    precision = counted if counted in CALENDAR_CODES else "second"
-    return Times(unit, True, count_units(moments, unit), count_last_units(moments, precision, unit))
-
-
-def _find_step(written: Written) -> tuple[str, int]:
-    """The unit of plain counts, and how many of the numbers make one."""
-    tick = written.options.tick
-    if tick is None or isinstance(tick, int):
-        return written.options.unit or "step", tick or 1
-    unit = written.options.unit or (tick if tick in UNITS else "step")
-    if unit == "step":
-        return unit, 1
-    for lengths in LENGTHS:
-        if {unit, tick} <= set(lengths) and lengths[unit] % lengths[tick] == 0:
-            return unit, lengths[unit] // lengths[tick]
-    raise InputError(
-        f"{written.where}: {tick}s can be counted by {unit} only from a date on; add --origin"
-    )
 
 
 def _position(unit: str) -> int:

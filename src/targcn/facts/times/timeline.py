@@ -6,7 +6,7 @@ that ticks keep the true distance between irregular dates.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
@@ -56,7 +56,7 @@ def calendar_value(when: str, unit: str, style: TimeStyle = DEFAULT_STYLE) -> in
 class Timeline:
     """The unit, the first time and the distinct ticks of a data set.
 
-    >>> days = Timeline.of("day", calendar_value("2014-01-01", "day"), True, [0, 3, 364])
+    >>> days = Timeline("day", calendar_value("2014-01-01", "day"), True, [0, 3, 364])
     >>> days.tick("2014-01-04"), days.label(364), days.tick("2013-12-31"), days.label(400)
     (3, '2014-12-31', -1, '2015-02-05')
     >>> days.tick("soon")
@@ -68,27 +68,16 @@ class Timeline:
     # The time of tick 0: units since 1970 if `dated`, otherwise the first integer.
     start: int
     dated: bool
+    # Given in any order, perhaps repeated.
     ticks: NDArray[np.int64]
     # How many of the source's whole numbers make one tick; 1 if `dated`.
     step: int = 1
     style: TimeStyle = DEFAULT_STYLE
 
-    @classmethod
-    def of(
-        cls,
-        unit: str,
-        start: int,
-        dated: bool,
-        ticks: object,
-        step: int = 1,
-        style: TimeStyle = DEFAULT_STYLE,
-    ) -> "Timeline":
-        """A timeline of these ticks, which may repeat and come in any order."""
-        return cls(unit, start, dated, _distinct(ticks), step, style)
-
-    def with_ticks(self, ticks: object) -> "Timeline":
-        """The same timeline with other ticks, which may repeat and come in any order."""
-        return replace(self, ticks=_distinct(ticks))
+    def __post_init__(self) -> None:
+        distinct = np.unique(np.asarray(self.ticks, dtype=np.int64))
+        distinct.setflags(write=False)
+        object.__setattr__(self, "ticks", distinct)
 
     def tick(self, when: str | int | date | datetime) -> int:
         """The tick of any time, also of one that the data set does not have."""
@@ -116,7 +105,7 @@ class Timeline:
     def label_interval(self, first: int, last: int) -> str:
         """The dates of the first and the last tick of a fact, either of which may be OPEN.
 
-        >>> years = Timeline.of("year", calendar_value("1952", "year"), True, [0, 12])
+        >>> years = Timeline("year", calendar_value("1952", "year"), True, [0, 12])
         >>> years.label_interval(0, 12), years.label_interval(0, OPEN), years.label_interval(0, 0)
         ('1952 – 1964', 'since 1952', '1952')
         >>> years.label_interval(OPEN, 12)
@@ -133,7 +122,7 @@ class Timeline:
 
         Times that are not dates count as years.
 
-        >>> hours = Timeline.of("hour", calendar_value("2014-03-09T00", "hour"), True, [0])
+        >>> hours = Timeline("hour", calendar_value("2014-03-09T00", "hour"), True, [0])
         >>> hours.calendar(np.array([0, 36])).tolist()
         [[2014.0, 2014.0], [3.0, 3.0], [9.0, 10.5]]
         """
@@ -158,12 +147,6 @@ class Timeline:
     @property
     def last(self) -> str:
         return self.label(int(self.ticks[-1]))
-
-
-def _distinct(ticks: object) -> NDArray[np.int64]:
-    distinct = np.unique(np.asarray(ticks, dtype=np.int64))
-    distinct.setflags(write=False)
-    return distinct
 
 
 # Questions and tables ask about the same moments again and again.
@@ -225,7 +208,9 @@ def _at_zone(moment: np.datetime64, zone: str) -> np.datetime64:
     try:
         local = in_utc.astimezone(ZoneInfo(zone))
     except (KeyError, ValueError, OverflowError):
-        raise InputError(
-            f"the time zone {zone!r} is unknown; write it like Europe/Berlin"
-        ) from None
+        raise unknown_zone(zone) from None
     return np.datetime64(local.replace(tzinfo=None))
+
+
+def unknown_zone(zone: str) -> InputError:
+    return InputError(f"the time zone {zone!r} is unknown; write it like Europe/Berlin")

@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Parquet files, Arrow files (Feather), and the streams that Hugging Face `datasets` keeps."""
 
 import os
 from collections.abc import Iterator
@@ -12,8 +12,10 @@ import polars as pl
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.parquet_pages import scan_parquet
-from targcn.facts.sources.table_file import TableFile
+from targcn.facts.sources.table_source import TableFile
 
+# An Arrow file begins with this; what does not is a stream.
+BEGINNING: Final = b"ARROW1"
 STDERR_LOCK: Final = Lock()
 
 
@@ -24,6 +26,20 @@ class Parquet(TableFile):
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
         return scan_parquet(path)
+
+    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
+        with silence_panics():
+            return super().read_columns(source, options)
+
+
+class ArrowFile(TableFile):
+    title = "an Arrow file (.arrow .feather .ipc)"
+    endings = (".arrow", ".feather", ".ipc")
+
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+        with path.open("rb") as stream:
+            is_stream = stream.read(len(BEGINNING)) != BEGINNING
+        return pl.read_ipc_stream(path).lazy() if is_stream else pl.scan_ipc(path)
 
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:
         with silence_panics():
@@ -45,4 +61,4 @@ def silence_panics() -> Iterator[None]:
             os.close(nowhere)
 
 
-SOURCE = Parquet()
+SOURCES = (Parquet(), ArrowFile())

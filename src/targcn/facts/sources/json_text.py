@@ -1,4 +1,4 @@
-"""JSON lines: one object per line."""
+"""JSON lines, with one object per line, and JSON with one array of objects."""
 
 import codecs
 import json
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
+from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.source import path_of
-from targcn.facts.sources.table_file import TextFile, read_lines
+from targcn.facts.sources.table_source import TextFile, explain_empty, read_lines
 
 
 class JsonLines(TextFile):
@@ -27,6 +28,25 @@ class JsonLines(TextFile):
         return f"{self.label(source)}, {fault}" if fault else super().explain(source, message)
 
 
+class JsonArray(TextFile):
+    title = "a JSON file with an array of objects (.json)"
+    endings = (".json",)
+    compressions = ()
+
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8).strip()
+        if not content:
+            raise InputError(explain_empty(path))
+        if content.startswith(b"{") and b"\n" in content:
+            # Many programs call JSON lines .json.
+            return pl.read_ndjson(content, infer_schema_length=None).lazy()
+        if not content.startswith(b"["):
+            raise InputError(
+                f"{path.name} holds no array; write [{{…}}, {{…}}], or an object per line"
+            )
+        return pl.read_json(content, infer_schema_length=None).lazy()
+
+
 def _find_fault(path: Path) -> str | None:
     """What is wrong with the first line that is no JSON object, or not one like the others."""
     try:
@@ -38,16 +58,16 @@ def _find_fault(path: Path) -> str | None:
         if not line or not line.strip():
             continue
         try:
-            found = json.loads(line)
+            row = json.loads(line)
         except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
+            row = None
+        if not isinstance(row, dict):
             return f"line {number}: not a JSON object; correct or remove the line"
-        for key, value in found.items():
+        for key, value in row.items():
             nested = isinstance(value, list | dict)
             if value is not None and is_nested.setdefault(key, nested) != nested:
                 return f"line {number}: {key[:40]!r} is a list or an object in some lines only"
     return None
 
 
-SOURCE = JsonLines()
+SOURCES = (JsonLines(), JsonArray())

@@ -1,14 +1,28 @@
-"""Frames of polars and pandas, and what else has columns of Arrow."""
+"""Frames, graphs of NetworkX, and tables for train, valid and test in a dictionary."""
 
 from itertools import chain
 
+import networkx as nx
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from small_tables import FRAME, HEADER, ROWS, complaint, named, read_table
+from small_tables import (
+    FACTS,
+    FRAME,
+    HEADER,
+    PARTS,
+    ROWS,
+    as_frame,
+    columns,
+    complaint,
+    named,
+    read_table,
+    write_splits,
+)
 from targcn.facts.open import open_dataset
+from targcn.facts.reading.options import ReadOptions
 
 
 @pytest.mark.parametrize("source", [FRAME, FRAME.lazy(), pd.DataFrame(ROWS, columns=HEADER)])
@@ -134,3 +148,112 @@ def test_missing_starts_and_ends_of_pandas_are_open():
     )
     labels = sorted(fact[3] for fact in chain(*named(open_dataset(days)).values()))
     assert labels == ["2013-01-01 – 2013-01-31", "since 2012-01-01", "until 2014-01-01"]
+
+
+def as_graph(rows, kind=nx.MultiDiGraph, relation="relation", **others):
+    graph = kind()
+    for s, r, o, t in rows:
+        graph.add_edge(s, o, **{relation: r, "time": t}, **others)
+    return graph
+
+
+def test_the_edges_of_a_multigraph():
+    graph = as_graph(FACTS)
+    assert sorted(read_table(graph).rows()) == sorted(FACTS)
+    assert open_dataset(graph).notes == ("split at random with seed 0",)
+
+
+def test_the_relation_may_be_the_key_of_an_edge():
+    graph = nx.MultiDiGraph(name="visits")
+    for s, r, o, t in ROWS:
+        graph.add_edge(s, o, key=r, time=t)
+    assert read_table(graph).rows() == ROWS
+    assert open_dataset(graph).name == "visits"
+
+
+def test_a_key_that_is_a_number_is_no_relation():
+    graph = nx.MultiDiGraph()
+    graph.add_edge("a", "b", time=2014)
+    assert "the graph: no column for the relation among 'subject', 'object', 'time'" in complaint(
+        graph
+    )
+
+
+def test_a_plain_graph_and_columns_of_other_names():
+    graph = as_graph(ROWS, nx.DiGraph, relation="what", source="news", weight=1)
+    options = ReadOptions(relation="what", where="weight = 1")
+    assert read_table(graph, options).rows() == ROWS
+    assert read_table(graph, ReadOptions(relation="what", subject="source")).row(0)[0] == "news"
+
+
+def test_a_graph_without_directions_says_so():
+    dataset = open_dataset(as_graph(ROWS, nx.MultiGraph))
+    assert dataset.notes[0] == (
+        "the graph has no directions: each edge is read from its first node to its second"
+    )
+
+
+def test_an_edge_without_a_time():
+    graph = as_graph(ROWS)
+    graph.add_edge("Ann", "Zoë", relation="meets")
+    assert "the time is missing in row 2" in complaint(graph)
+
+
+@pytest.mark.parametrize("graph", [nx.MultiDiGraph(), nx.path_graph(3)])
+def test_a_graph_without_facts(graph):
+    assert complaint(graph).startswith("the graph: no column for the ")
+
+
+def test_edges_may_have_a_start_and_an_end():
+    graph = nx.MultiDiGraph()
+    graph.add_edge("Ann", "Bob", relation="owns", since=2012, until=2014)
+    graph.add_edge("Bob", "Ann", relation="owns", since=2013)
+    assert read_table(graph).rows() == [
+        ("Ann", "owns", "Bob", 2012, 2014),
+        ("Bob", "owns", "Ann", 2013, None),
+    ]
+
+
+FRAMES = [as_frame(rows) for rows in PARTS]
+
+
+@pytest.mark.parametrize("valid", ["valid", "validation", "dev"])
+def test_splits_are_kept_as_in_a_folder(tmp_path, valid):
+    given = open_dataset(dict(zip(("test", "train", valid), FRAMES[2:] + FRAMES[:2], strict=True)))
+    folder = open_dataset(write_splits(tmp_path / "set", PARTS))
+    assert named(given) == named(folder)
+
+
+def test_train_alone_is_split():
+    assert columns(open_dataset({"train": as_frame(FACTS)})) == columns(
+        open_dataset(as_frame(FACTS))
+    )
+
+
+def test_a_dict_of_hugging_face():
+    datasets = pytest.importorskip("datasets", reason="datasets, a large library, is not here")
+    rows = datasets.Dataset.from_polars(as_frame(FACTS))
+    both = datasets.DatasetDict({"train": rows, "validation": rows, "test": rows})
+    assert len(open_dataset(both).train) == len(FACTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"train": FRAME, "test": FRAME}, "holds 'train', 'test'; give one table each for train,"),
+        ({"train": FRAME, "val": FRAME, "dev": FRAME, "test": FRAME}, "holds 'train', 'val',"),
+        ({"train": FRAME, "val": "congress", "test": FRAME}, "valid of the dictionary is the name"),
+        ({"train": 17, "val": FRAME, "test": FRAME}, "an object of type int cannot be read"),
+        (
+            {"train": FRAME, "val": as_frame([("a", "b", "c", "soon")]), "test": FRAME},
+            "valid of the dictionary: times that are neither dates nor whole numbers: row 1",
+        ),
+    ],
+)
+def test_what_is_no_dictionary_of_splits(source, expected):
+    assert expected in complaint(source)
+
+
+def test_other_splits_are_refused():
+    source = dict(zip(("train", "valid", "test"), FRAMES, strict=True))
+    assert "comes with splits of its own" in complaint(source, ReadOptions(split="time"))

@@ -1,4 +1,7 @@
-"""Databases by their address: SQLite through SQLAlchemy, and a real PostgreSQL server."""
+"""Tables and queries of SQLite and DuckDB files, and of databases by their address.
+
+The addresses are those of SQLite through SQLAlchemy, and of a real PostgreSQL server.
+"""
 
 import os
 import pwd
@@ -10,12 +13,136 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from small_tables import ROWS, complaint, read_table
-from targcn.facts.open import open_dataset
+from small_tables import ROWS, complaint, read_table, write_file
+from targcn.facts.open import open_dataset, recognize
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources import cursors, database
+from targcn.facts.sources import databases
+
+CONNECT = {"sqlite": sqlite3.connect, "duckdb": duckdb.connect}
+
+
+def run(path, *commands: str, rows=()) -> None:
+    """Run commands in a file; the last one with each of some rows."""
+    with closing(CONNECT[kind_of(path)](str(path))) as connection:
+        for command in commands[: len(commands) - bool(rows)]:
+            connection.execute(command)
+        if rows:
+            connection.executemany(commands[-1], rows)
+        if kind_of(path) == "sqlite":
+            connection.commit()
+
+
+def kind_of(path) -> str:
+    return "duckdb" if path.stem == "duck" or path.suffix == ".duckdb" else "sqlite"
+
+
+@pytest.fixture(params=["x.sqlite", "x.duckdb", "duck.db"])
+def path(request, tmp_path):
+    path = tmp_path / request.param
+    columns = "subject TEXT, relation TEXT, object TEXT, time TEXT, day DATE, n INTEGER"
+    rows = [(*row, row[3], number) for number, row in enumerate(ROWS)]
+    table = 'TABLE "the ""facts"""'
+    insert = 'INSERT INTO "the ""facts""" VALUES (?, ?, ?, ?, ?, ?)'
+    run(path, f"CREATE {table} ({columns})", insert, rows=rows)
+    return path
+
+
+def rows_of(frame) -> list:
+    return [(*row[:3], str(row[3])) for row in frame.rows()]
+
+
+def test_the_only_table_of_a_file_gives_its_rows(path):
+    assert type(recognize(path)).__name__.removesuffix("File").lower() == kind_of(path)
+    options = ReadOptions(time="day")
+    assert rows_of(read_table(path, options)) == ROWS
+    dataset = open_dataset(path, options)
+    assert (dataset.name, dataset.timeline.first) == (path.stem, "2014-01-01")
+
+
+def test_several_tables_of_a_file(path):
+    run(
+        path,
+        "CREATE TABLE other (a INTEGER)",
+        'CREATE VIEW late AS SELECT * FROM "the ""facts""" WHERE n > 0',
+    )
+    assert complaint(path) == (
+        f"{path.name} holds 3 tables: 'late', 'other', 'the \"facts\"'; choose one with --table"
+    )
+    for table, rows in (('the "facts"', ROWS), ("late", ROWS[1:])):
+        assert rows_of(read_table(path, ReadOptions(table=table, time="day"))) == rows
+    assert f"{path.name} has no 'missing' among its tables" in complaint(
+        path, ReadOptions(table="missing")
+    )
+
+
+def test_a_query_of_a_file(path):
+    query = 'SELECT subject, relation, object AS whom, time FROM "the ""facts""" WHERE n < 2'
+    assert read_table(path, ReadOptions(query=query, object="whom")).rows() == ROWS[:2]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT", "{}: "),
+        ("SELECT * FROM missing", "{}: "),
+        ("SELECT * FROM 'x.csv'", "{}: "),
+        ('DELETE FROM "the ""facts"""', "{}: "),
+        ("SELECT 1 AS a, 2 AS a", "--query gives two columns 'a'; name them apart with AS"),
+        ("SELECT 1 AS a", "no column for the subject, relation, object, time among 'a'"),
+        ('SELECT time, * FROM "the ""facts""" WHERE n > 7', "two columns 'time'"),
+        (
+            'SELECT subject, relation, object, time FROM "the ""facts""" WHERE n > 7',
+            "{} has columns but no facts",
+        ),
+    ],
+)
+def test_a_query_of_a_file_that_gives_no_facts(path, query, expected):
+    assert expected.format(path.name) in complaint(path, ReadOptions(query=query))
+    assert rows_of(read_table(path, ReadOptions(time="day"))) == ROWS
+
+
+@pytest.mark.parametrize("name", ["bad.db", "bad.duckdb"])
+def test_a_file_that_is_no_database(tmp_path, name):
+    assert f"{name}: " in complaint(write_file(tmp_path, name, "nonsense" * 999))
+
+
+@pytest.mark.parametrize("query", ["SELECT 1; SELECT 2", "PRAGMA user_version = 3"])
+def test_commands_that_sqlite_refuses(tmp_path, query):
+    run(tmp_path / "x.db", "CREATE TABLE a (b)")
+    assert complaint(tmp_path / "x.db", ReadOptions(query=query)).startswith("x.db: ")
+
+
+def test_a_column_of_sqlite_may_mix_types(tmp_path):
+    rows = [*ROWS, (7, "meets", 2.5, 2014)]
+    create = "CREATE TABLE facts (subject, relation, object, time)"
+    run(tmp_path / "x.db", create, "INSERT INTO facts VALUES (?, ?, ?, ?)", rows=rows)
+    assert read_table(tmp_path / "x.db").rows()[-1] == ("7", "meets", "2.5", "2014")
+    odd = (tmp_path / "x.db").rename(tmp_path / "a b?mode=rwc#c%20.sqlite")
+    assert read_table(odd).rows()[:3] == ROWS
+
+
+def test_sqlite_without_a_table(tmp_path):
+    run(tmp_path / "x.db", "CREATE TABLE a (b)", "DROP TABLE a")
+    assert complaint(tmp_path / "x.db") == "x.db holds no tables"
+
+
+def test_a_view_of_duckdb_reads_no_other_file(tmp_path):
+    secret = write_file(tmp_path, "secret.csv", "subject,relation,object,time\na,b,c,2014\n")
+    run(tmp_path / "x.duckdb", f"CREATE VIEW spy AS SELECT * FROM read_csv('{secret}')")
+    assert "Permission Error" in complaint(tmp_path / "x.duckdb", ReadOptions(table="spy"))
+
+
+def test_an_id_of_duckdb_is_text(tmp_path):
+    columns = "subject UUID DEFAULT uuid(), relation TEXT, object TEXT, time DATE"
+    insert = "INSERT INTO facts (relation, object, time) VALUES (?, ?, ?)"
+    rows = [row[1:] for row in ROWS]
+    run(tmp_path / "x.duckdb", f"CREATE TABLE facts ({columns})", insert, rows=rows)
+    frame = read_table(tmp_path / "x.duckdb")
+    assert frame["subject"].str.len_chars().to_list() == [36] * 3
+
 
 TABLES = (
     "CREATE TABLE facts (subject TEXT, relation TEXT, object TEXT, time TEXT)",
@@ -96,10 +223,6 @@ def address(request):
     return request.getfixturevalue(request.param)
 
 
-def rows_of(frame) -> list:
-    return [(*row[:3], str(row[3])) for row in frame.rows()]
-
-
 def test_a_table_gives_its_rows(address):
     assert read_table(address, ReadOptions(table="facts")).rows() == ROWS
     assert rows_of(read_table(address, ReadOptions(table="of two"))) == ROWS
@@ -114,8 +237,7 @@ def test_a_query_is_taken_as_it_is_written(address):
 
 
 def test_rows_come_in_batches(address, monkeypatch):
-    for module in (cursors, database):
-        monkeypatch.setattr(module, "BATCH_ROWS", 2)
+    monkeypatch.setattr(databases, "BATCH_ROWS", 2)
     assert sorted(read_table(address, ReadOptions(table="facts")).rows()) == sorted(ROWS)
 
 
