@@ -37,7 +37,7 @@ from targcn.graph.nearest import NearestFacts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
 from targcn.models.evidence import Evidence, EvidenceSample
-from targcn.models.layers.candidates import Drawn
+from targcn.models.evidence_candidates import Drawn
 from targcn.models.layers.losses import cross_entropy
 
 # Windows that hold all evidence, windows that cut it, and only one fact.

@@ -9,6 +9,9 @@ the subject's partners at any time. Then
 No entity has a vector except in the last two terms, a small prior. If the settings say so, the
 facts of the subject may also speak against the entities that they end in, with a second weight d:
 log(1 + Σ exp d) is subtracted.
+
+So a query is answered in three steps, which follow each other below: find the evidence, weigh it
+(layers/evidence_weights.py), add it up.
 """
 
 from collections.abc import Callable
@@ -18,45 +21,93 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from targcn.config import require_least, require_positive
+from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.hidden import SIDES_OF_A_FACT, HiddenFacts, hide_nearest, hide_partner
-from targcn.graph.nearest import (
-    NearestFacts,
-    nearest_of_entities,
-    nearest_of_relations,
-)
+from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
 from targcn.graph.partners import PartnersOf
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, Shortlist
-from targcn.models.evidence_reasons import find_reasons, find_rules
-from targcn.models.evidence_settings import EvidenceSettings
-from targcn.models.evidence_shortlist import ShortlistOfPrior
-from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
-from targcn.models.layers.candidates import (
+from targcn.models.base import Learner, ModelSettings, Shortlist
+from targcn.models.evidence_candidates import (
     Drawn,
-    SomeScores,
+    Listed,
+    ShortlistSizes,
     draw_entities,
-    group_by_entity,
-    log_ratio,
     products_of_rows,
     sampled_cross_entropy,
 )
+from targcn.models.evidence_reasons import find_reasons, find_rules
+from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
 from targcn.models.layers.evidence_weights import (
     SCALE,
     FactWeights,
     PathWeights,
+    distinct_of_rows,
     log_of_sums,
-    weigh_each_once,
+    weigh_pieces,
 )
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.reasons import Reasons, Rules
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
 MOST_PIECES_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 22}
+
+
+@dataclass(frozen=True)
+class EvidenceSettings(ModelSettings):
+    """How much evidence is looked at, and the sizes of what is learned about it."""
+
+    facts: int = 128
+    """Facts of the subject, the nearest in time."""
+
+    relation_facts: int = 128
+    """Facts of the query's relation, the nearest in time; 0: none."""
+
+    first_facts: int = 16
+    """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
+
+    second_facts: int = 16
+    """Facts of the next entity that paths go on with, the nearest in time."""
+
+    partners: int = 128
+    """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
+
+    against: bool = False
+    """Whether facts of the subject may also speak against the entities that they end in."""
+
+    dim: int = 64
+    """Hidden units that weigh a piece of evidence."""
+
+    prior_dim: int = 128
+    """Numbers per vector of the prior; 0: no prior."""
+
+    prior_dropout: float = 0.5
+    """Share of each query vector of the prior dropped in training."""
+
+    fact_dropout: float = 0.15
+    """Share of the subject's facts dropped in training."""
+
+    candidates: int = 0
+    """Entities drawn for the softmax of a training step, beside those with evidence; 0: all are in
+    it. For a million entities and more (docs/scale.md)."""
+
+    time_unit: float | None = None
+    """Ticks to a unit of time: buckets are exact up to 8 units, then three per doubling; none: a
+    third of the typical gap between the facts of an entity, at least one tick."""
+
+    def __post_init__(self) -> None:
+        require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
+        require_least(self, dim=1, prior_dim=0, candidates=0)
+        if self.time_unit is not None:
+            require_positive(self, "time_unit")
+        for name in ("prior_dropout", "fact_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; 0 up to below 1 was expected")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,22 +157,8 @@ class Evidence(Learner):
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
             self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
-        self.shortlist_of_prior = ShortlistOfPrior()
-
-    def embeddings(self) -> dict[str, Tensor]:
-        """The vectors of the prior, the only ones of entities; evidence itself has none."""
-        return {
-            "entities.as_subject": self.prior_subjects,
-            "entities.as_answer": self.prior_objects,
-            "relations": self.prior_relations,
-        }
-
-    def add_entities(self, count: int) -> None:
-        """Give them the mean prior; all else about them is evidence."""
-        for name in ("prior_subjects", "prior_objects", "prior_bias"):
-            known = getattr(self, name).detach()
-            mean = known.mean(0, keepdim=True).expand(count, *known.shape[1:])
-            setattr(self, name, nn.Parameter(torch.cat([known, mean])))
+        self.shortlist_sizes = ShortlistSizes()
+        self._listed: tuple[tuple[int, ...], Listed] | None = None
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         size = self.queries_at_once(context)
@@ -138,24 +175,7 @@ class Evidence(Learner):
         most = MOST_PIECES_AT_ONCE.get(context.device.type, MOST_PIECES_AT_ONCE["cpu"])
         return max(most // width, 1)
 
-    @property
-    def samples_ahead(self) -> bool:
-        # Which paths are looked at depends on the weights.
-        return False
-
-    def sample(
-        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
-    ) -> EvidenceSample:
-        """The evidence for each query without its own fact, thinned out by dropout."""
-        hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
-        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
-        sample = self.find(queries, context, hidden, rows)
-        columns = torch.arange(self.settings.prior_dim, device=rows.device)
-        kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
-        drawn = None
-        if self.settings.candidates:
-            drawn = draw_entities(context, self.settings.candidates, seeds)
-        return replace(sample, kept=kept, drawn=drawn)
+    # --- find the evidence ------------------------------------------------------------------
 
     @torch.no_grad()
     def find(
@@ -195,14 +215,13 @@ class Evidence(Learner):
     ) -> tuple[Tensor, NearestFacts]:
         """The first facts of the paths by weight, and the facts that each is followed by."""
         count = min(self.settings.first_facts, facts.filled.shape[1])
-        weights = self._weigh_facts(queries, facts).masked_fill(~facts.filled, -torch.inf)
+        weights = self._weigh_facts(queries, facts, self.fact_weights)
         first = torch.topk(weights, count, dim=1).indices
-        through = facts.objects.gather(1, first)
         if hidden is not None:
             hidden = hidden.map(lambda column: column.repeat_interleave(count))
         second = nearest_of_entities(
             context,
-            through.flatten(),
+            facts.objects.gather(1, first).flatten(),
             queries.times.repeat_interleave(count),
             self.settings.second_facts,
         )
@@ -211,6 +230,125 @@ class Evidence(Learner):
         goes_on = second.objects != queries.subjects[:, None, None]
         exists = facts.filled.gather(1, first)[..., None]
         return first, replace(second, filled=second.filled & goes_on & exists)
+
+    def ends(self, sample: EvidenceSample) -> Tensor:
+        """The entity that each piece of evidence ends in; one more than all of them if in none."""
+        nothing = len(self.prior_bias)
+        kinds = [
+            torch.where(near.filled, near.objects, nothing).flatten(1)
+            for near in (sample.facts, sample.of_relation, sample.second)
+        ]
+        partners = sample.partners
+        return torch.cat([*kinds, torch.where(partners.counts > 0, partners.partners, nothing)], 1)
+
+    # --- weigh it ---------------------------------------------------------------------------
+
+    def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
+        """The weight c of every piece of evidence: one row per query, kind after kind.
+
+        Where there is no evidence, it is −∞.
+        """
+        relations, times = queries.relations, queries.times
+        facts, of_relation, partners = sample.facts, sample.of_relation, sample.partners
+        buckets = self.time_buckets(of_relation.times - times[:, None])
+        by_relation = self.relation_weights[relations][:, None]
+        by_relation = by_relation + take(self.relation_bucket_weights, buckets)
+        first_times = facts.times.gather(1, sample.first)
+        by_path = weigh_pieces(
+            self.path_weights,
+            sample.second.filled,
+            relations,
+            facts.relations.gather(1, sample.first),
+            self.time_buckets(first_times - times[:, None]),
+            sample.second.relations,
+            self.time_buckets(sample.second.times - times[:, None, None]),
+        )
+        by_partner = weigh_pieces(
+            self.partner_weights,
+            partners.counts > 0,
+            relations,
+            partners.relations,
+            self.count_buckets(partners.counts),
+        )
+        kinds = [
+            self._weigh_facts(queries, facts, self.fact_weights),
+            by_relation.masked_fill(~of_relation.filled, -torch.inf),
+            by_path.flatten(1),
+            by_partner,
+        ]
+        return torch.cat(kinds, dim=1)
+
+    def weigh_against(self, queries: Queries, facts: NearestFacts) -> Tensor:
+        """The weight d of every fact of the subject."""
+        return self._weigh_facts(queries, facts, self.against_weights)
+
+    def _weigh_facts(self, queries: Queries, facts: NearestFacts, weights: FactWeights) -> Tensor:
+        buckets = self.time_buckets(facts.times - queries.times[:, None])
+        return weigh_pieces(weights, facts.filled, queries.relations, facts.relations, buckets)
+
+    # --- add it up --------------------------------------------------------------------------
+
+    def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
+        """The score of every entity, given the evidence that was found."""
+        num_entities = len(self.prior_bias)
+        places = self.ends(sample).clamp(max=num_entities - 1)
+        asked = self.asked(queries, sample.kept)
+        prior = torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+        return self._add_up(queries, sample, places, num_entities) + prior
+
+    def score_some(
+        self, queries: Queries, sample: EvidenceSample, answers: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The entities that evidence ends in, with the answers, and their scores.
+
+        The entities of a row are distinct and sorted; columns that are left over have the score −∞.
+        """
+        nothing, ends = len(self.prior_bias), self.ends(sample)
+        if answers is not None:
+            ends = torch.cat([ends, answers[:, None]], dim=1)
+        entities, places = distinct_of_rows(ends, nothing)
+        which = entities.clamp(max=nothing - 1)
+        asked = self.asked(queries, sample.kept)
+        prior = products_of_rows(asked, self.prior_objects, which) + take(self.prior_bias, which)
+        scores = self._add_up(queries, sample, places, entities.shape[1]) + prior
+        return entities, scores.masked_fill(entities == nothing, -torch.inf)
+
+    def _add_up(
+        self, queries: Queries, sample: EvidenceSample, places: Tensor, num_places: int
+    ) -> Tensor:
+        """log(1 + Σ exp c) − log(1 + Σ exp d) over the evidence in each place."""
+        weights = self.weigh(queries, sample).exp()
+        scores = log_of_sums(weights, places[:, : weights.shape[1]], num_places)
+        if not self.settings.against:
+            return scores
+        against = self.weigh_against(queries, sample.facts).exp()
+        return scores - log_of_sums(against, places[:, : against.shape[1]], num_places)
+
+    def asked(self, queries: Queries, kept: Tensor | None = None) -> Tensor:
+        """p[r] + p'[s], thinned out by dropout."""
+        relations = functional.embedding(queries.relations, self.prior_relations)
+        asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
+        return asked if kept is None else asked * kept / (1 - self.settings.prior_dropout)
+
+    # --- learn ------------------------------------------------------------------------------
+
+    @property
+    def samples_ahead(self) -> bool:
+        # Which paths are looked at depends on the weights.
+        return False
+
+    def sample(
+        self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
+    ) -> EvidenceSample:
+        """The evidence for each query without its own fact, thinned out by dropout."""
+        hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
+        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
+        sample = self.find(queries, context, hidden, rows)
+        columns = torch.arange(self.settings.prior_dim, device=rows.device)
+        kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
+        count = self.settings.candidates
+        drawn = draw_entities(context, count, seeds) if count else None
+        return replace(sample, kept=kept, drawn=drawn)
 
     def loss(
         self,
@@ -222,102 +360,26 @@ class Evidence(Learner):
         """The cross-entropy of the answers against all entities, or an estimate of it."""
         if sample.drawn is None:
             return cross_entropy(self.score(queries, sample), answers, others)
-        scored = self.score_some(queries, sample, answers[:, None])
-        asked = self._asked(queries, sample.kept)
-        drawn_scores = self._prior_of(asked, sample.drawn.entities)
-        return sampled_cross_entropy(scored, answers, sample.drawn, drawn_scores, others)
+        entities, scores = self.score_some(queries, sample, answers)
+        which = sample.drawn.entities
+        vectors = functional.embedding(which, self.prior_objects)
+        asked = self.asked(queries, sample.kept)
+        drawn_scores = torch.addmm(take(self.prior_bias, which), asked, vectors.T)
+        return sampled_cross_entropy(entities, scores, answers, sample.drawn, drawn_scores, others)
 
-    def score_some(self, queries: Queries, sample: EvidenceSample, given: Tensor) -> SomeScores:
-        """The scores of the entities that evidence ends in, and of the given ones."""
-        nothing = len(self.prior_bias)
-        ends = self.ends(sample)
-        ends = torch.where(ends == nothing, torch.iinfo(torch.int64).max, ends)
-        evidence = [self.weigh(queries, sample).exp() * (ends <= nothing)]
-        if self.settings.against:
-            against = self.weigh_against(queries, sample.facts)
-            evidence.append(functional.pad(against, (0, ends.shape[1] - against.shape[1])))
-        entities, sums = group_by_entity(ends, *evidence)
-        ends_in_given = ends[:, None] == given[..., None]
-        of_given = [(weights[:, None] * ends_in_given).sum(2) for weights in evidence]
-        asked = self._asked(queries, sample.kept)
-        both = [
-            log_ratio(totals) + self._prior_of(asked, which.clamp(max=nothing - 1))
-            for totals, which in ((sums, entities), (of_given, given))
-        ]
-        return SomeScores(entities, both[0], both[1])
+    # --- what else may be asked of it -------------------------------------------------------
 
     def shortlist(self, queries: Queries, context: TemporalGraph, count: int) -> Shortlist | None:
         """The entities with evidence, and those that the prior may rank high."""
-        if len(self.prior_bias) < ShortlistOfPrior.FROM:
+        if len(self.prior_bias) < self.shortlist_sizes.least_entities:
             return None
-        sample = self.find(queries, context)
-        scored = self.score_some(queries, sample, queries.subjects[:, None][:, :0])
-        listed = self.shortlist_of_prior.of(self, count)
-        return listed.beside(scored, self._asked(queries, None))
-
-    def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
-        """The score of every entity, given the evidence that was found."""
-        num_entities = len(self.prior_bias)
-        weights, ends = self.weigh(queries, sample), self.ends(sample)
-        evidence = weights.masked_fill(ends == num_entities, -torch.inf).exp()
-        ends = ends.clamp(max=num_entities - 1)
-        scores = log_of_sums(evidence, ends, num_entities) + self._prior(queries, sample.kept)
-        if not self.settings.against:
-            return scores
-        against = self.weigh_against(queries, sample.facts)
-        return scores - log_of_sums(against, sample.facts.objects, num_entities)
-
-    def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
-        """The weight c of every piece of evidence: one row per query, kind after kind."""
-        relations, times = queries.relations, queries.times
-        facts, partners, second = sample.facts, sample.partners, sample.second
-        buckets = self.time_buckets(sample.of_relation.times - times[:, None])
-        of_relation = take(self.relation_bucket_weights, buckets)
-        of_relation = of_relation + self.relation_weights[relations][:, None]
-        first_times = facts.times.gather(1, sample.first)
-        paths = _weigh(
-            self.path_weights,
-            second.filled,
-            relations,
-            facts.relations.gather(1, sample.first),
-            self.time_buckets(first_times - times[:, None]),
-            second.relations,
-            self.time_buckets(second.times - times[:, None, None]),
-        )
-        of_partners = _weigh(
-            self.partner_weights,
-            partners.counts > 0,
-            relations,
-            partners.relations,
-            self.count_buckets(partners.counts),
-        )
-        kinds = self._weigh_facts(queries, facts), of_relation, paths.flatten(1), of_partners
-        return torch.cat(kinds, dim=1)
-
-    def weigh_against(self, queries: Queries, facts: NearestFacts) -> Tensor:
-        """exp d of every fact of the subject; 0 where there is none."""
-        weights = self._weigh_facts(queries, facts, self.against_weights)
-        return weights.masked_fill(~facts.filled, -torch.inf).exp()
-
-    def _weigh_facts(
-        self, queries: Queries, facts: NearestFacts, weights: FactWeights | None = None
-    ) -> Tensor:
-        buckets = self.time_buckets(facts.times - queries.times[:, None])
-        weights = self.fact_weights if weights is None else weights
-        return _weigh(weights, facts.filled, queries.relations, facts.relations, buckets)
-
-    def ends(self, sample: EvidenceSample) -> Tensor:
-        """The entity that each piece of evidence ends in; one more than all of them if in none."""
-        nothing = len(self.prior_bias)
-        return torch.cat(
-            [
-                torch.where(sample.facts.filled, sample.facts.objects, nothing),
-                torch.where(sample.of_relation.filled, sample.of_relation.objects, nothing),
-                torch.where(sample.second.filled, sample.second.objects, nothing).flatten(1),
-                torch.where(sample.partners.counts > 0, sample.partners.partners, nothing),
-            ],
-            dim=1,
-        )
+        weights = self.prior_bias, self.prior_objects, self.prior_subjects
+        # They are listed again only when the weights have changed.
+        state = count, *(number for w in weights for number in (w.data_ptr(), w._version))
+        if self._listed is None or self._listed[0] != state:
+            self._listed = state, Listed.of(self, count, self.shortlist_sizes)
+        entities, scores = self.score_some(queries, self.find(queries, context))
+        return self._listed[1].beside(entities, scores, self.asked(queries))
 
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
         """The pieces of evidence for an answer: each has its share of log(1 + Σ exp c)."""
@@ -334,36 +396,17 @@ class Evidence(Learner):
         """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
         return find_rules(self, queries, answers, context, top, progress)
 
-    def _prior(self, queries: Queries, kept: Tensor | None) -> Tensor:
-        """(p[r] + p'[s]) · q[o] + β[o] for every o."""
-        asked = self._asked(queries, kept)
-        if asked is None:
-            return self.prior_bias.expand(len(queries), -1)
-        return torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+    def embeddings(self) -> dict[str, Tensor]:
+        """The vectors of the prior, the only ones of entities; evidence itself has none."""
+        return {
+            "entities.as_subject": self.prior_subjects,
+            "entities.as_answer": self.prior_objects,
+            "relations": self.prior_relations,
+        }
 
-    def _asked(self, queries: Queries, kept: Tensor | None) -> Tensor | None:
-        """p[r] + p'[s], unless there is no prior."""
-        if self.settings.prior_dim == 0:
-            return None
-        relations = functional.embedding(queries.relations, self.prior_relations)
-        asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
-        if kept is not None:
-            asked = asked * kept / (1 - self.settings.prior_dropout)
-        return asked
-
-    def _prior_of(self, asked: Tensor | None, entities: Tensor) -> Tensor:
-        """The prior of some entities: the same ones for every query, or a row for each."""
-        bias = take(self.prior_bias, entities)
-        if asked is None:
-            return bias
-        if entities.dim() == 1:
-            return torch.addmm(bias, asked, functional.embedding(entities, self.prior_objects).T)
-        return bias + products_of_rows(asked, self.prior_objects, entities)
-
-
-def _weigh(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
-    """The weights of evidence; a GPU, which could not record how many are distinct, takes each."""
-    if filled.is_cuda:
-        each: Tensor = weights(*columns)
-        return each
-    return weigh_each_once(weights, filled, *columns)
+    def add_entities(self, count: int) -> None:
+        """Give them the mean prior; all else about them is evidence."""
+        for name in ("prior_subjects", "prior_objects", "prior_bias"):
+            known = getattr(self, name).detach()
+            mean = known.mean(0, keepdim=True).expand(count, *known.shape[1:])
+            setattr(self, name, nn.Parameter(torch.cat([known, mean])))

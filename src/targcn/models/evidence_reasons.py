@@ -45,7 +45,7 @@ def find_reasons(model: "Evidence", query: Queries, answer: int, context: Tempor
         ("prior of the answer alone", float(model.prior_bias[answer])),
     ]
     if model.settings.against:
-        against = model.weigh_against(query, sample.facts)[sample.facts.objects == answer]
+        against = model.weigh_against(query, sample.facts).exp()[sample.facts.objects == answer]
         name = "facts of the given entity that speak against the answer"
         others.append((name, -float(against.double().sum().log1p())))
     return Reasons(

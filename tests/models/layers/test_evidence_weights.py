@@ -12,7 +12,7 @@ from targcn.models.layers.evidence_weights import (
     FactWeights,
     PathWeights,
     relu_product,
-    weigh_each_once,
+    weigh_pieces,
 )
 
 # Rows, places, columns, rows of the table, hidden units.
@@ -107,7 +107,7 @@ def test_what_is_weighed_once_has_the_weight_and_gradient_of_each(kind: Any, sha
     filled = torch.rand(shapes[-1]) < share
     upstream = torch.randn(shapes[-1]).double() * filled
     gradients = []
-    for found in (weigh_each_once(weights, filled, *columns), weights(*columns)):
-        total = (found * upstream).sum()
+    for found in (weigh_pieces(weights, filled, *columns), weights(*columns)):
+        total = (found * upstream)[filled].sum()
         gradients.append([found[filled], *torch.autograd.grad(total, list(weights.parameters()))])
     torch.testing.assert_close(*gradients)

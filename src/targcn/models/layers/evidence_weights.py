@@ -103,12 +103,15 @@ class PathWeights(nn.Module):
         return rows + functional.embedding(bucket, self.first_bucket), places
 
 
-def weigh_each_once(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
-    """weights(*columns), computed once for each distinct combination.
+def weigh_pieces(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
+    """weights(*columns), and −∞ in places that are not filled.
 
     Columns have one dimension more than the one before or as many, the last of them as many as
-    `filled`. Places that are not filled all get the same weight.
+    `filled`. A CPU computes each distinct combination once; a GPU could not record how many.
     """
+    if filled.is_cuda:
+        each: Tensor = weights(*columns)
+        return each.masked_fill(~filled, -torch.inf)
     # Narrow keys are sorted faster.
     narrow = math.prod(weights.sizes) <= torch.iinfo(torch.int32).max
     keys = torch.zeros_like(filled, dtype=torch.int32 if narrow else torch.int64)
@@ -120,7 +123,8 @@ def weigh_each_once(weights: FactWeights | PathWeights, filled: Tensor, *columns
     for column, size in zip(reversed(columns), reversed(weights.sizes), strict=True):
         parts.append((values % size).view(-1, *[1] * (column.dim() - 1)))
         values = torch.div(values, size, rounding_mode="floor")
-    return take(weights(*reversed(parts)), places).view_as(filled)
+    each = take(weights(*reversed(parts)), places).view_as(filled)
+    return each.masked_fill(~filled, -torch.inf)
 
 
 def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
@@ -145,6 +149,22 @@ def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
     node: Any = _LogOfSums
     logs: Tensor = node.apply(evidence, ends, num_entities)
     return logs
+
+
+def distinct_of_rows(numbers: Tensor, nothing: int) -> tuple[Tensor, Tensor]:
+    """The distinct numbers of each row, sorted, and the place of each number among them.
+
+    As many columns as before; those that are left over hold `nothing`, the largest number.
+
+    >>> [one.tolist() for one in distinct_of_rows(torch.tensor([[7, 3, 7]]), 9)]
+    [[[3, 7, 9]], [[1, 0, 1]]]
+    """
+    in_order, order = numbers.sort(dim=1)
+    is_new = torch.ones_like(in_order, dtype=torch.bool)
+    is_new[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
+    places = is_new.cumsum(1) - 1
+    values = torch.full_like(in_order, nothing).scatter_(1, places, in_order)
+    return values, torch.empty_like(order).scatter_(1, order, places)
 
 
 class _LogOfSums(Function):
