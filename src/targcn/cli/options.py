@@ -1,5 +1,6 @@
 """What several commands share: options, opening a source, loading a run."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -60,6 +61,13 @@ def open_source(source: str, options: ReadOptions | None) -> "Dataset":
     from targcn.facts.open import open_dataset
 
     return open_dataset(source, options)
+
+
+def require_libraries(what: str, extra: str, *libraries: str) -> None:
+    """Refuse what an extra of the package is needed for, if it is not installed."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise InputError(f"{what} needs {library}: pip install 'targcn[{extra}]'")
 
 
 def require_folder(folder: Path) -> None:

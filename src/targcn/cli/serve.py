@@ -1,7 +1,6 @@
 """`targcn serve`: runs as a page and an API."""
 
 import ipaddress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -14,6 +13,7 @@ from targcn.cli.options import (
     Flag,
     RunFolder,
     require_folder,
+    require_libraries,
     warn_if_unfinished,
 )
 from targcn.errors import InputError
@@ -51,7 +51,7 @@ def serve_runs(
             several times.
         allow_host: A name that this server is called by behind a proxy; can be given several times.
     """
-    require_libraries()
+    require_libraries("serving", "serve", "fastapi", "httptools", "prometheus_client", "uvicorn")
     if token is not None and not token:
         raise InputError("the token is empty; give a long one that nobody guesses")
     if token is None and not _is_loopback(host):
@@ -83,13 +83,6 @@ def serve_runs(
             open_browser(address if token is None else f"{address}?{urlencode({'token': token})}")
         server.run([listening])
     say("stopped")
-
-
-def require_libraries() -> None:
-    """Refuse to serve without what the extra `serve` brings."""
-    for library in ("fastapi", "httptools", "prometheus_client", "uvicorn"):
-        if find_spec(library) is None:
-            raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
 
 
 def open_browser(address: str) -> None:
