@@ -114,7 +114,7 @@ def test_what_the_command_refuses(
     for arguments, sentence in (
         ([seen], "takes two runs or more"),
         ([], "takes two runs or more"),
-        ([seen, tmp_path / "gone"], f"there is no run {tmp_path / 'gone'}"),
+        ([seen, tmp_path / "gone"], f"{tmp_path / 'gone'} is not a run"),
         ([seen, empty], f"{empty} is not a run"),
         ([seen, folders / "." / "seen"], "is given twice"),
         ([seen, other], "seen and other have different data: their train facts differ"),

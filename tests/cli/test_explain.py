@@ -8,8 +8,7 @@ import pytest
 
 from command_line import call, start
 from oracle import World
-from targcn import InputError, fit, save_run
-from targcn.cli.explain import explain_answer
+from targcn import fit, save_run
 
 FACTS = [(day % 3, 0, (day + 1) % 3, day) for day in range(20)]
 FACT = ("e0", "r0", "e1", "1970-01-04")
@@ -48,8 +47,3 @@ def test_an_explanation_as_json(run: Path) -> None:
     assert 1 <= content["rank"] <= 3
     assert content["fact_was_hidden"] is True
     assert len(content["reasons"]) == 2
-
-
-def test_a_wrong_ending_is_refused_before_any_work() -> None:
-    with pytest.raises(InputError, match=r"a\.txt should end in \.png, \.svg or \.pdf"):
-        explain_answer(Path("no-such-run"), *FACT, plot=Path("a.txt"))

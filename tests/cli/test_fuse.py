@@ -55,7 +55,7 @@ def test_what_is_refused(runs: Path, tmp_path: Path) -> None:
         ([one, "--out", out], "fusing takes two runs or more"),
         (["--out", out], "fusing takes two runs or more"),
         ([one, seen, "--out", out], "the scores of seen, a run of seen, do not stand for prob"),
-        ([one, runs / "gone", "--out", out], f"there is no run {runs / 'gone'}"),
+        ([one, runs / "gone", "--out", out], f"{runs / 'gone'} is not a run"),
         ([one, other], "--out"),
     ):
         assert sentence in complaint_of(call("fuse", *arguments))

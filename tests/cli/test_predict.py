@@ -168,11 +168,6 @@ def test_what_a_table_cannot_have_with_it_is_refused(
         predict_answers(Path("run"), *question, queries="table.csv", **options)
 
 
-def test_a_wrong_ending_is_refused_before_any_work() -> None:
-    with pytest.raises(InputError, match=r"a\.txt should end in \.csv, \.jsonl or \.parquet"):
-        predict_answers(Path("no-such-run"), *QUESTION, out=Path("a.txt"))
-
-
 WITHOUT = f"{ANIMAL} | likes | {MARKED} | 2003"
 WITH = f"{MARKED} | likes | {ANIMAL} | 2004"
 CHANGED = ("--without", WITHOUT, "--with", WITH)

@@ -8,8 +8,7 @@ import pytest
 
 from command_line import call, complaint_of, start
 from oracle import World
-from targcn import InputError, fit, rules, save_run
-from targcn.cli.rules import list_rules
+from targcn import fit, rules, save_run
 
 FACTS = [(day % 3, 0, (day + 1) % 3, day) for day in range(20)]
 DATASET = World(3, 1, FACTS, cuts=(18, 19)).dataset
@@ -43,11 +42,6 @@ def test_files_and_json_hold_the_same_values(run: Path, tmp_path: Path) -> None:
         written = list(csv.DictReader(stream))
     assert [float(one["weight"]) for one in written] == [one["weight"] for one in shown]
     assert "already exists" in complaint_of(call("rules", run, "--out", out))
-
-
-def test_a_wrong_ending_is_refused_before_any_work() -> None:
-    with pytest.raises(InputError, match=r"a\.txt should end in \.csv, \.json or \.md"):
-        list_rules(Path("no-such-run"), out=Path("a.txt"))
 
 
 def test_other_models_are_refused(tmp_path: Path) -> None:

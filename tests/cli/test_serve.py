@@ -64,7 +64,7 @@ def test_a_busy_port(run: Path) -> None:
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:
-    assert "there is no run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
+    assert "is not a run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
 
 
 def test_a_missing_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

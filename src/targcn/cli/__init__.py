@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from targcn import __version__
 from targcn.errors import InputError
@@ -27,6 +27,11 @@ app = App(
     version=f"targcn {__version__}",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
+    # No --no-… for flags, and no default where nothing is given.
+    default_parameter=Parameter(
+        negative="",
+        show_default=lambda value: None if value is False or value == () else value,
+    ),
 )
 # A command is imported when it is asked for.
 COMMANDS: Final = {
@@ -67,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for command in COMMANDS:
                 app[command]
         app(given, exit_on_error=False, print_error=False)
-    except InputError as error:
-        _complain(str(error))
-    except CycloptsError as error:
-        _complain(" ".join(str(error).split()))
+    except (InputError, CycloptsError) as error:
+        # A sentence about an option's value needs no more words around it.
+        reason = error.__cause__ if isinstance(error.__cause__, InputError) else error
+        _complain(" ".join(str(reason).split()))
     except (MemoryError, RuntimeError, ImportError) as error:
         if not _is_short_of_memory(error):
             raise

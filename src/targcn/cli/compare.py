@@ -1,19 +1,17 @@
 """`targcn compare`: several runs, one table."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import Annotated, Literal
 
 from targcn.cli.options import (
     AsJson,
     Context,
     Device,
     Intervals,
+    NewPicture,
     Split,
     Ties,
-    require_folder,
-    require_new_picture,
+    checked,
     warn_if_in_context,
     warn_if_unfinished,
 )
@@ -24,7 +22,7 @@ from targcn.output.terminal import count_progress, show, show_json
 
 def compare_runs(
     *runs: Path,
-    ranks: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
+    ranks: tuple[Path, ...] = (),
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
@@ -33,8 +31,8 @@ def compare_runs(
     to: Path | None = None,
     resamples: int = 2000,
     seed: int = 0,
-    out: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
-    plot: Path | None = None,
+    out: Annotated[tuple[Path, ...], checked(require_table_file, require_absent)] = (),
+    plot: NewPicture = None,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
@@ -55,27 +53,26 @@ def compare_runs(
         plot: Plot the runs' MRR against parameters to this new file: .png, .svg or .pdf (needs
             matplotlib).
     """
-    for folder in runs:
-        require_folder(folder)
     from targcn.runs.compare import compare, comparison_table, plot_comparison
 
-    for path in out:
-        require_table_file(path)
-        require_absent(path)
-    require_new_picture(plot)
     for folder in runs:
         warn_if_unfinished(folder)
     warn_if_in_context(split, context)
-    options: dict[str, Any] = {"split": split, "context": context, "ties": ties, "filter": filter}
-    options |= {
-        "intervals": intervals,
-        "to": to,
-        "resamples": resamples,
-        "seed": seed,
-        "device": device,
-    }
     with count_progress(f"evaluating {split}", "queries") as progress:
-        found = compare(runs, ranks=ranks, progress=progress, **options)
+        found = compare(
+            runs,
+            ranks=ranks,
+            split=split,
+            context=context,
+            ties=ties,
+            intervals=intervals,
+            filter=filter,
+            to=to,
+            resamples=resamples,
+            seed=seed,
+            device=device,
+            progress=progress,
+        )
     table = comparison_table(found)
     try:
         if json:

@@ -1,10 +1,9 @@
 """`targcn explain`: the facts behind an answer."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Literal
 
-from targcn.cli.options import AsJson, Context, RunFolder, load_folder, require_new_picture
+from targcn.cli.options import AsJson, Context, NewPicture, RunFolder, load_predictor
 from targcn.output.terminal import show, show_json
 
 
@@ -19,7 +18,7 @@ def explain_answer(
     asked: Literal["object", "subject"] = "object",
     top: int = 10,
     context: Context = None,
-    plot: Path | None = None,
+    plot: NewPicture = None,
     json: AsJson = False,
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
@@ -50,11 +49,10 @@ def explain_answer(
     """
     from targcn.inference.explanation import in_words
     from targcn.inference.explanation import plot as plot_explanation
-    from targcn.inference.predictor import Predictor
 
-    require_new_picture(plot)
-    predictor = Predictor(load_folder(run), context, "cpu")
-    found = predictor.explain(subject, relation, object, time, asked=asked, top=top)
+    found = load_predictor(run, context).explain(
+        subject, relation, object, time, asked=asked, top=top
+    )
     if plot is not None:
         plot_explanation(found, plot)
     if json:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from targcn.cli.options import Device, NewFolder, require_folder, warn_if_unfinished
-from targcn.files import require_absent
+from targcn.cli.options import Device, NewFolder, warn_if_unfinished
 from targcn.output.tables import Column, Table, Value
 from targcn.output.terminal import count_progress, show
 
@@ -29,9 +28,6 @@ def fuse_runs(
         queries: How many queries of the valid split to choose the weights on, at most.
         seed: Seed that chooses these queries.
     """
-    require_absent(out)
-    for folder in runs:
-        require_folder(folder)
     from targcn.runs.fuse import fuse
 
     for folder in runs:

@@ -1,15 +1,13 @@
 """`targcn missing`: the most probable facts that are not known."""
 
-from pathlib import Path
-
 from targcn.cli.options import (
     AsJson,
     Context,
     Device,
     NewerFacts,
+    NewTable,
     RunFolder,
-    load_folder,
-    require_new_table,
+    load_predictor,
     show_table,
 )
 from targcn.config import require_at_least
@@ -27,7 +25,7 @@ def find_missing_facts(
     context: Context = None,
     facts: NewerFacts = None,
     device: Device = "auto",
-    out: Path | None = None,
+    out: NewTable = None,
     json: AsJson = False,
 ) -> None:
     """Find the most probable facts that are not known, each with its best reason.
@@ -44,17 +42,11 @@ def find_missing_facts(
         relation: Ask about this relation only, in both directions.
         entity: Ask this entity only, as subject and as object.
         top: How many facts to show.
-        out: Write them to this new file too: .csv, .json or .md.
     """
-    require_new_table(out)
     require_at_least(1, top=top)
-    from targcn.devices import choose_device
     from targcn.inference.missing import find_missing, missing_table, what_to_ask
-    from targcn.inference.predictor import Predictor
 
-    predictor = Predictor(load_folder(run), context, choose_device(device))
-    if facts is not None:
-        predictor.add(facts)
+    predictor = load_predictor(run, context, facts, device)
     asking = what_to_ask(predictor, time, relation, entity)
     say(f"asking {asking}")
     with count_progress("asking", "queries") as progress:

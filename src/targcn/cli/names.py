@@ -8,9 +8,9 @@ from cyclopts import Parameter
 from targcn.cli.options import (
     AsJson,
     HowToRead,
+    NewTable,
     load_folder,
     open_source,
-    require_new_table,
     show_table,
 )
 from targcn.config import require_at_least
@@ -24,7 +24,7 @@ def list_names(
     /,
     *,
     top: int = 20,
-    out: Path | None = None,
+    out: NewTable = None,
     read: HowToRead | None = None,
     json: AsJson = False,
 ) -> None:
@@ -36,9 +36,7 @@ def list_names(
     Args:
         text: What to look for; nothing lists the commonest names.
         top: How many names to show.
-        out: Write them to this new file too: .csv, .json or .md.
     """
-    require_new_table(out)
     require_at_least(1, top=top)
     from targcn.facts.names import find_names, names_table
 

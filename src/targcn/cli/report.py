@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from targcn.errors import InputError
+from targcn.files import atomic_file, read_text
 from targcn.output.plots import require_picture
 from targcn.output.terminal import show
 
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 def report_results(
     results: Path,
     *,
-    fill: Annotated[
-        tuple[Path, ...], Parameter(consume_multiple=True, negative="", show_default=False)
-    ] = (),
+    fill: Annotated[tuple[Path, ...], Parameter(consume_multiple=True)] = (),
     plots: Path | None = None,
 ) -> None:
     """Fill tables of results next to the paper's figures into texts, or plot them.
@@ -33,7 +32,6 @@ def report_results(
     """
     from targcn.experiments.plots import plot_experiments
     from targcn.experiments.results import read_results
-    from targcn.files import atomic_file
 
     if plots is None and not fill:
         raise InputError(
@@ -49,9 +47,6 @@ def report_results(
         for path in plot_experiments(measured, plots):
             show(f"wrote {path}")
     for path, (text, num_tables) in texts.items():
-        if num_tables == 0:
-            show(f"{path} has no place for a table; nothing was filled")
-            continue
         # The target of a link is replaced, not the link.
         with atomic_file(path.resolve()) as draft:
             draft.write_text(text, encoding="utf-8", newline="")
@@ -59,19 +54,11 @@ def report_results(
 
 
 def _filled(path: Path, results: "Results") -> tuple[str, int]:
-    """A text with its tables filled and its line ends kept, and the number of tables."""
-    from targcn.experiments.tables import PLACE, fill
+    """A text with its tables filled, and the number of them."""
+    from targcn.experiments.tables import END_OF_PLACE, fill
 
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            text = stream.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InputError(f"cannot read {path}: {reason}") from None
-    end = "\r\n" if text.count("\r\n") == text.count("\n") else "\n"
-    text = text.replace(end, "\n")
-    num_tables = sum(PLACE.fullmatch(line) is not None for line in text.split("\n"))
-    try:
-        return fill(text, results).replace("\n", end), num_tables
-    except InputError as error:
+        text = fill(read_text(path), results)
+    except ValueError as error:
         raise InputError(f"{path}: {error}") from None
+    return text, text.splitlines().count(END_OF_PLACE)

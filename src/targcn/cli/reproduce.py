@@ -2,11 +2,10 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
-from targcn.cli.options import Device, Flag
+from targcn.cli.options import Device, Words
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.output.tables import Table
@@ -36,13 +35,11 @@ def list_all() -> None:
 @reproduce.default
 def run_experiments(
     *names: str,
-    data: Annotated[
-        tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
-    ] = (),
+    data: Words = (),
     seeds: int | None = None,
     device: Device = "auto",
     jobs: int = 1,
-    quick: Flag = False,
+    quick: bool = False,
     results: Path | None = None,
 ) -> None:
     """Run one or more experiments and show their tables next to the paper's figures.

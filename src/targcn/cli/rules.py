@@ -1,8 +1,6 @@
 """`targcn rules`: what a model has learned, in sentences."""
 
-from pathlib import Path
-
-from targcn.cli.options import AsJson, RunFolder, load_folder, require_new_table, show_table
+from targcn.cli.options import AsJson, NewTable, RunFolder, load_folder, show_table
 from targcn.output.terminal import count_progress
 
 
@@ -12,7 +10,7 @@ def list_rules(
     *,
     relation: str | None = None,
     top: int = 20,
-    out: Path | None = None,
+    out: NewTable = None,
     json: AsJson = False,
 ) -> None:
     """Show what a run of evidence has learned about facts that speak for an answer.
@@ -31,9 +29,7 @@ def list_rules(
     Args:
         relation: Only the rules for questions about this relation, in both directions.
         top: How many rules to show.
-        out: Write them to this new file too: .csv, .json or .md.
     """
-    require_new_table(out)
     from targcn.inference.rules import rules, rules_table
 
     loaded = load_folder(run)

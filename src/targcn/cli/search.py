@@ -2,11 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from targcn.cli.options import Device, HowToRead, Source, open_source, require_libraries
+from targcn.cli.options import Device, HowToRead, Source, Words, open_source, require_libraries
 from targcn.output.terminal import live_table, say, show
 
 MINUTES = 10.0
@@ -19,9 +17,7 @@ def search_recipe(
     minutes: float | None = None,
     trials: int | None = None,
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
-    models: Annotated[
-        tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
-    ] = (),
+    models: Words = (),
     seed: int = 0,
     device: Device = "auto",
     read: HowToRead | None = None,

@@ -10,16 +10,12 @@ from cyclopts import Parameter
 from targcn.cli.options import (
     Context,
     Device,
-    Flag,
     RunFolder,
-    require_folder,
     require_libraries,
     warn_if_unfinished,
 )
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
-
-Several = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 
 
 def serve_runs(
@@ -29,9 +25,9 @@ def serve_runs(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,
-    open: Flag = False,
-    allow_origin: Several = (),
-    allow_host: Several = (),
+    open: bool = False,
+    allow_origin: tuple[str, ...] = (),
+    allow_host: tuple[str, ...] = (),
     context: Context = None,
     device: Device = "auto",
 ) -> None:
@@ -67,7 +63,6 @@ def serve_runs(
         leave_a_core()
         served = {}
         for name, folder in name_runs((run, *others)).items():
-            require_folder(folder)
             served[name] = ServedRun.load(name, folder, context, device)
             warn_if_unfinished(folder)
             say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from targcn.cli.options import Device, Flag, HowToRead, open_source
+from targcn.cli.options import Device, HowToRead, open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
@@ -34,7 +34,7 @@ def train(
     resume: Path | None = None,
     seed: int | None = None,
     device: Device = "auto",
-    tensorboard: Flag = False,
+    tensorboard: bool = False,
     read: HowToRead | None = None,
     **settings: str,
 ) -> None:
