@@ -37,21 +37,21 @@ app = App(
 COMMANDS: Final = {
     "demo": "demo:show_demo",
     "data": "data:data",
-    "names": "names:list_names",
-    "models": "models:list_models",
+    "names": "data:list_names",
+    "models": "train:list_models",
     "train": "train:train",
     "search": "search:search_recipe",
-    "fuse": "fuse:fuse_runs",
+    "fuse": "compare:fuse_runs",
     "evaluate": "evaluate:evaluate_run",
     "compare": "compare:compare_runs",
     "predict": "predict:predict_answers",
-    "missing": "missing:find_missing_facts",
+    "missing": "predict:find_missing_facts",
     "explain": "explain:explain_answer",
     "export": "export:export_from_run",
-    "rules": "rules:list_rules",
+    "rules": "explain:list_rules",
     "serve": "serve:serve_runs",
     "reproduce": "reproduce:reproduce",
-    "report": "report:report_results",
+    "report": "reproduce:report_results",
 }
 for name, place in COMMANDS.items():
     app.command(f"targcn.cli.{place}", name=name)

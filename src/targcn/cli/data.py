@@ -1,11 +1,21 @@
 """`targcn data`: list, describe, prepare, derive and export data sets."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from targcn.cli.options import AsJson, HowToRead, NewFolder, Source, open_source
-from targcn.config import require_seed
+from targcn.cli.options import (
+    AsJson,
+    HowToRead,
+    NewFolder,
+    NewTable,
+    Source,
+    load_folder,
+    open_source,
+    show_table,
+)
+from targcn.config import require_at_least, require_seed
 from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
@@ -203,3 +213,32 @@ def _say_intervals(counts: dict[str, Any], unit: str) -> str:
         if counts[f"num_without_{what}"]:
             sentence += f"; without {what}: {{num_without_{what}:,}}"
     return sentence.format(unit=unit, **counts)
+
+
+def list_names(
+    source: Annotated[
+        str, Parameter(help="A run folder, or a data set: its name, folder or file.")
+    ],
+    text: str = "",
+    /,
+    *,
+    top: int = 20,
+    out: NewTable = None,
+    read: HowToRead | None = None,
+    json: AsJson = False,
+) -> None:
+    """List entities and relations, or search them: how many facts each has, the first and the last.
+
+    Case and accents do not matter; a name is found if it holds every word of the
+    text. If none does, the most similar names are shown.
+
+    Args:
+        text: What to look for; nothing lists the commonest names.
+        top: How many names to show.
+    """
+    require_at_least(1, top=top)
+    from targcn.facts.names import find_names, names_table
+
+    is_run = (Path(source) / "run.json").is_file()
+    dataset = load_folder(Path(source)).dataset if is_run else open_source(source, read)
+    show_table(names_table(find_names(dataset, text), text, top), out, json)

@@ -10,12 +10,16 @@ from cyclopts import Parameter
 from targcn.cli.options import (
     AsJson,
     Context,
+    Device,
     NewerFacts,
     NewPicture,
+    NewTable,
     RunFolder,
     checked,
     load_predictor,
+    show_table,
 )
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.files import require_absent
 from targcn.output.terminal import count_progress, say, show, show_json
@@ -26,9 +30,6 @@ if TYPE_CHECKING:
     from targcn.inference.explanation import End, Explanation
     from targcn.inference.predictor import Predictor
     from targcn.inference.questions import Question
-
-    # Answers questions, in the context as it is or as it was changed.
-    Ask = partial[pl.DataFrame]
 
 
 def _require_ending(path: Path) -> None:
@@ -121,7 +122,7 @@ def predict_answers(
 
 def _answer_one(
     predictor: "Predictor",
-    ask: "Ask",
+    ask: "partial[pl.DataFrame]",
     question: "Question",
     changes: dict[str, tuple[str, ...]],
     out: Path | None,
@@ -198,7 +199,7 @@ def _explain(
 
 def _answer_table(
     predictor: "Predictor",
-    ask: "Ask",
+    ask: "partial[pl.DataFrame]",
     queries: str,
     on_error: Literal["skip", "stop"],
     out: Path | None,
@@ -239,3 +240,44 @@ def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:
     from targcn.inference.answer_table import beside_questions
 
     write_frame(beside_questions(asked, answers), out)
+
+
+def find_missing_facts(
+    run: RunFolder,
+    /,
+    *,
+    time: str | None = None,
+    relation: str | None = None,
+    entity: str | None = None,
+    top: int = 100,
+    context: Context = None,
+    facts: NewerFacts = None,
+    device: Device = "auto",
+    out: NewTable = None,
+    json: AsJson = False,
+) -> None:
+    """Find the most probable facts that are not known, each with its best reason.
+
+    Every entity is asked for the objects of each relation that the context holds
+    it together with, at every time of the data; its best answers are then looked
+    at from their other end. The probability is the smaller of two: that of the
+    object among all entities, given the rest, and that of the subject. Facts that
+    any split holds at that time are left out. A large graph has very many such
+    queries: choose a time, a relation or an entity to ask fewer.
+
+    Args:
+        time: Ask about this time only; any date will do.
+        relation: Ask about this relation only, in both directions.
+        entity: Ask this entity only, as subject and as object.
+        top: How many facts to show.
+    """
+    require_at_least(1, top=top)
+    from targcn.inference.missing import find_missing, missing_table, what_to_ask
+
+    predictor = load_predictor(run, context, facts, device)
+    asking = what_to_ask(predictor, time, relation, entity)
+    say(f"asking {asking}")
+    with count_progress("asking", "queries") as progress:
+        found = find_missing(predictor, asking, top, progress)
+    title = f"Probable facts that are not known, context {predictor.context}"
+    show_table(missing_table(found, title + predictor.dataset.addition), out, json)
