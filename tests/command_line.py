@@ -46,6 +46,13 @@ def call(*arguments: object) -> Answer:
     return Answer(code, out.getvalue(), err.getvalue())
 
 
+def output_of(*arguments: object) -> str:
+    """What a command that succeeds prints on stdout, run in this process."""
+    answer = call(*arguments)
+    assert answer.returncode == 0, answer.stderr
+    return answer.stdout
+
+
 def complaint_of(answer: Answer) -> str:
     """What a refused command says: one sentence on stderr, nothing else, exit code 2."""
     assert answer.returncode == 2, answer.stdout + answer.stderr

@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import targcn
-from command_line import call, complaint_of
+from command_line import call, complaint_of, output_of
 from oracle import World
 from small_runs import FACTS, WORLD, world_runs
-from targcn.cli import main
-from targcn.runs.compare import compare
-from targcn.runs.store import save_run
-from targcn.training.fit import fit
+from small_training import DATA
+from targcn import compare, evaluate, fit, load_run, save_run
 
 pytestmark = pytest.mark.slow
 
@@ -33,31 +30,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return parent
 
 
-def run_command(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    with pytest.raises(SystemExit) as leaving:
-        main(["compare", *map(str, arguments)])
-    assert leaving.value.code == 0
-    return capsys.readouterr().out
-
-
-def complaint(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    with pytest.raises(SystemExit) as leaving:
-        main(["compare", *map(str, arguments)])
-    assert leaving.value.code == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err
-
-
-def test_the_command_prints_one_table_and_writes_files(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_one_table_and_writes_files(folders: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     runs = sorted(folders.iterdir())
     files = [tmp_path / f"all.{ending}" for ending in ("csv", "json", "md")]
     flags = [flag for path in files for flag in ("--out", path)]
     picture = tmp_path / "deep" / "all.svg"
-    printed = run_command(capsys, *runs, "--to", runs[-1], *flags, "--plot", picture)
+    printed = output_of("compare", *runs, "--to", runs[-1], *flags, "--plot", picture)
     lines = printed.splitlines()
     assert len(lines) == 1 + 2 + len(runs) + 1
     assert "context train+valid, mean rank on ties" in lines[0]
@@ -65,7 +44,7 @@ def test_the_command_prints_one_table_and_writes_files(
     rows = json.loads(files[1].read_text())
     assert [line.split()[0] for line in lines[3:-1]] == [row["run"] for row in rows]
     row = next(row for row in rows if row["run"] == "learned")
-    learned = targcn.load_run(folders / "learned")
+    learned = load_run(folders / "learned")
     assert learned.trained is not None
     assert (row["training seconds"], row["training device"]) == (
         learned.trained.seconds,
@@ -78,21 +57,19 @@ def test_the_command_prints_one_table_and_writes_files(
     assert all(path.exists() for path in [*files, picture])
 
 
-def test_the_command_leaves_alone_what_is_there(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_leaves_alone_what_is_there(folders: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     runs = (folders / "seen", folders / "copy-300")
     for option, name in (("--out", "events.csv"), ("--plot", "mine.png")):
         (tmp_path / name).write_text("precious")
-        assert "already exists" in complaint(capsys, *runs, option, tmp_path / name)
+        assert "already exists" in complaint_of(call("compare", *runs, option, tmp_path / name))
         assert (tmp_path / name).read_text() == "precious"
 
 
-def test_the_command_as_json(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_as_json(folders: Path) -> None:
     runs = (folders / "seen", folders / "copy-300")
     flags = ("--json", "--filter", "raw", "--resamples", 100, "--seed", 3)
-    for row in json.loads(run_command(capsys, *runs, *flags)):
+    for row in json.loads(output_of("compare", *runs, *flags)):
         assert (row["filter"], row["resamples"], row["seed"]) == ("raw", 100, 3)
 
 
@@ -102,9 +79,7 @@ def test_folders_of_one_name_are_told_apart_by_their_paths(folders: Path, tmp_pa
     assert list(found.differences) == [str(folders / "seen"), str(tmp_path / "seen")]
 
 
-def test_what_the_command_refuses(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
     seen, copy = folders / "seen", folders / "copy-300"
     other, broken, empty = tmp_path / "other", tmp_path / "broken", tmp_path / "empty"
     save_run(fit(World(9, 2, FACTS, cuts=(90, 120)).dataset, "seen"), other)
@@ -114,7 +89,7 @@ def test_what_the_command_refuses(
     for arguments, sentence in (
         ([seen], "takes two runs or more"),
         ([], "takes two runs or more"),
-        ([seen, tmp_path / "gone"], f"there is no run {tmp_path / 'gone'}"),
+        ([seen, tmp_path / "gone"], f"{tmp_path / 'gone'} is not a run"),
         ([seen, empty], f"{empty} is not a run"),
         ([seen, folders / "." / "seen"], "is given twice"),
         ([seen, other], "seen and other have different data: their train facts differ"),
@@ -124,21 +99,17 @@ def test_what_the_command_refuses(
         ([seen, copy, "--plot", tmp_path / "a.gif"], "a.gif should end in .png, .svg or .pdf"),
         ([seen, copy, "--filter", "none"], "none"),
     ):
-        assert sentence in complaint(capsys, *arguments)
+        assert sentence in complaint_of(call("compare", *arguments))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "empty", "other"]
 
 
-def test_a_file_that_cannot_be_written_takes_no_figures_along(
-    folders: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_written_takes_no_figures_along(folders: Path) -> None:
     seen = folders / "seen"
     out = seen / "run.json" / "a.csv"
-    with pytest.raises(SystemExit) as leaving:
-        main(["compare", str(seen), str(folders / "copy-300"), "--out", str(out)])
-    printed, complained = capsys.readouterr()
-    assert leaving.value.code == 2
-    assert f"cannot write {out}" in complained
-    assert "2 runs on world" in printed
+    answer = call("compare", seen, folders / "copy-300", "--out", out)
+    assert answer.returncode == 2
+    assert f"cannot write {out}" in answer.stderr
+    assert "2 runs on world" in answer.stdout
 
 
 def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_path: Path) -> None:
@@ -154,27 +125,78 @@ def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_pat
 
 
 def test_without_matplotlib_the_plot_is_refused_before_anything_is_evaluated(
-    folders: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     runs = (folders / "seen", folders / "copy-300")
-    assert "pip install 'targcn[plot]'" in complaint(capsys, *runs, "--plot", "all.png")
+    assert "pip install 'targcn[plot]'" in complaint_of(call("compare", *runs, "--plot", "all.png"))
 
 
-def test_a_file_of_another_system_is_judged_beside_runs(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_another_system_is_judged_beside_runs(folders: Path, tmp_path: Path) -> None:
     seen, scores, ranks = folders / "seen", tmp_path / "theirs.parquet", tmp_path / "seen.parquet"
     options = ("--scores-out", scores, "--ranks-out", ranks)
     assert call("evaluate", folders / "learned", *options).returncode == 0
     assert "already exists" in complaint_of(call("evaluate", seen, "--ranks-out", ranks))
     runs = (seen, folders / "learned", "--ranks", scores, "--ranks", ranks)
-    rows = {row["run"]: row for row in json.loads(run_command(capsys, *runs, "--json"))}
+    rows = {row["run"]: row for row in json.loads(output_of("compare", *runs, "--json"))}
     # A file that has the name of a run is told from it by its path.
     assert rows.keys() == {"seen", "learned", "theirs", str(ranks)}
     for which in ("raw", "static", "time-aware"):
         assert rows["theirs"][f"{which} mrr"] == rows["learned"][f"{which} mrr"]
         assert rows[str(ranks)][f"{which} mean_rank"] == rows["learned"][f"{which} mean_rank"]
-    assert "theirs: scores from outside" in run_command(capsys, *runs, "--to", scores)
+    assert "theirs: scores from outside" in output_of("compare", *runs, "--to", scores)
     sentence = "gone.parquet: No such file"
-    assert sentence in complaint(capsys, seen, "--ranks", tmp_path / "gone.parquet")
+    assert sentence in complaint_of(call("compare", seen, "--ranks", tmp_path / "gone.parquet"))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name in ("distmult", "tcomplex"):
+        run = fit(DATA, name, epochs=3, dim=4, batch_size=64, learning_rate=0.05, device="cpu")
+        save_run(run, folder / name)
+    save_run(fit(DATA, "seen"), folder / "seen")
+    return folder
+
+
+def test_the_weights_and_all_figures_are_shown(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "both"
+    members = [runs / "distmult", runs / "tcomplex"]
+    answer = call("fuse", *members, "--out", out, "--device", "cpu", "--queries", 50)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    title, head, *rows, note, kept = answer.stdout.splitlines()
+    assert title.startswith("2 runs on world, fused: 90 queries, valid split, context train,")
+    assert "time-aware MRR" in head
+    assert note == "weights: the best time-aware MRR on 50 of these queries"
+    assert kept == f"kept in {out}; evaluate it on test with: targcn evaluate {out}"
+    fused = load_run(out)
+    for row, folder in zip(rows, [*members, out], strict=True):
+        report = evaluate(folder, split="valid", device="cpu")
+        assert row.split()[-1] == f"{report.metrics['time-aware']['both']['mrr']:.3f}"
+    weights = fused.recipe.settings.weights  # type: ignore[attr-defined]
+    assert [row.split()[2] for row in rows[:2]] == [f"{weight:.3g}" for weight in weights.values()]
+
+
+def test_a_fused_run_is_explained_by_its_members(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "both"
+    call("fuse", runs / "distmult", runs / "tcomplex", "--out", out, "--device", "cpu")
+    answer = call("explain", out, "e0", "r0", "e7", "1970-01-04")
+    assert answer.returncode == 0, answer.stderr
+    assert "The member tcomplex gives the probability 0." in answer.stdout
+
+
+def test_what_cannot_be_fused(runs: Path, tmp_path: Path) -> None:
+    one, other, seen = runs / "distmult", runs / "tcomplex", runs / "seen"
+    (tmp_path / "mine").mkdir()
+    out = tmp_path / "out"
+    for arguments, sentence in (
+        ([one, other, "--out", tmp_path / "mine"], "mine already exists"),
+        ([one, "--out", out], "fusing takes two runs or more"),
+        (["--out", out], "fusing takes two runs or more"),
+        ([one, seen, "--out", out], "the scores of seen, a run of seen, do not stand for prob"),
+        ([one, runs / "gone", "--out", out], f"{runs / 'gone'} is not a run"),
+        ([one, other], "--out"),
+    ):
+        assert sentence in complaint_of(call("fuse", *arguments))
+    assert os.listdir(tmp_path) == ["mine"]
+    assert "a fused model is not trained" in complaint_of(call("train", "--model", "fused"))

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
-from command_line import CSV, call, start
+from command_line import CSV, call, complaint_of, start
 
 
 def test_data_list_shows_where_each_set_is(tmp_path: Path) -> None:
@@ -117,3 +118,33 @@ def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
     for split in ("train", "valid", "test"):
         assert (out / f"{split}.csv").read_bytes() == (again / f"{split}.csv").read_bytes()
     assert "already exists" in call("data", "export", path, "--out", out).stderr
+
+
+def test_names_of_a_run_and_of_a_data_set(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "names.csv"
+    shown = call("names", run, "obama", "--out", out)
+    assert shown.stdout.splitlines()[1].split() == [
+        "Barack",
+        "Obama",
+        "entity",
+        "6",
+        "2005",
+        "2009",
+    ]
+    assert shown.stdout == call("names", "congress", "OBAMA").stdout
+    assert pl.read_csv(out)["name"].to_list() == ["Barack Obama"]
+    [found] = json.loads(call("names", run, "obama", "--json").stdout)
+    assert (found["kind"], found["first"], found["last"]) == ("entity", "2005", "2009")
+
+
+def test_the_commonest_names_are_listed(run: Path) -> None:
+    lines = call("names", run, "--top", 3).stdout.splitlines()
+    assert len(lines) == 5
+    assert lines[-1].endswith(" more; --top shows them.")
+    assert "top is 0; at least 1 was expected" in complaint_of(call("names", run, "--top", 0))
+    assert "no data set, folder or file 'nowhere'" in complaint_of(call("names", "nowhere"))
+
+
+def test_a_question_needs_neither_case_nor_accents(run: Path) -> None:
+    shown = call("predict", run, "barack obama", "SUCCEEDED", "?", "2005", "--top", 1)
+    assert shown.stdout.startswith("Barack Obama — succeeded — ?, 2005")

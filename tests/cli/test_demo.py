@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from command_line import call
-from targcn.cli import app
+from targcn.cli import COMMANDS, app
 from targcn.cli.demo import STEPS
 
 
 @pytest.mark.parametrize("step", STEPS, ids=" ".join)
 def test_a_step_is_a_command_with_its_options(step: tuple[str, ...]) -> None:
     command, _, _ = app.parse_args([*step], exit_on_error=False, print_error=False)
-    assert command.__module__ == f"targcn.cli.{step[0]}"
+    assert COMMANDS[step[0]].startswith(f"{command.__module__.rpartition('.')[2]}:")
 
 
 @pytest.mark.parametrize("code", [0, 2])

@@ -1,26 +1,26 @@
 """`targcn explain`."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from command_line import call, start
+from command_line import call, complaint_of, start
 from oracle import World
-from targcn import InputError, fit, save_run
-from targcn.cli.explain import explain_answer
+from targcn import fit, rules, save_run
 
 FACTS = [(day % 3, 0, (day + 1) % 3, day) for day in range(20)]
+DATASET = World(3, 1, FACTS, cuts=(18, 19)).dataset
 FACT = ("e0", "r0", "e1", "1970-01-04")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "targcn"
-    dataset = World(3, 1, FACTS, cuts=(18, 19)).dataset
     small: dict[str, Any] = {"dim": 8, "neighbors": 5, "window": 16, "epochs": 1, "device": "cpu"}
-    save_run(fit(dataset, "targcn", **small), folder)
+    save_run(fit(DATASET, "targcn", **small), folder)
     return folder
 
 
@@ -50,6 +50,36 @@ def test_an_explanation_as_json(run: Path) -> None:
     assert len(content["reasons"]) == 2
 
 
-def test_a_wrong_ending_is_refused_before_any_work() -> None:
-    with pytest.raises(InputError, match=r"a\.txt should end in \.png, \.svg or \.pdf"):
-        explain_answer(Path("no-such-run"), *FACT, plot=Path("a.txt"))
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "evidence"
+    save_run(fit(DATASET, "evidence", dim=4, epochs=1, device="cpu"), folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_the_program_shows_rules(evidence: Path) -> None:
+    answer = start("rules", evidence, "--top", 2)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    labels, *lines, note = answer.stdout.splitlines()
+    assert labels.split() == ["rule", "weight", "support"]
+    best, second = rules(evidence, top=2)
+    assert lines[0].startswith(str(best))
+    assert f"seen {second.support} time" in lines[1]
+    assert note.startswith("A relation is read from its subject to its object")
+
+
+def test_files_and_json_hold_the_same_values(evidence: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rules.csv"
+    answer = call("rules", evidence, "--relation", "r0", "--top", 3, "--json", "--out", out)
+    shown = json.loads(answer.stdout)
+    assert [one["rule"] for one in shown] == [str(rule) for rule in rules(evidence, top=3)]
+    with out.open(encoding="utf-8", newline="") as stream:
+        written = list(csv.DictReader(stream))
+    assert [float(one["weight"]) for one in written] == [one["weight"] for one in shown]
+    assert "already exists" in complaint_of(call("rules", evidence, "--out", out))
+
+
+def test_other_models_are_refused(tmp_path: Path) -> None:
+    save_run(fit(DATASET, "seen"), tmp_path / "run")
+    assert "give a run of evidence" in complaint_of(call("rules", tmp_path / "run"))

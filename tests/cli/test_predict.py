@@ -24,7 +24,7 @@ def dataset(rows: list[tuple[str, str, str, int]]) -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     facts = dataset([(ANIMAL, "likes", MARKED, year) for year in range(2000, 2010)])
     folder = tmp_path_factory.mktemp("runs") / "seen"
     save_run(fit(facts, "seen"), folder)
@@ -108,8 +108,8 @@ def test_questions_that_cannot_be_asked(trained: Path, question: list[str], sent
     assert sentence in complaint_of(call("predict", trained, *question))
 
 
-def test_what_is_no_probability_is_called_a_score(run: Path) -> None:
-    _, labels, *_ = call("predict", run, *QUESTION).stdout.splitlines()
+def test_what_is_no_probability_is_called_a_score(seen: Path) -> None:
+    _, labels, *_ = call("predict", seen, *QUESTION).stdout.splitlines()
     assert labels.split() == ["rank", "answer", "score", "known"]
 
 
@@ -135,21 +135,21 @@ def test_ties_and_answers_that_rest_on_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_names_are_shown_as_they_are(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    predict_answers(run, *QUESTION)
+def test_names_are_shown_as_they_are(seen: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    predict_answers(seen, *QUESTION)
     question, _, *answers = capsys.readouterr().out.splitlines()
     assert question.startswith(f"{ANIMAL} — likes — ?, 2005")
     assert [answer.split()[1] for answer in answers] == [MARKED, ANIMAL]
 
 
 def test_answers_to_one_question_are_written_like_those_to_a_table(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    seen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, table, many = (tmp_path / name for name in ("one.csv", "questions.csv", "many.csv"))
-    predict_answers(run, *QUESTION, out=one)
+    predict_answers(seen, *QUESTION, out=one)
     assert MARKED in capsys.readouterr().out
     table.write_text("subject,relation,object,time\n" + ",".join(QUESTION) + "\n")
-    predict_answers(run, queries=str(table), out=many)
+    predict_answers(seen, queries=str(table), out=many)
     assert one.read_text() == many.read_text()
     assert pl.read_csv(one)["answer"].to_list() == [MARKED, ANIMAL]
 
@@ -166,11 +166,6 @@ def test_what_a_table_cannot_have_with_it_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=f"--queries answers a table; leave out {unwanted}$"):
         predict_answers(Path("run"), *question, queries="table.csv", **options)
-
-
-def test_a_wrong_ending_is_refused_before_any_work() -> None:
-    with pytest.raises(InputError, match=r"a\.txt should end in \.csv, \.jsonl or \.parquet"):
-        predict_answers(Path("no-such-run"), *QUESTION, out=Path("a.txt"))
 
 
 WITHOUT = f"{ANIMAL} | likes | {MARKED} | 2003"
@@ -219,8 +214,8 @@ def test_what_if_is_written_like_other_answers(tmp_path: Path) -> None:
         (["--with", WITH, "--explain"], "leave out --with and --without"),
     ],
 )
-def test_what_if_that_cannot_be_asked(run: Path, options: list[str], sentence: str) -> None:
-    assert sentence in complaint_of(call("predict", run, *QUESTION, *options))
+def test_what_if_that_cannot_be_asked(seen: Path, options: list[str], sentence: str) -> None:
+    assert sentence in complaint_of(call("predict", seen, *QUESTION, *options))
 
 
 def test_newer_facts_are_asked_for_and_named(trained: Path, tmp_path: Path) -> None:
@@ -253,7 +248,7 @@ def test_newer_facts_and_rivals(tmp_path: Path) -> None:
         assert "distmult ignores its context" in refused
 
 
-def test_is_it_so(trained: Path, run: Path) -> None:
+def test_is_it_so(trained: Path, seen: Path) -> None:
     fact = ("Ted Kennedy", BESIDE, "John Kerry", "1992")
     shown = call("predict", trained, *fact).stdout
     title, labels, *rows = shown.splitlines()
@@ -266,7 +261,7 @@ def test_is_it_so(trained: Path, run: Path) -> None:
     own = content["explanation"]
     assert own["probability"] == pytest.approx(content["answers"][0]["probability"])
     # A rule without reasons is asked all the same.
-    answer = call("predict", run, ANIMAL, "likes", MARKED, "2005")
+    answer = call("predict", seen, ANIMAL, "likes", MARKED, "2005")
     assert (answer.returncode, len(answer.stdout.splitlines())) == (0, 4)
 
 
@@ -292,9 +287,9 @@ def test_how_are_they_related(trained: Path) -> None:
     assert "Ted Kennedy — " + " ".join(best[:2]).removesuffix(" at") in shown
 
 
-def test_known_answers_can_be_hidden(run: Path) -> None:
+def test_known_answers_can_be_hidden(seen: Path) -> None:
     plain, hidden = (
-        json.loads(call("predict", run, *QUESTION, *more, "--json").stdout)["answers"]
+        json.loads(call("predict", seen, *QUESTION, *more, "--json").stdout)["answers"]
         for more in ((), ("--hide-known",))
     )
     assert [answer["answer"] for answer in plain] == [MARKED, ANIMAL]
@@ -365,3 +360,32 @@ def test_when_over_intervals(tmp_path: Path) -> None:
         "usual_length": 3,
         "unit": "day",
     }
+
+
+def test_what_is_missing_is_shown_and_written(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "missing.csv"
+    asked = ("missing", run, "--time", 2006, "--relation", "senior senator of", "--top", 3)
+    shown = call(*asked, "--out", out)
+    assert shown.returncode == 0, shown.stderr
+    title, labels, *_ = shown.stdout.splitlines()
+    assert title == "Probable facts that are not known, context all"
+    assert labels.split()[:6] == ["rank", "subject", "relation", "object", "time", "score"]
+    assert shown.stderr.startswith("targcn: asking ")
+    assert "pairs of an entity and a relation that the context holds together, at 1 time" in (
+        shown.stderr
+    )
+    written = pl.read_csv(out)
+    assert written["rank"].to_list() == [1, 2, 3]
+    assert set(written["relation"]) == {"senior senator of"}
+    assert json.loads(call(*asked, "--json").stdout)[0]["rank"] == 1
+
+
+def test_what_cannot_be_asked_is_refused(run: Path, tmp_path: Path) -> None:
+    for option, word, sentence in (
+        ("--time", "soon", "'soon' is not a date"),
+        ("--relation", "succeded", "did you mean 'succeeded'"),
+        ("--entity", "Obama", "did you mean 'Barack Obama'"),
+        ("--top", 0, "top is 0; at least 1 was expected"),
+        ("--out", tmp_path / "x.txt", "should end in .csv, .json or .md"),
+    ):
+        assert sentence in complaint_of(call("missing", run, option, word))

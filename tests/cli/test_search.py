@@ -38,7 +38,7 @@ def test_without_optuna_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     complaint = complaint_of(call("search", source, "--out", source.parent / "found"))
-    assert complaint == "targcn: a search needs Optuna: pip install 'targcn[search]'\n"
+    assert complaint == "targcn: a search needs optuna: pip install 'targcn[search]'\n"
 
 
 def test_a_search_can_be_stopped(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

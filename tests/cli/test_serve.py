@@ -11,7 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from command_line import call, complaint_of
-from targcn.cli import serve
+from targcn.cli import options, serve
 from targcn.serve.server import Server, open_socket
 
 
@@ -64,9 +64,9 @@ def test_a_busy_port(run: Path) -> None:
 
 
 def test_what_is_no_run(tmp_path: Path) -> None:
-    assert "there is no run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
+    assert "is not a run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
 
 
 def test_a_missing_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "find_spec", lambda name: None)
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
     assert "pip install 'targcn[serve]'" in complaint_of(call("serve", run))

@@ -149,3 +149,14 @@ def test_a_final_model_is_trained_on_every_fact(tmp_path: Path) -> None:
     asked = call("predict", out, "person 1", "meets", "?", "2020-01-03", "--top", 1)
     assert asked.stdout.startswith("person 1 — meets — ?, 2020-01-03 (context all)")
     assert "not split: all" in call("data", "info", data, "--split", "none").stdout
+
+
+def test_the_defaults_shown_are_those_that_training_takes() -> None:
+    shown = call("models", "targcn").stdout.splitlines()
+    [neighbors] = [line.split()[1] for line in shown if line.startswith("--neighbors ")]
+    assert neighbors == "50"
+
+
+def test_models_lists_models_and_their_settings() -> None:
+    assert "decayed-copy" in call("models").stdout
+    assert "--scale" in call("models", "decayed-copy").stdout

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from targcn import __version__
 from targcn.errors import InputError
@@ -27,26 +27,31 @@ app = App(
     version=f"targcn {__version__}",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
+    # No --no-… for flags, and no default where nothing is given.
+    default_parameter=Parameter(
+        negative="",
+        show_default=lambda value: None if value is False or value == () else value,
+    ),
 )
 # A command is imported when it is asked for.
 COMMANDS: Final = {
     "demo": "demo:show_demo",
     "data": "data:data",
-    "names": "names:list_names",
-    "models": "models:list_models",
+    "names": "data:list_names",
+    "models": "train:list_models",
     "train": "train:train",
     "search": "search:search_recipe",
-    "fuse": "fuse:fuse_runs",
+    "fuse": "compare:fuse_runs",
     "evaluate": "evaluate:evaluate_run",
     "compare": "compare:compare_runs",
     "predict": "predict:predict_answers",
-    "missing": "missing:find_missing_facts",
+    "missing": "predict:find_missing_facts",
     "explain": "explain:explain_answer",
     "export": "export:export_from_run",
-    "rules": "rules:list_rules",
+    "rules": "explain:list_rules",
     "serve": "serve:serve_runs",
     "reproduce": "reproduce:reproduce",
-    "report": "report:report_results",
+    "report": "reproduce:report_results",
 }
 for name, place in COMMANDS.items():
     app.command(f"targcn.cli.{place}", name=name)
@@ -67,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for command in COMMANDS:
                 app[command]
         app(given, exit_on_error=False, print_error=False)
-    except InputError as error:
-        _complain(str(error))
-    except CycloptsError as error:
-        _complain(" ".join(str(error).split()))
+    except (InputError, CycloptsError) as error:
+        # A sentence about an option's value needs no more words around it.
+        reason = error.__cause__ if isinstance(error.__cause__, InputError) else error
+        _complain(" ".join(str(reason).split()))
     except (MemoryError, RuntimeError, ImportError) as error:
         if not _is_short_of_memory(error):
             raise

@@ -1,30 +1,32 @@
 """`targcn compare`: several runs, one table."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from targcn.cli.options import (
     AsJson,
     Context,
     Device,
     Intervals,
+    NewFolder,
+    NewPicture,
     Split,
     Ties,
-    require_folder,
-    require_new_picture,
+    checked,
     warn_if_in_context,
     warn_if_unfinished,
 )
 from targcn.files import require_absent
-from targcn.output.tables import require_table_file, write_table
+from targcn.output.tables import Column, Table, Value, require_table_file, write_table
 from targcn.output.terminal import count_progress, show, show_json
+
+if TYPE_CHECKING:
+    from targcn.runs.run import Run
 
 
 def compare_runs(
     *runs: Path,
-    ranks: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
+    ranks: tuple[Path, ...] = (),
     split: Split = "test",
     context: Context = None,
     ties: Ties = "mean",
@@ -33,8 +35,8 @@ def compare_runs(
     to: Path | None = None,
     resamples: int = 2000,
     seed: int = 0,
-    out: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
-    plot: Path | None = None,
+    out: Annotated[tuple[Path, ...], checked(require_table_file, require_absent)] = (),
+    plot: NewPicture = None,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
@@ -55,27 +57,26 @@ def compare_runs(
         plot: Plot the runs' MRR against parameters to this new file: .png, .svg or .pdf (needs
             matplotlib).
     """
-    for folder in runs:
-        require_folder(folder)
     from targcn.runs.compare import compare, comparison_table, plot_comparison
 
-    for path in out:
-        require_table_file(path)
-        require_absent(path)
-    require_new_picture(plot)
     for folder in runs:
         warn_if_unfinished(folder)
     warn_if_in_context(split, context)
-    options: dict[str, Any] = {"split": split, "context": context, "ties": ties, "filter": filter}
-    options |= {
-        "intervals": intervals,
-        "to": to,
-        "resamples": resamples,
-        "seed": seed,
-        "device": device,
-    }
     with count_progress(f"evaluating {split}", "queries") as progress:
-        found = compare(runs, ranks=ranks, progress=progress, **options)
+        found = compare(
+            runs,
+            ranks=ranks,
+            split=split,
+            context=context,
+            ties=ties,
+            intervals=intervals,
+            filter=filter,
+            to=to,
+            resamples=resamples,
+            seed=seed,
+            device=device,
+            progress=progress,
+        )
     table = comparison_table(found)
     try:
         if json:
@@ -88,3 +89,55 @@ def compare_runs(
             write_table(table, path)
         if plot is not None:
             plot_comparison(found, plot)
+
+
+def fuse_runs(
+    *runs: Path,
+    out: NewFolder,
+    queries: int = 20_000,
+    seed: int = 0,
+    device: Device = "auto",
+) -> None:
+    """Fuse runs of one data set into one: the weighted sum of their log-probabilities.
+
+    The weights are chosen on the valid split, in its members' context, by time-aware
+    MRR. The fused run is evaluated, asked, explained and compared like any other.
+
+    Args:
+        runs: Two run folders or more, as `train` writes them, that give probabilities.
+        queries: How many queries of the valid split to choose the weights on, at most.
+        seed: Seed that chooses these queries.
+    """
+    from targcn.runs.fuse import fuse
+
+    for folder in runs:
+        warn_if_unfinished(folder)
+    with count_progress("fusing", "queries") as progress:
+        fused = fuse(runs, out=out, queries=queries, seed=seed, device=device, progress=progress)
+    show(_table(fused, queries))
+    show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
+
+
+def _table(fused: "Run", queries: int) -> Table:
+    """The members and the fused run: weights, and figures on the valid split."""
+    from targcn.models.fused import FusedSettings
+
+    report, settings = fused.validation, fused.recipe.settings
+    assert report is not None
+    assert isinstance(settings, FusedSettings)
+    rows: list[dict[str, Value]] = []
+    weighted = [(name, run, settings.weights[name]) for name, run in fused.members.items()]
+    for name, run, weight in [*weighted, ("all of them, fused", fused, None)]:
+        assert run.validation is not None
+        mrrs = {str(which): by["both"]["mrr"] for which, by in run.validation.metrics.items()}
+        rows.append({"run": name, "model": run.recipe.model, "weight": weight, **mrrs})
+    figures = [Column(which, f"{which} MRR", ".3f") for which in report.metrics]
+    columns = Column("run", "run"), Column("model", "model"), Column("weight", "weight", ".3g")
+    chosen_on = min(queries, report.num_queries)
+    return Table(
+        (*columns, *figures),
+        tuple(rows),
+        f"{len(fused.members)} runs on {report.dataset}, fused: {report.num_queries:,} queries, "
+        f"{report.setting}",
+        (f"weights: the best time-aware MRR on {chosen_on:,} of these queries",),
+    )

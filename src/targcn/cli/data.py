@@ -5,10 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from targcn.cli.options import AsJson, HowToRead, NewFolder, Source, open_source
-from targcn.config import require_seed
+from targcn.cli.options import (
+    AsJson,
+    HowToRead,
+    NewFolder,
+    NewTable,
+    Source,
+    load_folder,
+    open_source,
+    show_table,
+)
+from targcn.config import require_at_least, require_seed
 from targcn.errors import InputError
-from targcn.files import require_absent
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
 
@@ -72,7 +80,6 @@ def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = Non
     """Parse a data set once; every later command reads the folder without parsing."""
     from targcn.graph.stored import prepare
 
-    require_absent(out)
     dataset = open_source(source, read)
     prepare(dataset, out)
     show(f"{out}: {dataset.summary}")
@@ -103,7 +110,6 @@ def derive_data(
     from targcn.facts.derive import DERIVED
 
     require_seed(seed)
-    require_absent(out)
     if kind != "unseen" and halves != "random":
         raise InputError(f"--halves is about unseen alone; leave it out for {kind}")
     options = {"halves": halves} if kind == "unseen" else {}
@@ -117,7 +123,9 @@ def derive_data(
 def export_data(
     source: Source,
     *,
-    out: Annotated[Path, Parameter(help="The table or the folder to write; it must not exist.")],
+    out: Annotated[
+        NewFolder, Parameter(help="The table or the folder to write; it must not exist.")
+    ],
     read: HowToRead | None = None,
 ) -> None:
     """Write a data set as tables of names and dates: subject, relation, object, and time.
@@ -128,7 +136,6 @@ def export_data(
     """
     from targcn.facts.export import export_dataset
 
-    require_absent(out)
     dataset = open_source(source, read)
     options = export_dataset(dataset, out)
     show(f"{out}: {len(dataset.facts):,} facts; read again as they are with {' '.join(options)}")
@@ -145,45 +152,14 @@ def _sizes(dataset: "Dataset") -> list[str]:
     return [dataset.name, facts, *(f"{len(counted):,}" for counted in counts)]
 
 
-def _describe_intervals(facts: "Facts") -> dict[str, Any] | None:
-    import numpy as np
-
-    from targcn.facts.dataset import OPEN
-
-    if not facts.has_intervals:
-        return None
-    first, last = facts.columns[3:]
-    lengths = (last - first + 1)[(first != OPEN) & (last > first)]
-    return {
-        "num_facts": len(facts),
-        "num_longer": int((first != last).sum()),
-        "num_without_start": int((first == OPEN).sum()),
-        "num_without_end": int((last == OPEN).sum()),
-        "typical_length": float(np.median(lengths)) if len(lengths) else None,
-    }
-
-
-def _say_intervals(counts: dict[str, Any], unit: str) -> str:
-    said = (
-        f"{counts['num_longer']:,} of {counts['num_facts']:,} facts hold for longer than a {unit}"
-    )
-    if (length := counts["typical_length"]) is not None:
-        said += f", typically for {length:g} {unit}s (the median of those with both ends)"
-    for what in ("start", "end"):
-        if count := counts[f"num_without_{what}"]:
-            said += f"; without {what}: {count:,}"
-    return said
-
-
 def _describe(dataset: "Dataset") -> dict[str, Any]:
     import numpy as np
 
-    train, test = dataset.train, dataset.test
+    train, test, timeline = dataset.train, dataset.test, dataset.timeline
     seen = np.zeros(len(dataset.entities), dtype=bool)
     seen[train.subjects] = seen[train.objects] = True
     counted = np.stack(np.unique(train.relations, return_index=True, return_counts=True))
     common = counted[:, np.argsort(-counted[2], stable=True)].T.tolist()
-    timeline = dataset.timeline
     return {
         "name": dataset.name,
         "num_facts": {split: len(facts) for split, facts in dataset.splits.items()},
@@ -207,3 +183,62 @@ def _describe(dataset: "Dataset") -> dict[str, Any]:
             for relation, first, count in common
         ],
     }
+
+
+def _describe_intervals(facts: "Facts") -> dict[str, Any] | None:
+    import numpy as np
+
+    from targcn.facts.dataset import OPEN
+
+    if not facts.has_intervals:
+        return None
+    first, last = facts.columns[3:]
+    lengths = (last - first + 1)[(first != OPEN) & (last > first)]
+    return {
+        "num_facts": len(facts),
+        "num_longer": int((first != last).sum()),
+        "num_without_start": int((first == OPEN).sum()),
+        "num_without_end": int((last == OPEN).sum()),
+        "typical_length": float(np.median(lengths)) if len(lengths) else None,
+    }
+
+
+def _say_intervals(counts: dict[str, Any], unit: str) -> str:
+    sentence = "{num_longer:,} of {num_facts:,} facts hold for longer than a {unit}"
+    if counts["typical_length"] is not None:
+        sentence += (
+            ", typically for {typical_length:g} {unit}s (the median of those with both ends)"
+        )
+    for what in ("start", "end"):
+        if counts[f"num_without_{what}"]:
+            sentence += f"; without {what}: {{num_without_{what}:,}}"
+    return sentence.format(unit=unit, **counts)
+
+
+def list_names(
+    source: Annotated[
+        str, Parameter(help="A run folder, or a data set: its name, folder or file.")
+    ],
+    text: str = "",
+    /,
+    *,
+    top: int = 20,
+    out: NewTable = None,
+    read: HowToRead | None = None,
+    json: AsJson = False,
+) -> None:
+    """List entities and relations, or search them: how many facts each has, the first and the last.
+
+    Case and accents do not matter; a name is found if it holds every word of the
+    text. If none does, the most similar names are shown.
+
+    Args:
+        text: What to look for; nothing lists the commonest names.
+        top: How many names to show.
+    """
+    require_at_least(1, top=top)
+    from targcn.facts.names import find_names, names_table
+
+    is_run = (Path(source) / "run.json").is_file()
+    dataset = load_folder(Path(source)).dataset if is_run else open_source(source, read)
+    show_table(names_table(find_names(dataset, text), text, top), out, json)

@@ -7,15 +7,14 @@ from targcn.cli.options import (
     AsJson,
     Context,
     Device,
-    Flag,
     Intervals,
     NewerFacts,
+    NewPicture,
+    NewTable,
     RunFolder,
     Split,
     Ties,
     load_folder,
-    require_new_picture,
-    require_new_table,
     warn_if_in_context,
 )
 from targcn.errors import InputError
@@ -34,10 +33,10 @@ def evaluate_run(
     queries: int | None = None,
     seed: int = 0,
     facts: NewerFacts = None,
-    by_relation: Flag = False,
-    plot: Path | None = None,
+    by_relation: bool = False,
+    plot: NewPicture = None,
     device: Device = "auto",
-    out: Path | None = None,
+    out: NewTable = None,
     ranks_out: Path | None = None,
     scores_out: Path | None = None,
     json: AsJson = False,
@@ -59,15 +58,12 @@ def evaluate_run(
         by_relation: Show the figures of every relation too.
         plot: Plot how often answers of each probability are right, into this new file: .png, .svg
             or .pdf (needs matplotlib).
-        out: Write the table to this new file too: .csv, .json or .md.
         ranks_out: Write the ranks of every query to this new .parquet file (docs/judging.md).
         scores_out: Write the scores of all entities for every query to this new .parquet file,
             which is large.
     """
-    require_new_picture(plot)
     if plot is not None and ask != "entity":
         raise InputError("--plot shows the probabilities of entities; leave out --ask")
-    require_new_table(out)
     from targcn.distributed import join_process_group
     from targcn.evaluation.calibration import plot_reliability
     from targcn.evaluation.report import relation_table, report_table

@@ -1,11 +1,19 @@
 """`targcn explain`: the facts behind an answer."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Literal
 
-from targcn.cli.options import AsJson, Context, RunFolder, load_folder, require_new_picture
-from targcn.output.terminal import show, show_json
+from targcn.cli.options import (
+    AsJson,
+    Context,
+    NewPicture,
+    NewTable,
+    RunFolder,
+    load_folder,
+    load_predictor,
+    show_table,
+)
+from targcn.output.terminal import count_progress, show, show_json
 
 
 def explain_answer(
@@ -19,7 +27,7 @@ def explain_answer(
     asked: Literal["object", "subject"] = "object",
     top: int = 10,
     context: Context = None,
-    plot: Path | None = None,
+    plot: NewPicture = None,
     json: AsJson = False,
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
@@ -50,14 +58,47 @@ def explain_answer(
     """
     from targcn.inference.explanation import in_words
     from targcn.inference.explanation import plot as plot_explanation
-    from targcn.inference.predictor import Predictor
 
-    require_new_picture(plot)
-    predictor = Predictor(load_folder(run), context, "cpu")
-    found = predictor.explain(subject, relation, object, time, asked=asked, top=top)
+    found = load_predictor(run, context).explain(
+        subject, relation, object, time, asked=asked, top=top
+    )
     if plot is not None:
         plot_explanation(found, plot)
     if json:
         show_json(asdict(found))
     else:
         show("\n".join(in_words(found)))
+
+
+def list_rules(
+    run: RunFolder,
+    /,
+    *,
+    relation: str | None = None,
+    top: int = 20,
+    out: NewTable = None,
+    json: AsJson = False,
+) -> None:
+    """Show what a run of evidence has learned about facts that speak for an answer.
+
+    "A ← B, 1 day before: × 14, seen 312 times": where A is asked for, a fact B one
+    day before speaks for its answer and adds 14 to a sum that is 1 without
+    evidence. A fact counts if it is the given entity's, or anybody's if the rule
+    says so; "B, then C" is a path of two facts, "at 3 times" is about any time.
+    A⁻¹ is A read from its object back to its subject. The weights are the model's
+    own. Seen is how often such evidence ended in the true answer to a query of
+    train, whose own fact is hidden.
+
+    First come the rules that gave most to true answers: seen × log(1 + weight).
+    Rules that were never seen are left out.
+
+    Args:
+        relation: Only the rules for questions about this relation, in both directions.
+        top: How many rules to show.
+    """
+    from targcn.inference.rules import rules, rules_table
+
+    loaded = load_folder(run)
+    with count_progress("counting", "queries") as progress:
+        found = rules(loaded, relation=relation, top=top, progress=progress)
+    show_table(rules_table(found), out, json)

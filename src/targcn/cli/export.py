@@ -1,10 +1,19 @@
 """`targcn export`: a question as a page, or embeddings and predictions for other programs."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from targcn.cli.options import Context, Device, Flag, RunFolder, Split, load_folder
+from targcn.cli.options import (
+    Context,
+    Device,
+    RunFolder,
+    Split,
+    checked,
+    load_folder,
+    load_predictor,
+)
 from targcn.errors import InputError
+from targcn.files import require_absent
 from targcn.output.terminal import show
 
 
@@ -12,11 +21,11 @@ def export_from_run(
     run: RunFolder,
     /,
     *,
-    out: Path,
+    out: Annotated[Path, checked(require_absent)],
     to: Literal["page", "csv", "npz", "pykeen"] = "page",
     question: str | None = None,
     top: int = 10,
-    hide_known: Flag = False,
+    hide_known: bool = False,
     split: Split = "test",
     context: Context = None,
     device: Device = "auto",
@@ -37,11 +46,8 @@ def export_from_run(
         top: How many answers.
         hide_known: Leave out answers that are known at that time already; for a page.
     """
-    from targcn.files import require_absent
-
     if (to == "page") != (question is not None):
         raise InputError("--question is what a page answers; give both, or --to csv, npz or pykeen")
-    require_absent(out)
     if question is None:
         from targcn.inference.export import export_run
 
@@ -49,11 +55,10 @@ def export_from_run(
         options = {"split": split, "context": context, "top": top, "device": device}
         export_run(load_folder(run), out, to, **options)  # type: ignore[arg-type]
     else:
-        from targcn.inference.predictor import Predictor
         from targcn.serve.answering import HowToAnswer
         from targcn.serve.export_page import export_page, parse_question
 
         asked = parse_question(question)
-        predictor = Predictor(load_folder(run), context, "cpu")
-        export_page(predictor, asked, out, HowToAnswer(top, hide_known, why=True))
+        how = HowToAnswer(top, hide_known, why=True)
+        export_page(load_predictor(run, context), asked, out, how)
     show(f"wrote {out}")

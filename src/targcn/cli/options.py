@@ -1,7 +1,9 @@
-"""What several commands share: options, opening a source, loading a run."""
+"""What several commands share: options, what is refused before any work, opening and loading."""
 
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -14,7 +16,22 @@ from targcn.output.terminal import say, show, show_json
 
 if TYPE_CHECKING:
     from targcn.facts.dataset import Dataset
+    from targcn.inference.predictor import Predictor
     from targcn.runs.run import Run
+
+SPLITS = ("train", "valid", "test")
+
+
+def checked(*checks: Callable[[Path], None]) -> Parameter:
+    """Refuse paths before any work is done; an option or argument may have several of them."""
+
+    def check(kind: object, given: Any) -> None:
+        for path in filter(None, given if isinstance(given, tuple) else (given,)):
+            for require in checks:
+                require(path)
+
+    return Parameter(validator=check)
+
 
 HowToRead = Annotated[ReadOptions, Parameter(name="*")]
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON for programs.")]
@@ -33,7 +50,15 @@ Source = Annotated[
         help="A name (see `data list`), a folder, a file, an address, or - for standard input."
     ),
 ]
-NewFolder = Annotated[Path, Parameter(help="The folder to write; it must not exist.")]
+NewFolder = Annotated[
+    Path, checked(require_absent), Parameter(help="The folder to write; it must not exist.")
+]
+NewTable = Annotated[
+    Path | None,
+    checked(require_table_file, require_absent),
+    Parameter(help="Write the table to this new file too: .csv, .json or .md."),
+]
+NewPicture = Annotated[Path | None, checked(require_picture, require_absent)]
 NewerFacts = Annotated[
     str | None,
     Parameter(help="A table of newer facts that join the context; its relations are not new."),
@@ -52,8 +77,15 @@ Intervals = Annotated[
         "Default: enumerate-time."
     ),
 ]
-SPLITS = ("train", "valid", "test")
-Flag = Annotated[bool, Parameter(negative="")]
+# Words after an option, as many as there are.
+Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True)]
+
+
+def require_libraries(what: str, extra: str, *libraries: str) -> None:
+    """Refuse what an extra of the package is needed for, if it is not installed."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise InputError(f"{what} needs {library}: pip install 'targcn[{extra}]'")
 
 
 def open_source(source: str, options: ReadOptions | None) -> "Dataset":
@@ -62,14 +94,8 @@ def open_source(source: str, options: ReadOptions | None) -> "Dataset":
     return open_dataset(source, options)
 
 
-def require_folder(folder: Path) -> None:
-    if not folder.exists():
-        raise InputError(f"there is no run {folder}; 'targcn train --out {folder}' makes one")
-
-
 def load_folder(folder: Path) -> "Run":
     """The run in a folder, said to be unfinished if its training was stopped."""
-    require_folder(folder)
     from targcn.runs.store import load_run
 
     run = load_run(folder)
@@ -77,18 +103,18 @@ def load_folder(folder: Path) -> "Run":
     return run
 
 
-def require_new_picture(path: Path | None) -> None:
-    """Refuse, before any work is done, a plot that could not be written."""
-    if path is not None:
-        require_picture(path)
-        require_absent(path)
+def load_predictor(
+    folder: Path, context: Context, facts: str | None = None, device: str = "cpu"
+) -> "Predictor":
+    """What a run is asked through, with newer facts if there are some."""
+    from targcn.inference.predictor import Predictor
 
-
-def require_new_table(path: Path | None) -> None:
-    """Refuse, before any work is done, a table that could not be written."""
-    if path is not None:
-        require_table_file(path)
-        require_absent(path)
+    predictor = Predictor(load_folder(folder), context, device)
+    if facts is not None:
+        predictor.add(facts)
+        for sentence in predictor.dataset.additions:
+            say(sentence)
+    return predictor
 
 
 def show_table(table: Table, out: Path | None, as_json: bool) -> None:

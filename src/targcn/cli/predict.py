@@ -10,12 +10,16 @@ from cyclopts import Parameter
 from targcn.cli.options import (
     AsJson,
     Context,
-    Flag,
+    Device,
     NewerFacts,
+    NewPicture,
+    NewTable,
     RunFolder,
-    load_folder,
-    require_new_picture,
+    checked,
+    load_predictor,
+    show_table,
 )
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.files import require_absent
 from targcn.output.terminal import count_progress, say, show, show_json
@@ -23,14 +27,15 @@ from targcn.output.terminal import count_progress, say, show, show_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from targcn.inference.explanation import Explanation
+    from targcn.inference.explanation import End, Explanation
     from targcn.inference.predictor import Predictor
     from targcn.inference.questions import Question
 
-    # Answers questions, in the context as it is or as it was changed.
-    Ask = partial[pl.DataFrame]
 
-FactsInWords = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+def _require_ending(path: Path) -> None:
+    from targcn.facts.export import require_ending
+
+    require_ending(path)
 
 
 def predict_answers(
@@ -42,16 +47,16 @@ def predict_answers(
     /,
     *,
     top: int = 10,
-    hide_known: Flag = False,
+    hide_known: bool = False,
     context: Context = None,
     facts: NewerFacts = None,
-    without: FactsInWords = (),
-    given: Annotated[FactsInWords, Parameter(name="--with")] = (),
-    explain: Flag = False,
-    plot: Path | None = None,
+    without: tuple[str, ...] = (),
+    given: Annotated[tuple[str, ...], Parameter(name="--with")] = (),
+    explain: bool = False,
+    plot: NewPicture = None,
     queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
-    out: Path | None = None,
+    out: Annotated[Path | None, checked(_require_ending, require_absent)] = None,
     json: AsJson = False,
 ) -> None:
     """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.
@@ -89,12 +94,6 @@ def predict_answers(
             its row, or stops the command.
         out: A new file to write the answers to: .csv, .jsonl or .parquet.
     """
-    if out is not None:
-        from targcn.facts.export import require_ending
-
-        require_ending(out)
-        require_absent(out)
-    require_new_picture(plot)
     if queries is not None:
         given_too = {"a question in words": subject, "--explain": explain, "--plot": plot}
         if unwanted := [option for option, value in given_too.items() if value]:
@@ -104,10 +103,9 @@ def predict_answers(
     if (without or given) and (explain or hide_known):
         option = "--explain" if explain else "--hide-known"
         raise InputError(f"{option} is about the context as it is; leave out --with and --without")
-    predictor = _load(run, context, facts)
-    changes = {"without": list(without), "with": list(given)} if without or given else {}
+    predictor = load_predictor(run, context, facts)
     ask = partial(predictor.predict_many, top=top, hide_known=hide_known)
-    if changes:
+    if without or given:
         from targcn.inference.what_if import parse_fact
 
         gone, new = (list(map(parse_fact, facts_in_words)) for facts_in_words in (without, given))
@@ -118,25 +116,15 @@ def predict_answers(
     from targcn.inference.questions import Question
 
     question = Question(subject, relation, object, time)
+    changes = {"without": without, "with": given} if without or given else {}
     _answer_one(predictor, ask, question, changes, out, plot, explain, json)
-
-
-def _load(run: Path, context: Context, facts: str | None) -> "Predictor":
-    from targcn.inference.predictor import Predictor
-
-    predictor = Predictor(load_folder(run), context, "cpu")
-    if facts is not None:
-        predictor.add(facts)
-        for sentence in predictor.dataset.additions:
-            say(sentence)
-    return predictor
 
 
 def _answer_one(
     predictor: "Predictor",
-    ask: "Ask",
+    ask: "partial[pl.DataFrame]",
     question: "Question",
-    changes: dict[str, list[str]],
+    changes: dict[str, tuple[str, ...]],
     out: Path | None,
     plot: Path | None,
     explain: bool,
@@ -152,48 +140,45 @@ def _answer_one(
     from targcn.inference.explanation import in_words
     from targcn.inference.questions import as_written, encode
 
-    dataset, curve, interval = predictor.dataset, None, None
+    dataset = predictor.dataset
+    understood, below = as_written(question, dataset), list[str]()
+    content = {
+        "question": asdict(understood),
+        "context": predictor.context + dataset.addition,
+        "num_entities": len(dataset.entities),
+    }
     if question.asked == "time" and not changes:
-        num_times = len(dataset.timeline.ticks)
-        asked = encode([question], dataset)
-        every = predictor.answer(asked, top=num_times, hide_known=ask.keywords["hide_known"])
-        answers = every[: ask.keywords["top"]].to_frame(dataset)
-        curve = curve_over_time(predictor, every)
-        interval = interval_over_time(predictor, question, every)
+        top, hide_known = ask.keywords["top"], ask.keywords["hide_known"]
+        num_times, queries = len(dataset.timeline.ticks), encode([question], dataset)
+        every = predictor.answer(queries, top=num_times, hide_known=hide_known)
+        answers = every[:top].to_frame(dataset)
+        below.append(curve_over_time(predictor, every))
+        if (interval := interval_over_time(predictor, question, every)) is not None:
+            below.append(str(interval))
+            content["interval"] = asdict(interval)
         if plot is not None:
             plot_times(predictor, question, every, plot)
     elif plot is not None:
         raise InputError("--plot draws the times of a fact; ask for its time with ?")
     else:
         answers = ask([question])
-    explanation = _explain(predictor, question, answers, explain)
+    if dataset.additions:
+        content["new_entities"] = new_among(predictor, question, answers)
+    if (explanation := _explain(predictor, question, answers, explain)) is not None:
+        below.append("\n".join(in_words(explanation)))
+        content["explanation"] = asdict(explanation)
     table = answer_table(predictor, question, answers)
     if out is not None:
         import polars as pl
 
-        _write(pl.DataFrame([as_written(question, dataset)]), answers, out)
+        _write(pl.DataFrame([understood]), answers, out)
     if json:
-        content = {
-            "question": asdict(as_written(question, dataset)),
-            "context": predictor.context + dataset.addition,
-            "num_entities": len(dataset.entities),
-            "notes": list(table.notes),
-            "answers": answers.drop("question").to_dicts(),
-            **changes,
-        }
-        if interval is not None:
-            content["interval"] = asdict(interval)
-        if dataset.additions:
-            content["new_entities"] = new_among(predictor, question, answers)
-        show_json(content | ({"explanation": asdict(explanation)} if explanation else {}))
+        rows = answers.drop("question").to_dicts()
+        show_json(content | {"notes": table.notes, "answers": rows, **changes})
         return
     show(table)
-    if curve is not None:
-        show("\n" + curve)
-    if interval is not None:
-        show(f"\n{interval}")
-    if explanation is not None:
-        show("\n" + "\n".join(in_words(explanation)))
+    for text in below:
+        show(f"\n{text}")
 
 
 def _explain(
@@ -207,15 +192,14 @@ def _explain(
         question = replace(question, **{asked: answers["answer"][0]})
     if not wanted or question.asked != "fact":
         return None
-    words = (str(question.subject), str(question.relation), str(question.object))
-    return predictor.explain(
-        *words, str(question.time), asked="subject" if asked == "subject" else "object"
-    )
+    words = (question.subject, question.relation, question.object, question.time)
+    side: End = "subject" if asked == "subject" else "object"
+    return predictor.explain(*map(str, words), asked=side)
 
 
 def _answer_table(
     predictor: "Predictor",
-    ask: "Ask",
+    ask: "partial[pl.DataFrame]",
     queries: str,
     on_error: Literal["skip", "stop"],
     out: Path | None,
@@ -256,3 +240,44 @@ def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:
     from targcn.inference.answer_table import beside_questions
 
     write_frame(beside_questions(asked, answers), out)
+
+
+def find_missing_facts(
+    run: RunFolder,
+    /,
+    *,
+    time: str | None = None,
+    relation: str | None = None,
+    entity: str | None = None,
+    top: int = 100,
+    context: Context = None,
+    facts: NewerFacts = None,
+    device: Device = "auto",
+    out: NewTable = None,
+    json: AsJson = False,
+) -> None:
+    """Find the most probable facts that are not known, each with its best reason.
+
+    Every entity is asked for the objects of each relation that the context holds
+    it together with, at every time of the data; its best answers are then looked
+    at from their other end. The probability is the smaller of two: that of the
+    object among all entities, given the rest, and that of the subject. Facts that
+    any split holds at that time are left out. A large graph has very many such
+    queries: choose a time, a relation or an entity to ask fewer.
+
+    Args:
+        time: Ask about this time only; any date will do.
+        relation: Ask about this relation only, in both directions.
+        entity: Ask this entity only, as subject and as object.
+        top: How many facts to show.
+    """
+    require_at_least(1, top=top)
+    from targcn.inference.missing import find_missing, missing_table, what_to_ask
+
+    predictor = load_predictor(run, context, facts, device)
+    asking = what_to_ask(predictor, time, relation, entity)
+    say(f"asking {asking}")
+    with count_progress("asking", "queries") as progress:
+        found = find_missing(predictor, asking, top, progress)
+    title = f"Probable facts that are not known, context {predictor.context}"
+    show_table(missing_table(found, title + predictor.dataset.addition), out, json)

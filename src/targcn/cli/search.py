@@ -2,15 +2,10 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from targcn.cli.options import Device, HowToRead, Source, open_source
+from targcn.cli.options import Device, HowToRead, Source, Words, open_source, require_libraries
 from targcn.output.terminal import live_table, say, show
-
-if TYPE_CHECKING:
-    from targcn.search.search import Found
 
 MINUTES = 10.0
 
@@ -22,9 +17,7 @@ def search_recipe(
     minutes: float | None = None,
     trials: int | None = None,
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
-    models: Annotated[
-        tuple[str, ...], Parameter(consume_multiple=True, negative="", show_default=False)
-    ] = (),
+    models: Words = (),
     seed: int = 0,
     device: Device = "auto",
     read: HowToRead | None = None,
@@ -42,16 +35,14 @@ def search_recipe(
         models: The models to choose from; default: all (see `models`).
         seed: Seed of every training and of what is varied.
     """
-    from targcn.search.study import require_optuna
-
-    require_optuna()
+    require_libraries("a search", "search", "optuna")
     if minutes is None and trials is None:
         minutes = MINUTES
     from targcn.search.search import search
 
     dataset = open_source(source, read)
     try:
-        with live_table() as told:
+        with live_table() as show_progress:
             found = search(
                 dataset,
                 out,
@@ -61,15 +52,11 @@ def search_recipe(
                 models=models,
                 seed=seed,
                 device=device,
-                told=told,
+                show=show_progress,
             )
     except KeyboardInterrupt:
         say("stopped; the same command goes on from here")
         sys.exit(130)
-    _show(found, out, source)
-
-
-def _show(found: "Found", folder: Path, source: str) -> None:
     from targcn.evaluation.report import report_table
 
     show(found.table)
@@ -81,5 +68,5 @@ def _show(found: "Found", folder: Path, source: str) -> None:
         show(report_table(found.test))
     show(
         f"kept in {found.run}; train it again with: targcn train {source} --recipe "
-        f"{folder / 'best.toml'}"
+        f"{out / 'best.toml'}"
     )

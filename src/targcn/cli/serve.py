@@ -1,7 +1,6 @@
 """`targcn serve`: runs as a page and an API."""
 
 import ipaddress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
@@ -11,15 +10,12 @@ from cyclopts import Parameter
 from targcn.cli.options import (
     Context,
     Device,
-    Flag,
     RunFolder,
-    require_folder,
+    require_libraries,
     warn_if_unfinished,
 )
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
-
-Several = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 
 
 def serve_runs(
@@ -29,9 +25,9 @@ def serve_runs(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,
-    open: Flag = False,
-    allow_origin: Several = (),
-    allow_host: Several = (),
+    open: bool = False,
+    allow_origin: tuple[str, ...] = (),
+    allow_host: tuple[str, ...] = (),
     context: Context = None,
     device: Device = "auto",
 ) -> None:
@@ -51,7 +47,7 @@ def serve_runs(
             several times.
         allow_host: A name that this server is called by behind a proxy; can be given several times.
     """
-    require_libraries()
+    require_libraries("serving", "serve", "fastapi", "httptools", "prometheus_client", "uvicorn")
     if token is not None and not token:
         raise InputError("the token is empty; give a long one that nobody guesses")
     if token is None and not _is_loopback(host):
@@ -67,7 +63,6 @@ def serve_runs(
         leave_a_core()
         served = {}
         for name, folder in name_runs((run, *others)).items():
-            require_folder(folder)
             served[name] = ServedRun.load(name, folder, context, device)
             warn_if_unfinished(folder)
             say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
@@ -83,13 +78,6 @@ def serve_runs(
             open_browser(address if token is None else f"{address}?{urlencode({'token': token})}")
         server.run([listening])
     say("stopped")
-
-
-def require_libraries() -> None:
-    """Refuse to serve without what the extra `serve` brings."""
-    for library in ("fastapi", "httptools", "prometheus_client", "uvicorn"):
-        if find_spec(library) is None:
-            raise InputError(f"serving needs {library}: pip install 'targcn[serve]'")
 
 
 def open_browser(address: str) -> None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from targcn.cli.options import Device, Flag, HowToRead, open_source
+from targcn.cli.options import Device, HowToRead, open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
 from targcn.models.registry import find_model
+from targcn.output.tables import Table
 from targcn.output.terminal import count_progress, say, show
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def train(
     resume: Path | None = None,
     seed: int | None = None,
     device: Device = "auto",
-    tensorboard: Flag = False,
+    tensorboard: bool = False,
     read: HowToRead | None = None,
     **settings: str,
 ) -> None:
@@ -155,3 +156,33 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
 def _free_folder(parent: Path, name: str) -> Path:
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(parent / free for free in names if not (parent / free).exists())
+
+
+def list_models(name: str | None = None, /) -> None:
+    """List what can be trained, or the settings and recipes of one model.
+
+    Args:
+        name: A model whose settings to show.
+    """
+    from targcn.models.registry import MODELS, find_model
+
+    if name is None:
+        rows = [(known, entry.summary) for known, entry in MODELS.items()]
+        show(Table.of_text(["model", "what it does"], rows))
+        return
+    from targcn.recipes.describe import describe_settings, describe_training
+    from targcn.recipes.recipe import find_recipe, list_recipes
+
+    find_model(name)
+    show(MODELS[name].summary)
+    described_settings = [
+        (setting.flag, str(setting.default), setting.meaning)
+        for setting in [*describe_settings(name), *describe_training(name)]
+    ]
+    show(Table.of_text(["setting", "default", "meaning"], described_settings))
+    recipes = [
+        (recipe, dataset or "any", find_recipe(name, recipe, dataset).about)
+        for recipe, dataset in list_recipes(name)
+    ]
+    if recipes:
+        show(Table.of_text(["recipe", "data set", "what it is"], recipes))

@@ -4,14 +4,18 @@ Every model's own recipe is tried first, the cheapest first; then settings are v
 best. Everything is chosen on valid; test is looked at once, in the end.
 """
 
+import itertools
+import math
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import torch
+from optuna import Study, Trial
+from optuna.trial import FrozenTrial, TrialState
 
 from targcn.config import require_at_least, require_seed
 from targcn.devices import choose_device
@@ -37,15 +41,9 @@ from targcn.search.study import (
     mrr_of,
     open_study,
     question_of,
-    require_optuna,
     study_table,
-    try_again,
 )
 from targcn.search.trial import Follower, StoppedError, in_words, try_recipe
-
-if TYPE_CHECKING:
-    from optuna import Study, Trial
-    from optuna.trial import FrozenTrial
 
 RECIPE: Final = "best.toml"
 # The name of the recipes of a search.
@@ -56,8 +54,8 @@ FOR_THE_DEFAULT: Final = 0.4
 FOR_ALL_RECIPES: Final = 0.7
 LEAST_SHARE: Final = 0.01
 
-# Told the table so far, a line about the present, and whether that is news.
-Told = Callable[[Table, str, bool], None]
+# Shows the table so far, a line about the present, and whether that is news.
+Show = Callable[[Table, str, bool], None]
 
 
 @dataclass(frozen=True)
@@ -85,14 +83,13 @@ def search(
     models: Sequence[str] = (),
     seed: int = 0,
     device: str | torch.device = "auto",
-    told: Told | None = None,
+    show: Show = lambda table, line, is_news: None,
 ) -> Found:
     """Try models and settings within a time, a number of trials, or both; keep all in a folder.
 
     A folder that holds a search of the same data is gone on with. It always holds the best so far:
     `best.toml`, which `train --recipe` takes, and its run.
     """
-    require_optuna()
     if minutes is None and trials is None:
         raise InputError("a search needs an end: give minutes, trials, or both")
     if minutes is not None and not minutes > 0:
@@ -111,12 +108,30 @@ def search(
         name: find_recipe(name, "default", dataset.name, {"select_by": filter}) for name in chosen
     }
     starts = [{"model": name, **own_values(recipe)} for name, recipe in recipes.items()]
-    folder, seconds = Path(out), None if minutes is None else 60 * minutes
+    folder, seconds = Path(out), math.inf if minutes is None else 60 * minutes
     with open_study(folder, question_of(dataset, filter, chosen), starts, seed) as study:
         setting = Setting("valid", "train", most_ticks=FEW_TICKS)
         evaluator = Evaluator(dataset, setting, choose_device(device))
-        trying = _Trying(study, folder, recipes, evaluator, seconds, filter, seed, told)
-        study.optimize(trying, trials, seconds, callbacks=[trying.tell])
+        began, table = time.monotonic(), study_table(study, filter)
+        for _ in itertools.count() if trials is None else range(trials):
+            spent = time.monotonic() - began
+            if spent >= seconds:
+                break
+            trial = study.ask()
+            name = trial.suggest_categorical("model", list(recipes))
+            recipe = replace(vary(recipes[name], trial), name=SEARCHED)
+            words = f"trial {trial.number}, {name}: "
+
+            def say(line: str, table: Table = table, words: str = words) -> None:
+                show(table, words + line, False)
+
+            is_start = bool(trial.user_attrs.get(IS_START))
+            share = _share_of(study, trial, seconds, spent)
+            follow = Follower(trial, filter, share, is_start, say)
+            done = _try(study, recipe, evaluator, follow, seed, folder)
+            _keep_best(study, done, folder)
+            table = study_table(study, filter)
+            show(table, words + _describe(study, done), True)
         if not completed(study):
             raise InputError(
                 f"no trial came to its end; go on in {folder} with more minutes or trials"
@@ -125,114 +140,86 @@ def search(
         run, test = run_folder(folder, best), None
         if len(dataset.test):
             test = evaluate(load_run(run), device=evaluator.device, progress=lambda *done: None)
-        table = study_table(study, filter)
         return Found(recipe_of(best), run, mrr_of(best), test, importances(study), table)
 
 
-def run_folder(folder: Path, trial: "Trial | FrozenTrial") -> Path:
+def run_folder(folder: Path, trial: Trial | FrozenTrial) -> Path:
     return folder / f"run-{trial.number}"
 
 
-def recipe_of(trial: "FrozenTrial") -> Recipe:
+def recipe_of(trial: FrozenTrial) -> Recipe:
     """What a trial that came to its end was trained by."""
     about = f"trial {trial.number} of a search: MRR {mrr_of(trial):.4f} on valid"
     return make_recipe(trial.params["model"], SEARCHED, **trial.user_attrs[WHOLE], about=about)
 
 
-class _Trying:
-    """What Optuna calls for each trial, and after it."""
-
-    def __init__(
-        self,
-        study: "Study",
-        folder: Path,
-        recipes: dict[str, Recipe],
-        evaluator: Evaluator,
-        seconds: float | None,
-        which: Filter,
-        seed: int,
-        told: Told | None,
-    ) -> None:
-        self.study, self.folder, self.recipes, self.evaluator = study, folder, recipes, evaluator
-        self.which, self.seed = which, seed
-        self.told = told or (lambda table, line, is_news: None)
-        self.began, self.seconds = time.monotonic(), float("inf") if seconds is None else seconds
-        self.table = study_table(study, which)
-
-    def __call__(self, trial: "Trial") -> float:
-        """Train what the trial suggests; the MRR on valid."""
-        import optuna
-
-        name = trial.suggest_categorical("model", list(self.recipes))
-        recipe = replace(vary(self.recipes[name], trial), name=SEARCHED)
-        is_start = bool(trial.user_attrs.get(IS_START))
-        done = completed(self.study)
-        for other in done if not is_start else ():
-            if other.params == trial.params and other.user_attrs.get(NOTE) == "":
-                trial.set_user_attr(NOTE, f"the same as trial {other.number}")
-                return mrr_of(other)
-
-        def say(line: str) -> None:
-            self.told(self.table, f"trial {trial.number}, {name}: {line}", False)
-
-        try:
-            follow = Follower(trial, self.which, self._share_of(trial), is_start, say)
-            run, report, note = try_recipe(recipe, self.evaluator, follow, self.seed)
-        except KeyboardInterrupt:
-            try_again(self.study, trial)
-            raise
-        except StoppedError as stopped:
-            trial.set_user_attr(NOTE, str(stopped))
-            raise optuna.TrialPruned(str(stopped)) from None
-        mrr = report.metrics[self.which]["both"]["mrr"]
-        trial.set_user_attr(NOTE, note)
-        whole = {"settings": asdict(run.recipe.settings), "training": asdict(run.recipe.training)}
-        trial.set_user_attr(WHOLE, whole)
-        if not done or mrr > mrr_of(done[0]):
-            # Before the study knows of it: who finds the best trial there finds its run.
-            save_run(run, run_folder(self.folder, trial), [report])
-        return mrr
-
-    def _share_of(self, trial: "Trial") -> float:
-        """How long a trial may take: a recipe its share of the time, others all that is left."""
-        spent = time.monotonic() - self.began
-        if not trial.user_attrs.get(IS_START):
-            return self.seconds - spent
-        if not _shares_time(trial.params["model"]):
-            return self.seconds * FOR_THE_DEFAULT
-        num_waiting = sum(map(_shares_time, self._waiting_models()))
-        share = (self.seconds * FOR_ALL_RECIPES - spent) / (1 + num_waiting)
-        return max(share, self.seconds * LEAST_SHARE)
-
-    def _waiting_models(self) -> list[str]:
-        """The models whose recipes are still to come."""
-        from optuna.trial import TrialState
-
-        waiting = self.study.get_trials(deepcopy=False, states=[TrialState.WAITING])
-        return [str(trial.system_attrs["fixed_params"].get("model")) for trial in waiting]
-
-    def tell(self, study: "Study", trial: "FrozenTrial") -> None:
-        """Keep the best run and recipe, and tell of the trial."""
-        done = completed(study)
-        kept = run_folder(self.folder, done[0]) if done else None
-        for run in self.folder.glob("run-*"):
-            if run != kept:
-                shutil.rmtree(run, ignore_errors=True)
-        if done:
-            write_recipe(recipe_of(done[0]), self.folder / RECIPE)
-            is_last_start = trial.user_attrs.get(IS_START) and not self._waiting_models()
-            if is_last_start and done[0].user_attrs.get(NOTE):
-                # The best recipe was cut short: it comes first of what has all the time.
-                study.enqueue_trial(done[0].params)
-        self.table = study_table(study, self.which)
-        seconds = trial.duration.total_seconds() if trial.duration else 0
-        reached = f"MRR {mrr_of(trial):.3f}" if trial in done else "stopped early"
-        note = f": {trial.user_attrs[NOTE]}" if trial.user_attrs.get(NOTE) else ""
-        best = f"; best so far {mrr_of(done[0]):.3f}" if done else ""
-        line = f"trial {trial.number}, {trial.params['model']}: {reached} in {in_words(seconds)}"
-        self.told(self.table, f"{line}{note}{best}", True)
+def _share_of(study: Study, trial: Trial, seconds: float, spent: float) -> float:
+    """How long a trial may take: a recipe its share of the time, others all that is left."""
+    if not trial.user_attrs.get(IS_START):
+        return seconds - spent
+    if not _shares_time(trial.params):
+        return seconds * FOR_THE_DEFAULT
+    num_waiting = sum(map(_shares_time, _waiting(study)))
+    share = (seconds * FOR_ALL_RECIPES - spent) / (1 + num_waiting)
+    return max(share, seconds * LEAST_SHARE)
 
 
-def _shares_time(model: str) -> bool:
+def _waiting(study: Study) -> list[Mapping[str, Any]]:
+    """What the trials that are still to come have to try."""
+    waiting = study.get_trials(deepcopy=False, states=[TrialState.WAITING])
+    return [trial.system_attrs["fixed_params"] for trial in waiting]
+
+
+def _shares_time(params: Mapping[str, Any]) -> bool:
     """Whether a model's recipe shares the time with others: not the default, nor floors."""
-    return model != DEFAULT and issubclass(find_model(model), Learner)
+    model = params.get("model")
+    return model not in (None, DEFAULT) and issubclass(find_model(model), Learner)
+
+
+def _try(
+    study: Study, recipe: Recipe, evaluator: Evaluator, follow: Follower, seed: int, folder: Path
+) -> FrozenTrial:
+    """Train what a trial suggests and tell the study; one that is killed stays as running there."""
+    trial, done = follow.trial, completed(study)
+    for other in [] if follow.is_start else done:
+        if other.params == trial.params and other.user_attrs.get(NOTE) == "":
+            trial.set_user_attr(NOTE, f"the same as trial {other.number}")
+            return study.tell(trial, mrr_of(other))
+    try:
+        run, report, note = try_recipe(recipe, evaluator, follow, seed)
+    except StoppedError as stopped:
+        trial.set_user_attr(NOTE, str(stopped))
+        return study.tell(trial, state=TrialState.PRUNED)
+    mrr = report.metrics[follow.which]["both"]["mrr"]
+    trial.set_user_attr(NOTE, note)
+    whole = {"settings": asdict(run.recipe.settings), "training": asdict(run.recipe.training)}
+    trial.set_user_attr(WHOLE, whole)
+    if not done or mrr > mrr_of(done[0]):
+        # Before the study knows of it: who finds the best trial there finds its run.
+        save_run(run, run_folder(folder, trial), [report])
+    return study.tell(trial, mrr)
+
+
+def _keep_best(study: Study, trial: FrozenTrial, folder: Path) -> None:
+    """Keep the best run and recipe alone after a trial."""
+    done = completed(study)
+    kept = run_folder(folder, done[0]) if done else None
+    for run in folder.glob("run-*"):
+        if run != kept:
+            shutil.rmtree(run, ignore_errors=True)
+    if done:
+        write_recipe(recipe_of(done[0]), folder / RECIPE)
+        is_last_start = trial.user_attrs.get(IS_START) and not _waiting(study)
+        if is_last_start and done[0].user_attrs.get(NOTE):
+            # The best recipe was cut short: it comes first of what has all the time.
+            study.enqueue_trial(done[0].params)
+
+
+def _describe(study: Study, trial: FrozenTrial) -> str:
+    done = completed(study)
+    seconds = trial.duration.total_seconds() if trial.duration else 0
+    is_done = trial.state == TrialState.COMPLETE
+    reached = f"MRR {mrr_of(trial):.3f}" if is_done else "stopped early"
+    note = f": {trial.user_attrs[NOTE]}" if trial.user_attrs.get(NOTE) else ""
+    best = f"; best so far {mrr_of(done[0]):.3f}" if done else ""
+    return f"{reached} in {in_words(seconds)}{note}{best}"

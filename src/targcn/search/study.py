@@ -9,18 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import optuna
+from optuna.exceptions import StorageInternalError
+from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, TrialState
+from sqlalchemy.exc import SQLAlchemyError
 
 from targcn.errors import InputError
 from targcn.evaluation.filters import Filter
 from targcn.facts.dataset import Dataset
 from targcn.files import atomic_folder, sole_writer
-from targcn.output.tables import Column, Table, Value
-
-if TYPE_CHECKING:
-    from optuna import Study, Trial
-    from optuna.storages import RDBStorage
-    from optuna.trial import FrozenTrial
+from targcn.output.tables import Column, Table
 
 FILE: Final = "study.db"
 NAME: Final = "targcn"
@@ -53,26 +55,19 @@ def question_of(dataset: Dataset, which: Filter, models: Sequence[str]) -> dict[
     return about | {"filter": which, "models": " ".join(models)}
 
 
-def require_optuna() -> None:
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        raise InputError("a search needs Optuna: pip install 'targcn[search]'") from None
-
-
 @contextmanager
 def open_study(
     folder: Path, question: Mapping[str, str], starts: Sequence[Mapping[str, Any]], seed: int
-) -> Iterator["Study"]:
+) -> Iterator[optuna.Study]:
     """The study of a folder, which is made with these trials waiting if it is not there yet."""
-    import optuna
-    from optuna.pruners import SuccessiveHalvingPruner
-    from optuna.samplers import TPESampler
-    from optuna.trial import TrialState
-
     with _explained(folder):
         if not (folder / FILE).exists():
-            _create(folder, question, starts)
+            # A kill leaves all trials that are to come first, or nothing.
+            with atomic_folder(folder) as draft, _storage(draft) as storage:
+                study = optuna.create_study(study_name=NAME, storage=storage, direction="maximize")
+                study.set_user_attr(ABOUT, dict(question))
+                for params in starts:
+                    study.enqueue_trial(dict(params), user_attrs={IS_START: True})
         with sole_writer(folder), _storage(folder) as storage:
             try:
                 study = optuna.load_study(study_name=NAME, storage=storage)
@@ -88,28 +83,21 @@ def open_study(
                         f"not {question[what]}; give the same, or another --out"
                     )
             for trial in study.get_trials(states=[TrialState.RUNNING]):
-                # Its process was killed.
+                # It was interrupted: let it be the next but those that wait already.
                 study.tell(trial.number, state=TrialState.FAIL)
-                try_again(study, trial)
+                is_start = {IS_START: True} if trial.user_attrs.get(IS_START) else {}
+                study.enqueue_trial(trial.params, user_attrs=is_start)
             # What goes on must not vary as it did before.
-            study.sampler = TPESampler(seed=seed + len(study.trials), n_startup_trials=len(starts))
-            study.pruner = SuccessiveHalvingPruner(FIRST_PERCENT, ONE_IN)
+            study.sampler = optuna.samplers.TPESampler(
+                seed=seed + len(study.trials), n_startup_trials=len(starts)
+            )
+            study.pruner = optuna.pruners.SuccessiveHalvingPruner(FIRST_PERCENT, ONE_IN)
             yield study
-
-
-def try_again(study: "Study", trial: "FrozenTrial | Trial") -> None:
-    """Let a trial that was interrupted be the next but those that wait already."""
-    is_start = {IS_START: True} if trial.user_attrs.get(IS_START) else {}
-    study.enqueue_trial(trial.params, user_attrs=is_start)
 
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
     """Let Optuna log errors alone, and turn what it cannot read or write into one sentence."""
-    import optuna
-    from optuna.exceptions import StorageInternalError
-    from sqlalchemy.exc import SQLAlchemyError
-
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
@@ -125,21 +113,8 @@ def _explained(folder: Path) -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-def _create(folder: Path, question: Mapping[str, str], starts: Sequence[Mapping[str, Any]]) -> None:
-    """Make the folder whole: a kill leaves all trials that are to come first, or nothing."""
-    import optuna
-
-    with atomic_folder(folder) as draft, _storage(draft) as storage:
-        study = optuna.create_study(study_name=NAME, storage=storage, direction="maximize")
-        study.set_user_attr(ABOUT, dict(question))
-        for params in starts:
-            study.enqueue_trial(dict(params), user_attrs={IS_START: True})
-
-
 @contextmanager
-def _storage(folder: Path) -> Iterator["RDBStorage"]:
-    from optuna.storages import RDBStorage
-
+def _storage(folder: Path) -> Iterator[RDBStorage]:
     storage = RDBStorage(f"sqlite:///{(folder / FILE).resolve()}")
     try:
         yield storage
@@ -148,23 +123,35 @@ def _storage(folder: Path) -> Iterator["RDBStorage"]:
         storage.engine.dispose()
 
 
-def completed(study: "Study") -> list["FrozenTrial"]:
+def completed(study: optuna.Study) -> list[FrozenTrial]:
     """The trials that came to their end, best first; of equal ones the one that was first."""
-    from optuna.trial import TrialState
-
     trials = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     return sorted(trials, key=lambda trial: -mrr_of(trial))
 
 
-def study_table(study: "Study", which: Filter) -> Table:
-    """The best trials, then those that were stopped early, the latest first."""
-    from optuna.trial import TrialState
+def mrr_of(trial: FrozenTrial) -> float:
+    """The MRR on valid of a trial that came to its end."""
+    assert trial.value is not None
+    return trial.value
 
+
+def study_table(study: optuna.Study, which: Filter) -> Table:
+    """The best trials, then those that were stopped early, the latest first."""
     done = completed(study)
-    trials = study.get_trials(deepcopy=False)
-    stopped = [one for one in reversed(trials) if one.state == TrialState.PRUNED]
-    waiting = sum(one.state == TrialState.WAITING for one in trials)
-    rows = [_row(trial) for trial in [*done[:MOST_BEST], *stopped[:MOST_STOPPED]]]
+    stopped = study.get_trials(deepcopy=False, states=[TrialState.PRUNED])[::-1]
+    waiting = len(study.get_trials(deepcopy=False, states=[TrialState.WAITING]))
+    rows = [
+        {
+            "trial": trial.number,
+            "model": trial.params["model"],
+            # Optuna gives a trial that was stopped the value of its last validation.
+            "mrr": trial.value if trial.state == TrialState.COMPLETE else None,
+            "seconds": trial.duration.total_seconds() if trial.duration else None,
+            "settings": _settings_of(trial),
+            "note": trial.user_attrs.get(NOTE),
+        }
+        for trial in [*done[:MOST_BEST], *stopped[:MOST_STOPPED]]
+    ]
     counts = f"{len(done)} trials, {len(stopped)} stopped early"
     counts += f", {waiting} recipes to come" if waiting else ""
     columns = (
@@ -179,37 +166,22 @@ def study_table(study: "Study", which: Filter) -> Table:
     return Table(columns, tuple(rows), title)
 
 
-def _row(trial: "FrozenTrial") -> dict[str, Value]:
-    from optuna.trial import TrialState
-
-    # Optuna gives a trial that was stopped the value of its last validation.
-    is_done = trial.state == TrialState.COMPLETE
-    settings = "its recipe" if trial.user_attrs.get(IS_START) else _settings(trial.params)
-    return {
-        "trial": trial.number,
-        "model": trial.params["model"],
-        "mrr": trial.value if is_done else None,
-        "seconds": trial.duration.total_seconds() if trial.duration else None,
-        "settings": settings,
-        "note": trial.user_attrs.get(NOTE),
-    }
-
-
-def _settings(params: Mapping[str, Any]) -> str:
-    values = {name.partition(".")[2]: value for name, value in params.items() if name != "model"}
+def _settings_of(trial: FrozenTrial) -> str:
+    if trial.user_attrs.get(IS_START):
+        return "its recipe"
+    values = {name.partition(".")[2]: value for name, value in trial.params.items()}
     return ", ".join(
         f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in values.items()
+        if name
     )
 
 
-def importances(study: "Study") -> dict[str, float]:
+def importances(study: optuna.Study) -> dict[str, float]:
     """How much each choice mattered for being among the best quarter, the most important first.
 
     That is Optuna's PED-ANOVA, of the settings that enough trials have; empty if none have.
     """
-    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
-
     counts = Counter(name for trial in completed(study) for name in trial.params)
     known = [name for name, count in counts.items() if count >= ENOUGH_TRIALS]
     if not known:
@@ -218,11 +190,5 @@ def importances(study: "Study") -> dict[str, float]:
         # It warns of settings that few of the best have.
         warnings.simplefilter("ignore", UserWarning)
         evaluator = PedAnovaImportanceEvaluator(target_quantile=BEST_PART)
-        found = get_param_importances(study, params=known, evaluator=evaluator)
-    return {name: share for name, share in found.items() if share >= LEAST_SHARE}
-
-
-def mrr_of(trial: "FrozenTrial") -> float:
-    """The MRR on valid of a trial that came to its end."""
-    assert trial.value is not None
-    return trial.value
+        shares = get_param_importances(study, params=known, evaluator=evaluator)
+    return {name: share for name, share in shares.items() if share >= LEAST_SHARE}

@@ -4,10 +4,12 @@ import gc
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
+from optuna import Trial
 
 from targcn.devices import is_out_of_memory
 from targcn.errors import InputError
@@ -22,9 +24,6 @@ from targcn.search.study import ONE_IN
 from targcn.training.fit import fit
 from targcn.training.progress import TrainingProgress, describe_progress
 
-if TYPE_CHECKING:
-    from optuna import Trial
-
 # The part of a trial's time that its steps may take; validations take the rest.
 FOR_STEPS: Final = 0.8
 # Speed is known after this part of a trial's time, but not sooner or later than these seconds.
@@ -35,37 +34,33 @@ NUM_VALIDATIONS: Final = 3
 
 
 class StoppedError(Exception):
-    """A trial was stopped early; the message says why."""
+    """A trial was stopped early: why, and how many epochs there would be time for."""
 
-
-class TooSlowError(StoppedError):
-    """A training would not end in its time, in which so many of its epochs would."""
-
-    def __init__(self, message: str, epochs: int) -> None:
+    def __init__(self, message: str, epochs: int = 0) -> None:
         super().__init__(message)
         self.epochs = epochs
 
 
+@dataclass(eq=False)
 class Follower:
     """Hears of a training's progress; tells the study its validations, and raises to stop it."""
 
-    def __init__(
-        self,
-        trial: "Trial",
-        which: Filter,
-        seconds: float,
-        is_start: bool,
-        say: Callable[[str], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.trial, self.which, self.say = trial, which, say
-        # A model's own recipe is shortened if it is slow, and not compared with others half-way.
-        self.is_start = is_start
-        self.seconds, self.clock, self.began = seconds, clock, clock()
-        # When the training was first seen, and how many steps it had taken.
-        self.first: tuple[float, int] | None = None
-        self.speed_is_known = False
-        self.percent = 0
+    trial: Trial
+    which: Filter
+    # How long the trial may take.
+    seconds: float
+    # A model's own recipe is shortened if it is slow, and not compared with others half-way.
+    is_start: bool
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    speed_is_known: bool = False
+    # When the training was first seen, and how many steps it had taken.
+    first: tuple[float, int] | None = None
+    percent: int = 0
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
 
     def __call__(self, progress: TrainingProgress) -> None:
         self.say(describe_progress(progress, self.which))
@@ -73,9 +68,15 @@ class Follower:
         if not self.speed_is_known:
             self._judge_speed(progress)
         percent = 100 * progress.epoch // progress.num_epochs
-        if progress.validation is not None and percent > self.percent:
-            self.percent = percent
-            self._judge(progress.validation, progress)
+        if progress.validation is None or percent <= self.percent:
+            return
+        self.percent = percent
+        mrr = progress.validation.metrics[self.which]["both"]["mrr"]
+        self.trial.report(mrr, percent)
+        # Always asked, since that also makes this trial one that others are compared with.
+        if self.trial.should_prune() and not self.is_start:
+            done = f"{progress.epoch} of {progress.num_epochs} epochs"
+            raise StoppedError(f"MRR {mrr:.3f} after {done}, where one in {ONE_IN} goes on")
 
     def require_time(self, place: str) -> None:
         if self.clock() - self.began > self.seconds:
@@ -95,18 +96,8 @@ class Follower:
         left = (self.seconds - (now - self.began)) * FOR_STEPS
         if epoch_seconds * (progress.num_epochs - taken / progress.num_steps) > left:
             whole = in_words(epoch_seconds * progress.num_epochs)
-            raise TooSlowError(
-                f"would take about {whole}; it had {in_words(self.seconds)}",
-                int(left / epoch_seconds),
-            )
-
-    def _judge(self, validation: Report, progress: TrainingProgress) -> None:
-        mrr = validation.metrics[self.which]["both"]["mrr"]
-        self.trial.report(mrr, self.percent)
-        # Always asked, since that also makes this trial one that others are compared with.
-        if self.trial.should_prune() and not self.is_start:
-            done = f"{progress.epoch} of {progress.num_epochs} epochs"
-            raise StoppedError(f"MRR {mrr:.3f} after {done}, where one in {ONE_IN} goes on")
+            sentence = f"would take about {whole}; it had {in_words(self.seconds)}"
+            raise StoppedError(sentence, epochs=int(left / epoch_seconds))
 
 
 def try_recipe(
@@ -116,29 +107,30 @@ def try_recipe(
 
     StoppedError says why there is none.
     """
-    device, dataset = evaluator.device, evaluator.dataset
+    device, dataset, note = evaluator.device, evaluator.dataset, ""
     if device.type == "cuda":
         # The recorded step of the trial before is in a reference cycle and holds GPU memory.
         gc.collect()
-    how: dict[str, Any] = {"seed": seed, "device": device}
+    options: dict[str, Any] = {"seed": seed, "device": device, "progress": follow}
     try:
-        if not issubclass(find_model(recipe.model), Learner):
-            run = fit(dataset, recipe=recipe, **how)
-
-            def watch(done: int, total: int) -> None:
-                follow.require_time(f"query {done:,} of {total:,}")
-
-            return run, evaluator.evaluate(run.model, recipe.model, watch), ""
-        note = ""
         try:
-            run = fit(dataset, recipe=recipe, progress=follow, **how)
-        except TooSlowError as slow:
-            if not follow.is_start or slow.epochs < 1:
+            run = fit(dataset, recipe=recipe, **options)
+        except StoppedError as stopped:
+            if not follow.is_start or stopped.epochs < 1:
                 raise
-            note = f"{slow.epochs} of {recipe.training.epochs} epochs: {slow}"
-            run = fit(dataset, recipe=_shortened(recipe, slow.epochs), progress=follow, **how)
-        assert run.validation is not None
-        return run, run.validation, note
+            epochs, every = stopped.epochs, recipe.training.validate_every
+            note = f"{epochs} of {recipe.training.epochs} epochs: {stopped}"
+            every = min(math.ceil(epochs / NUM_VALIDATIONS), every)
+            shortened = change(recipe, {"epochs": epochs, "validate_every": every})
+            run = fit(dataset, recipe=shortened, **options)
+        if issubclass(find_model(recipe.model), Learner):
+            assert run.validation is not None
+            return run, run.validation, note
+
+        def watch(done: int, total: int) -> None:
+            follow.require_time(f"query {done:,} of {total:,}")
+
+        return run, evaluator.evaluate(run.model, recipe.model, watch), note
     except InputError as error:
         raise StoppedError(str(error)) from None
     except (RuntimeError, MemoryError) as error:
@@ -147,11 +139,6 @@ def try_recipe(
         if device.type == "cuda":
             torch.cuda.empty_cache()
         raise StoppedError("it needs more memory than there is") from None
-
-
-def _shortened(recipe: Recipe, epochs: int) -> Recipe:
-    every = min(math.ceil(epochs / NUM_VALIDATIONS), recipe.training.validate_every)
-    return change(recipe, {"epochs": epochs, "validate_every": every})
 
 
 def in_words(seconds: float) -> str:
