@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from targcn import devices, memory
-from targcn.devices import MemoryWatch, available_bytes, choose_device, is_out_of_memory
+from targcn import devices
+from targcn.devices import SizeWatch, available_bytes, choose_device, is_out_of_memory
 from targcn.errors import InputError
 
 
@@ -27,21 +27,23 @@ def test_memory_of_a_cpu_is_what_is_left(
     assert available_bytes(torch.device("cpu")) == free
 
 
-def test_a_tensor_that_would_not_fit_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "memory_left", lambda: 100 << 20)
-    monkeypatch.setattr(MemoryWatch, "LEAST", 1000)
-    sentence = "^this needs at least 190 MB of memory, and only 100 MB are left; do that$"
-    with MemoryWatch("this", "do that"):
-        assert torch.randn(3, 1000).shape == (3, 1000)
-        assert torch.full((9,), 2.0).sum() == 18
-        # That takes none here.
-        assert torch.empty(10**12, device="meta").is_meta
-        for make in (torch.empty, torch.randn):
-            with pytest.raises(InputError, match=sentence):
-                make(50_000, 1000)
-        with pytest.raises(InputError, match=sentence):
-            torch.nn.Linear(1000, 50_000)
-    assert len(torch.empty(30 << 20)) == 30 << 20
+def test_sizes_are_known_before_a_tensor_is_made() -> None:
+    sizes: list[int] = []
+    with SizeWatch(sizes.append):
+        torch.randn(3, 1000)
+        torch.full((9,), 2, dtype=torch.int64)
+        torch.zeros(())
+        torch.empty(size=(2, 3), dtype=torch.uint8)
+        torch.nn.Linear(10, 50)
+    assert sizes == [12_000, 72, 4, 6, 2000, 200]
+
+
+def test_a_tensor_that_is_refused_is_not_made() -> None:
+    def check(size: int) -> None:
+        raise InputError(f"no room for {size >> 30:,} GB")
+
+    with SizeWatch(check), pytest.raises(InputError, match="no room for 3,725,290 GB"):
+        torch.empty(10**9, 10**6)
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,6 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_graphs_models_and_trainings_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
     from small_training import DATA, create
-    from targcn.devices import MemoryWatch
     from targcn.graph.temporal_graph import TemporalGraph
     from targcn.recipes.recipe import find_recipe
     from targcn.recipes.training_settings import TrainingSettings
@@ -131,7 +130,6 @@ def test_graphs_models_and_trainings_say_what_they_need(monkeypatch: pytest.Monk
     from targcn.training.optimizers import create_optimizer
 
     model = create("distmult", DATA)
-    monkeypatch.setattr(MemoryWatch, "LEAST", 0)
     monkeypatch.setattr(memory, "memory_left", lambda: 100)
     with pytest.raises(InputError, match=r"the graph of 270 facts needs at least 0 MB .* prepare"):
         TemporalGraph.of_context(DATA, "train")

@@ -1,7 +1,8 @@
 """Where to compute, how much memory may still be taken there, and kernels made for it."""
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from targcn.errors import InputError
-from targcn.memory import memory_left, require_memory
+from targcn.memory import memory_left
 
 
 def choose_device(name: str | torch.device = "auto") -> torch.device:
@@ -48,8 +49,8 @@ def available_bytes(device: torch.device) -> int:
     return int(left) if left < float("inf") else 1 << 30
 
 
-class MemoryWatch(TorchFunctionMode):
-    """Within it, a large tensor for which there is no memory is an InputError before it is made."""
+class SizeWatch(TorchFunctionMode):
+    """Within it, `check` is given the size in bytes of every tensor before it is made."""
 
     FACTORIES: ClassVar = (
         torch.empty,
@@ -59,21 +60,19 @@ class MemoryWatch(TorchFunctionMode):
         torch.rand,
         torch.randn,
     )
-    # Smaller ones are not worth a look at what the system says.
-    LEAST: ClassVar = 64 << 20
 
-    def __init__(self, what: str, advice: str) -> None:
+    def __init__(self, check: Callable[[int], None]) -> None:
         super().__init__()
-        self.what, self.advice = what, advice
+        self.check = check
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in self.FACTORIES and kwargs.get("device") in (None, "cpu", torch.device("cpu")):
-            planned = func(*args, **kwargs | {"device": "meta"})
-            if (size := planned.numel() * planned.element_size()) > self.LEAST:
-                require_memory(size, self.what, self.advice)
+        if func in self.FACTORIES:
+            shape = args[0] if args and isinstance(args[0], Sequence) else args
+            dtype = kwargs.get("dtype") or torch.get_default_dtype()
+            self.check(math.prod(kwargs.get("size", shape)) * dtype.itemsize)
         return func(*args, **kwargs)
 
 

@@ -14,8 +14,7 @@ from oracle import World
 from small_training import saved_state
 from targcn.errors import DamagedError, InputError
 from targcn.models.base import Learner
-from targcn.models.registry import MODELS, create, find_model
-from targcn.recipes.recipe import find_recipe, list_recipes
+from targcn.models.registry import MODELS, find_model
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import is_unfinished, load_run, open_run, save_run, write_result, write_state
@@ -416,15 +415,3 @@ def test_a_run_is_opened_as_itself_or_from_its_folder(run: Run, tmp_path: Path) 
         assert open_run(folder).recipe == run.recipe
     with pytest.raises(InputError, match="a Dataset is no run; give a run"):
         open_run(run.dataset)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("model", "recipe", "name"),
-    [(model, *one) for model in MODELS for one in list_recipes(model)],
-)
-def test_every_recipe_can_be_laid_out_without_numbers(model: str, recipe: str, name: str) -> None:
-    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
-    settings = find_recipe(model, recipe, name).settings
-    with torch.device("meta"):
-        laid_out = create(model, dataset, settings)
-    assert all(weight.is_meta for weight in laid_out.parameters())

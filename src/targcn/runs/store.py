@@ -19,12 +19,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from torch import Tensor
 from torch.random import fork_rng
 
 from targcn import __version__
 from targcn.config import build
+from targcn.devices import SizeWatch
 from targcn.errors import DamagedError, InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
@@ -37,7 +37,7 @@ from targcn.files import (
     require_unicode,
     to_json,
 )
-from targcn.models.base import ModelSettings
+from targcn.models.base import Model, ModelSettings
 from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import create
 from targcn.recipes.recipe import make_recipe
@@ -55,6 +55,8 @@ MEMBERS: Final = "members"
 FORMAT: Final = 2
 # No whole number among the settings of a model is larger, unless its data are.
 MOST_COUNTED: Final = 1 << 20
+# No tensor of a model is larger than its file of weights by more than this.
+FREE_BYTES: Final = 1 << 20
 
 
 def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> None:
@@ -140,35 +142,35 @@ def load_run(folder: Path | str) -> Run:
         fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
         return replace(fused, temperature=temperature)
     recipe = make_recipe(name, recipe_name, settings, training)
-    weights: dict[str, Tensor] = {}
-    if expected := _expected_weights(folder, name, dataset, recipe.settings):
-        weights, _ = read_tensors(folder / WEIGHTS, expected)
-    # The initial weights are replaced at once; torch's generator is left as it was.
-    with fork_rng(devices=[]):
-        model = create(name, dataset, recipe.settings)
-    model.load_state_dict(weights)
+    model = _create_model(folder, name, dataset, recipe.settings)
+    if expected := expect_like(model.state_dict()):
+        model.load_state_dict(read_tensors(folder / WEIGHTS, expected)[0])
     record = read_record(folder)
     return Run(recipe, seed, dataset, model, trained=record, temperature=temperature)
 
 
-def _expected_weights(
-    folder: Path, name: str, dataset: Dataset, settings: ModelSettings
-) -> dict[str, Expected]:
-    """The weights that the settings of a run imply, found without making any of them."""
+def _create_model(folder: Path, name: str, dataset: Dataset, settings: ModelSettings) -> Model:
+    """The model of a run before it has its weights, if it can be what the folder says."""
+    unlikely = DamagedError(
+        f"the settings in {folder / MANIFEST} are those of no model that could be made; train the "
+        "run again"
+    )
+    weights = folder / WEIGHTS
+    most = FREE_BYTES + (weights.stat().st_size if weights.is_file() else 0)
+
+    def check(size: int) -> None:
+        if size > most:
+            raise unlikely
+
     # Some settings size what is no weight: how many facts are looked at, or how far away.
     num_facts = sum(map(len, dataset.splits.values()))
-    most = max(MOST_COUNTED, num_facts, *dataset.timeline.ticks[-1:].tolist())
+    largest = max(MOST_COUNTED, num_facts, *dataset.timeline.ticks[-1:].tolist())
     numbers = [value for value in asdict(settings).values() if isinstance(value, int)]
-    try:
-        if max(numbers, default=0) > most:
-            raise OverflowError
-        with torch.device("meta"):
-            return expect_like(create(name, dataset, settings).state_dict())
-    except (RuntimeError, OverflowError, MemoryError):
-        raise DamagedError(
-            f"the settings in {folder / MANIFEST} are those of no model that could be made; train "
-            "the run again"
-        ) from None
+    if max(numbers, default=0) > largest:
+        raise unlikely
+    # The initial weights are replaced at once; torch's generator is left as it was.
+    with fork_rng(devices=[]), SizeWatch(check):
+        return create(name, dataset, settings)
 
 
 def open_run(run: Run | Path | str) -> Run:

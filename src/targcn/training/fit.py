@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from targcn.devices import MemoryWatch, choose_device, describe_device, is_out_of_memory
+from targcn.devices import SizeWatch, choose_device, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.open import open_dataset
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import remove_drafts, require_absent, require_plain, sole_writer
+from targcn.memory import require_memory
 from targcn.models.base import Learner, Model
 from targcn.models.registry import create
 from targcn.recipes.recipe import Recipe, change, find_recipe
@@ -117,18 +118,19 @@ def initialize(recipe: Recipe, dataset: Dataset, seed: int) -> Model:
     """A model with its initial weights, which depend on the seed alone."""
     if not 0 <= seed < MOST_SEEDS:
         raise InputError(f"seed is {seed}; 0 up to {MOST_SEEDS - 1} was expected")
-    what = f"{recipe.model} with these settings"
+    what, advice = f"{recipe.model} with these settings", "smaller vectors would do"
     try:
         # On the CPU, so that every device starts alike; torch's generator is left as it was.
-        with torch.random.fork_rng(devices=[]), MemoryWatch(what, "smaller vectors would do"):
+        with (
+            torch.random.fork_rng(devices=[]),
+            SizeWatch(lambda size: require_memory(size, what, advice)),
+        ):
             torch.manual_seed(seed)
             model = create(recipe.model, dataset, recipe.settings)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise InputError(
-            f"{what} needs more memory than there is; smaller vectors would do"
-        ) from None
+        raise InputError(f"{what} needs more memory than there is; {advice}") from None
     return model
 
 
