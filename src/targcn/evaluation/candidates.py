@@ -5,20 +5,19 @@
   p(r | s) counts the facts of the context. Without probabilities it is the object's score alone.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import torch
 from torch import Tensor
 
-from targcn.evaluation.filters import FILTERS, Filter
-from targcn.evaluation.known import KnownValues, merge_intervals, require_keys
+from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers
+from targcn.evaluation.known import require_keys
 from targcn.evaluation.ranking import in_batches, rows_at_once
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import FactColumns, Queries, time_order
-from targcn.graph.ragged import expand_ranges
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -117,70 +116,28 @@ def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class KnownCandidates(Columns):
-    """The candidates that are known to be true, found by the two entities of a fact.
+class KnownCandidates:
+    """The candidates that are known to be true: those with which the object is a known answer."""
 
-    A relation is found by the time too, a time by the relation. What is known are ranges of
-    candidates: single relations, or the times of an interval.
-    """
-
-    pairs: Tensor
-    ranges: KnownValues
-    starts: Tensor
-    ends: Tensor
-    kind: Kind
-    num_entities: int
-    num_relations: int
-
-    @classmethod
-    def of(cls, dataset: Dataset, candidates: Candidates, which: Filter) -> "KnownCandidates":
-        facts, kind = dataset.facts, candidates.kind
-        columns, span = FactColumns.of(facts), facts.last_time + 1
-        pairs = torch.unique(columns.subjects * len(dataset.entities) + columns.objects)
-        groups = torch.zeros(0, dtype=torch.int64)
-        nothing, numbers = KnownValues.at_any_time(groups, groups), torch.arange(len(candidates))
-        sizes = len(dataset.entities), len(dataset.relations)
-        known = cls(pairs, nothing, numbers, numbers + 1, kind, *sizes)
-        if which == "raw":
-            return known
-        groups = known._groups(columns)
-        firsts, lasts = (torch.from_numpy(of.astype("int64")) for of in (facts.times, facts.ends))
-        require_keys(len(facts), span + 1)
-        if kind == "time":
-            merged = merge_intervals(groups, torch.zeros_like(groups), firsts, lasts, span)
-            starts = torch.searchsorted(candidates.ids, merged.firsts)
-            ends = torch.searchsorted(candidates.ids, merged.lasts, right=True)
-            ranges = KnownValues.at_any_time(merged.groups, torch.arange(len(merged.groups)))
-            return replace(known, ranges=ranges, starts=starts, ends=ends)
-        if which == "static":
-            return replace(known, ranges=KnownValues.at_any_time(groups, columns.relations))
-        merged = merge_intervals(groups, columns.relations, firsts, lasts, span)
-        return replace(known, ranges=KnownValues.over_time(merged, span))
+    candidates: Candidates
+    answers: KnownAnswers
 
     def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
         """The known candidates: the row of the fact each belongs to, and the candidate."""
-        rows, ranges = self.ranges.look_up(self._groups(facts), facts.times)
-        of_range, candidates = expand_ranges(self.starts[ranges], self.ends[ranges])
-        return rows[of_range], candidates
-
-    def _groups(self, facts: FactColumns) -> Tensor:
-        wanted = facts.subjects * self.num_entities + facts.objects
-        pairs = torch.searchsorted(self.pairs, wanted)
-        exists = self.pairs[pairs.clamp(max=len(self.pairs) - 1)] == wanted
-        groups = pairs if self.kind == "relation" else pairs * self.num_relations + facts.relations
-        return torch.where(exists, groups, -1)
-
-
-def filters_of(kind: Kind) -> tuple[Filter, ...]:
-    """Of times there is no static filter: what is true at any time is all that is asked for."""
-    return FILTERS if kind == "relation" else ("raw", "time-aware")
+        num = len(self.candidates)
+        cells = torch.arange(len(facts) * num, device=facts.subjects.device)
+        queries = self.candidates.queries(facts[cells // num], cells % num)
+        rows, answers = self.answers.look_up(queries)
+        cells = rows[answers == facts.objects[rows // num]]
+        return cells // num, cells % num
 
 
 def known_candidates(
-    dataset: Dataset, candidates: Candidates, device: torch.device | str
+    candidates: Candidates, known: Mapping[Filter, KnownAnswers]
 ) -> dict[Filter, KnownCandidates]:
-    """The true candidates of all splits, indexed for every filter."""
-    return {
-        which: KnownCandidates.of(dataset, candidates, which).to(device)
-        for which in filters_of(candidates.kind)
-    }
+    """The true candidates under every filter.
+
+    Of times there is no static filter: what is true at any time is all that is asked for.
+    """
+    filters = FILTERS if candidates.kind == "relation" else ("raw", "time-aware")
+    return {which: KnownCandidates(candidates, known[which]) for which in filters}

@@ -197,9 +197,8 @@ class CandidateEvaluator:
         self.num_queries = len(facts)
         self.facts = facts[processes.shard(torch.arange(len(facts)))].to(device)
         self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
-        candidates = Candidates.of(dataset, kind)
-        self.known = known_candidates(dataset, candidates, device)
-        self.candidates = candidates.to(device)
+        self.candidates = Candidates.of(dataset, kind).to(device)
+        self.known = known_candidates(self.candidates, known_answers(dataset, device))
         # Of what is asked for over time, how long facts of each relation usually hold.
         self.lengths: Tensor | None = None
         if kind == "time" and dataset.has_intervals:

@@ -10,9 +10,9 @@ from torch import Tensor
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
+    KINDS,
     Candidates,
     Kind,
-    KnownCandidates,
     known_candidates,
     score_candidates,
 )
@@ -91,7 +91,9 @@ class Predictor:
         self.known: dict[Filter, KnownAnswers] = known_answers(
             self.dataset, self.device, everything=everything
         )
-        self._candidates: dict[Kind, tuple[Candidates, dict[Filter, KnownCandidates]]] = {}
+        self.candidates: dict[Kind, Candidates] = {
+            kind: Candidates.of(self.dataset, kind).to(self.device) for kind in KINDS
+        }
 
     def add(self, facts: object) -> None:
         """Let newer facts, of a file or a frame, join the context; they are known from now on.
@@ -299,7 +301,8 @@ class Predictor:
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
     ) -> Scores:
         """The scores of all relations or times of each fact, and which of them are known."""
-        candidates, known = self._candidates_for(kind)
+        candidates = self.candidates[kind]
+        known = known_candidates(candidates, self.known)
         values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
         logs = values.log_softmax(dim=1) if self.has_probabilities else None
         then = known["time-aware"].look_up(facts)
@@ -326,18 +329,11 @@ class Predictor:
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
         return then, ever
 
-    def _candidates_for(self, kind: Kind) -> tuple[Candidates, dict[Filter, KnownCandidates]]:
-        if kind not in self._candidates:
-            candidates = Candidates.of(self.dataset, kind)
-            known = known_candidates(self.dataset, candidates, self.device)
-            self._candidates[kind] = candidates.to(self.device), known
-        return self._candidates[kind]
-
     def questions_at_once(self, place: Ask) -> int:
         """How many questions are answered at once."""
         width = self.graph.num_entities
         if place == "relation" or place == "time":
-            width = len(self._candidates_for(place)[0])
+            width = len(self.candidates[place])
         return min(rows_at_once(width, self.device), MOST_QUESTIONS_AT_ONCE)
 
     def _without(self, facts: FactColumns) -> TemporalGraph:
