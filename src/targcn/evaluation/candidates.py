@@ -12,8 +12,7 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers
-from targcn.evaluation.known import require_keys
+from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers, require_keys
 from targcn.evaluation.ranking import in_batches, rows_at_once
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
