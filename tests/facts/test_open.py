@@ -134,18 +134,7 @@ def test_a_path_is_not_the_name_of_a_data_set():
 def test_tables_are_recognized_by_their_ending(tmp_path, packed):
     endings = {"csv", "CSV", "tsv", "tab", "txt", "jsonl", "ndjson"}
     if packed in ("", ".bz2", ".xz"):
-        endings |= {
-            "json",
-            "parquet",
-            "arrow",
-            "sqlite",
-            "db",
-            "duckdb",
-            "xlsx",
-            "ods",
-            "nq",
-            "ttl",
-        }
+        endings |= {"json", "parquet", "sqlite", "db", "duckdb", "xlsx", "ods", "nq", "ttl"}
     for ending in endings:
         path = write_file(tmp_path, f"x.y.{ending}{packed}", "")
         assert isinstance(recognize(path), TableSource), path

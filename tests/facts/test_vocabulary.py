@@ -110,12 +110,10 @@ def test_a_name_is_found_whatever_its_case_and_accents(name):
 def test_a_name_that_could_be_several_is_refused():
     cities = Vocabulary("entity", ["Koln", "Köln", "kiel"])
     assert cities.find("Köln") == 1
-    with pytest.raises(
-        InputError, match="entity 'KOLN' could be 'Koln' or 'Köln'; write"
-    ) as unclear:
+    with pytest.raises(InputError, match="'KOLN' could be 'Koln' or 'Köln'; write") as unclear:
         cities.find("KOLN")
     assert unclear.value.suggestions == ("Koln", "Köln")
-    with pytest.raises(InputError, match="'Kielce' is not in this .* mean 'kiel'") as unknown:
+    with pytest.raises(InputError, match="'Kielce' is not in this graph; did you") as unknown:
         cities.find("Kielce")
     assert unknown.value.suggestions == ("kiel",)
 
