@@ -56,15 +56,11 @@ def write_times(timeline: Timeline, ticks: NDArray[Any]) -> pl.Series:
     """Ticks as dates that are read again as these ticks; an open one is null."""
     distinct, positions = np.unique(ticks, return_inverse=True)
     labels = [None if tick == OPEN else timeline.label(tick) for tick in distinct.tolist()]
-    if _has_early_years(timeline):
-        labels = [label and f"{label}-##-##" for label in labels]
+    if timeline.dated and timeline.unit == "year":
+        years = timeline.ticks[[0, -1]] + timeline.start + 1970
+        if not all(year in PLAIN_YEARS for year in years.tolist()):
+            labels = [label and f"{label}-##-##" for label in labels]
     return pl.Series(labels, dtype=pl.String)[positions]
-
-
-def _has_early_years(timeline: Timeline) -> bool:
-    years = timeline.ticks[[0, -1]] + timeline.start + 1970
-    is_by_year = timeline.dated and timeline.unit == "year"
-    return is_by_year and not all(year in PLAIN_YEARS for year in years.tolist())
 
 
 def _how_to_read(dataset: Dataset) -> list[str]:

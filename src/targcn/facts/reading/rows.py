@@ -199,7 +199,10 @@ def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     end, notes = frame["end"], []
     is_open = pl.Series([False]).new_from_index(0, frame.height)
     if is_text(end):
-        is_open = find_cells(end, _says_open)
+        is_open = find_cells(
+            end,
+            lambda texts: texts.str.to_lowercase().is_in(STILL) | texts.str.starts_with(LAST_DAY),
+        )
     elif end.dtype in (pl.Date, pl.Datetime):
         is_open = end.dt.year() == int(LAST_DAY[:4])
     if is_open.any():
@@ -208,10 +211,6 @@ def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     starts = pl.when(~_find_missing(frame["start"], MISSING)).then(frame["start"])
     is_open = is_open.fill_null(True) | _find_missing(end, MISSING)
     return frame.with_columns(start=starts, end=pl.when(~is_open).then(end)), notes
-
-
-def _says_open(texts: pl.Series) -> pl.Series:
-    return texts.str.to_lowercase().is_in(STILL) | texts.str.starts_with(LAST_DAY)
 
 
 def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:

@@ -13,8 +13,7 @@ from targcn.errors import InputError
 from targcn.facts.open import recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.columnar import Parquet, silence_panics
-from targcn.facts.sources.parquet_pages import scan_parquet
+from targcn.facts.sources.columnar import Parquet, scan_parquet, silence_panics
 from targcn.facts.sources.source import is_file, is_folder, path_of
 from targcn.facts.sources.split_folder import STEMS
 from targcn.facts.sources.table_source import TableFile, TableSource
@@ -26,7 +25,9 @@ class ManyFiles(TableSource):
     def recognizes(self, source: object) -> bool:
         if is_folder(source):
             return bool(_files_of_folder(path_of(source)))
-        return _is_pattern(source) and not is_file(source)
+        is_pattern = isinstance(source, str | Path) and glob.has_magic(str(source))
+        # An address may hold a question mark too.
+        return is_pattern and "://" not in str(source) and not is_file(source)
 
     def label(self, source: object) -> str:
         return path_of(source).resolve().name if is_folder(source) else str(source)
@@ -39,8 +40,11 @@ class ManyFiles(TableSource):
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
         label = self.label(source)
-        folder = path_of(source) if is_folder(source) else None
-        paths = _files_of_folder(folder) if folder else _files_of_pattern(path_of(source))
+        if is_folder(source):
+            paths = _files_of_folder(path_of(source))
+        else:
+            named = sorted(glob.glob(str(path_of(source)), recursive=True))
+            paths = [Path(name) for name in named if os.path.isfile(name)]
         if not paths:
             raise InputError(f"no file is named like {label}; check the pattern")
         kinds = {recognize(path) for path in paths}
@@ -65,21 +69,6 @@ class ManyFiles(TableSource):
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:
         with silence_panics():
             return super().read_columns(source, options)
-
-
-def _is_pattern(source: object) -> bool:
-    # An address may hold a question mark too.
-    return (
-        isinstance(source, str | Path) and glob.has_magic(str(source)) and "://" not in str(source)
-    )
-
-
-def _files_of_pattern(pattern: Path) -> list[Path]:
-    return [
-        Path(found)
-        for found in sorted(glob.glob(str(pattern), recursive=True))
-        if os.path.isfile(found)
-    ]
 
 
 def _files_of_folder(folder: Path) -> list[Path]:
