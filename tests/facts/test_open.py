@@ -29,7 +29,7 @@ from targcn.facts.open import MODULES, load_sources, open_dataset, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_source import TableSource
 
-SHARED = {"__init__", "copies", "source", "table_source"}
+SHARED = {"__init__", "copies", "table_source"}
 
 
 def test_a_file_is_named_by_its_path_in_any_form(tmp_path, monkeypatch):

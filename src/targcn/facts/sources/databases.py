@@ -10,8 +10,8 @@ from typing import Any, Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_source import TableFile, TableSource, choose_table, first_line
 
 ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")

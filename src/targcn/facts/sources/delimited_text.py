@@ -9,10 +9,10 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.columns import INTERVAL_ROLES, NAMES, ROLES, USUAL_NAMES, usual_role
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import MISSING, needed_columns
-from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_source import (
     COMPRESSIONS,
     TextFile,

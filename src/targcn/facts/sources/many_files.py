@@ -10,11 +10,10 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.open import recognize
+from targcn.facts.open import is_file, is_folder, path_of, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.columnar import Parquet, scan_parquet, silence_panics
-from targcn.facts.sources.source import is_file, is_folder, path_of
 from targcn.facts.sources.split_folder import STEMS
 from targcn.facts.sources.table_source import TableFile, TableSource
 

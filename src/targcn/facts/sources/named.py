@@ -6,10 +6,9 @@ from targcn.errors import InputError
 from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, fetch
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.derive import derive_unseen, keep_times, origin_of
-from targcn.facts.open import find_source
+from targcn.facts.open import Source, find_source
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
-from targcn.facts.sources.source import Source
 
 
 class NamedDataset(Source):

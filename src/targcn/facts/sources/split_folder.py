@@ -15,12 +15,11 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Split
-from targcn.facts.open import recognize
+from targcn.facts.open import Source, is_folder, path_of, recognize
 from targcn.facts.reading.cells import distinct_texts
 from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import TableSource
 from targcn.facts.vocabulary import tidy_name
 

@@ -10,7 +10,7 @@ import pytest
 
 from small_tables import FRAME, HEADER, as_bytes, write_file
 from targcn.errors import InputError
-from targcn.facts.reading.questions import read_questions
+from targcn.facts.sources.table_source import read_questions
 
 QUESTIONS = "subject,relation,object,time\nAnn,visits,?,2014-01-01\n,meets,Bob,2014-01-02\n"
 ROWS = [("Ann", "visits", "?", "2014-01-01"), (None, "meets", "Bob", "2014-01-02")]
