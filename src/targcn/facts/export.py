@@ -45,7 +45,9 @@ def export_dataset(dataset: Dataset, out: Path) -> list[str]:
 
 def as_frame(dataset: Dataset, facts: Facts) -> pl.DataFrame:
     """Facts by their names and dates; a start or an end that is open is null."""
-    entities, relations = (pl.Series(list(one)) for one in (dataset.entities, dataset.relations))
+    entities, relations = (
+        pl.Series(list(names)) for names in (dataset.entities, dataset.relations)
+    )
     columns = [entities[facts.subjects], relations[facts.relations], entities[facts.objects]]
     columns += [write_times(dataset.timeline, ticks) for ticks in facts.columns[3:]]
     roles = INTERVAL_ROLES if facts.has_intervals else ROLES

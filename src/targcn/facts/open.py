@@ -129,8 +129,8 @@ def find_source(source: object) -> Source:
     is_absent = is_text and not is_file(source) and not is_folder(source)
     # Without polars, a mistyped name is still reported as such.
     with suppress(ModuleNotFoundError) if is_absent else nullcontext():
-        if found := recognize(source):
-            return found
+        if kind := recognize(source):
+            return kind
     if is_absent:
         nearest = suggest(str(source), [EMBEDDED, *CATALOG], limit=1)
         listed = "'targcn data list' shows the named data sets"

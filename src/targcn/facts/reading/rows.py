@@ -176,14 +176,14 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
     else:
         missing["time"] = _find_missing(frame["time"], words)
     rows, problems = None, []
-    if any(found.any() for found in missing.values()):
+    if any(is_hole.any() for is_hole in missing.values()):
         holed = pl.DataFrame(missing)
         is_blank = holed.select(pl.all_horizontal(pl.all())).to_series()
         rows = (~holed.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
-        holes = {role: (found & ~is_blank).arg_true() for role, found in missing.items()}
-        holes = {role: found for role, found in holes.items() if len(found)}
+        holes = {role: (is_hole & ~is_blank).arg_true() for role, is_hole in missing.items()}
+        holes = {role: places for role, places in holes.items() if len(places)}
         if holes and options.missing == "drop":
-            counts = ", ".join(f"{role} {len(found):,}" for role, found in holes.items())
+            counts = ", ".join(f"{role} {len(places):,}" for role, places in holes.items())
             dropped = frame.height - len(rows) - int(is_blank.sum())
             notes.append(f"{dropped:,} rows were dropped since a cell is missing: {counts}")
         elif holes:
@@ -266,7 +266,7 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         if roles[0] in NAMES:
             num_merged += int(tidied.is_in(changed.implode()).sum()) - changed.n_unique()
         texts = written.filter(is_changed)
-        frame = frame.with_columns(replace_texts(one, texts, changed) for one in cells)
+        frame = frame.with_columns(replace_texts(column, texts, changed) for column in cells)
     if not num_merged:
         return frame, []
     what = "names that differed in outer blanks or Unicode form alone were"

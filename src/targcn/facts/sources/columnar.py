@@ -107,7 +107,7 @@ def _find_chunks(content: mmap.mmap) -> list[dict[int, Any]]:
         return []
     try:
         about = Thrift(content, len(content) - 8 - size).struct()
-        columns = [one for group in about[ROW_GROUPS] for one in group[COLUMNS]]
+        columns = [column for group in about[ROW_GROUPS] for column in group[COLUMNS]]
         # A column without this is in another file, which polars refuses.
         return [column[CHUNK] for column in columns if CHUNK in column]
     except (ValueError, KeyError, TypeError, IndexError):
@@ -145,12 +145,12 @@ class Thrift:
         self.content, self.place = content, place
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()
-            found[field] = self._value(head & 15, depth)
-        return found
+            fields[field] = self._value(head & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if depth > MOST_NESTED:

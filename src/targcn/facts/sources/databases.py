@@ -152,8 +152,8 @@ def quote_name(name: str) -> str:
 def _whole_table(connection: Any, label: str, options: ReadOptions) -> str:
     import sqlalchemy
 
-    found = sqlalchemy.inspect(connection)
-    names = [*found.get_table_names(), *found.get_view_names()]
+    about = sqlalchemy.inspect(connection)
+    names = [*about.get_table_names(), *about.get_view_names()]
     quote = connection.dialect.identifier_preparer.quote_identifier
     if options.table and options.table not in names and "." in options.table:
         return f"SELECT * FROM {'.'.join(map(quote, options.table.split('.')))}"  # of a schema

@@ -109,11 +109,11 @@ def _read_names(folder: Path, stem: str, kind: str) -> tuple[Vocabulary, NDArray
     if names.null_count() or names.n_unique() < len(names):
         raise InputError(f"{folder.name}: every id of {stem} needs a name of its own")
     listed = names.to_list()
-    if any(tidy_name(one) != one or not one for one in listed):
+    if any(tidy_name(name) != name or not name for name in listed):
         raise InputError(f"{folder.name}: {stem} has names with outer blanks, or not in NFC")
     in_order = sort_names(listed)
-    position = {one: number for number, one in enumerate(in_order)}
-    new_ids = np.array([position[one] for one in listed], dtype=np.int32)
+    position = {name: number for number, name in enumerate(in_order)}
+    new_ids = np.array([position[name] for name in listed], dtype=np.int32)
     return Vocabulary(kind, in_order), new_ids
 
 

@@ -72,18 +72,18 @@ class ManyFiles(TableSource):
 
 def _files_of_folder(folder: Path) -> list[Path]:
     """The Parquet files of a folder and of its partitions, unless it holds splits."""
-    found = []
+    files = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if "=" in name)
-        found += [
+        files += [
             Path(place) / name
             for name in sorted(names)
             # Writers hide what is no data.
             if name[0] not in "._" and name.lower().endswith(Parquet.endings)
         ]
     splits = {stem for stems in STEMS.values() for stem in stems}
-    has_splits = any(path.name.split(".")[0].lower() in splits for path in found)
-    return [] if has_splits else found
+    has_splits = any(path.name.split(".")[0].lower() in splits for path in files)
+    return [] if has_splits else files
 
 
 SOURCES = (ManyFiles(),)

@@ -240,7 +240,7 @@ def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
         reason = getattr(error, "strerror", None) or "cut short or not an array"
         raise _damaged(path, reason) from None
     fits = array.ndim == len(shape) and all(
-        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+        wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
     )
     if not fits or array.dtype.kind != "i":
         raise _damaged(
