@@ -6,7 +6,6 @@ The addresses are those of SQLite through SQLAlchemy, and of a real PostgreSQL s
 import os
 import pwd
 import shutil
-import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -54,12 +53,6 @@ def find_program(name: str) -> str | None:
     return shutil.which(name) or (str(known[-1]) if known else None)
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def server():
     """The address of a PostgreSQL server with the tables, which lives as long as this module."""
@@ -70,7 +63,7 @@ def server():
     user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
     if user not in [entry.pw_name for entry in pwd.getpwall()]:
         pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-    folder, port = tempfile.mkdtemp(prefix="targcn-postgresql-"), free_port()
+    folder = tempfile.mkdtemp(prefix="targcn-postgresql-")
     shutil.chown(folder, user)
 
     def run(*command: str) -> None:
@@ -79,14 +72,15 @@ def server():
     data = f"{folder}/data"
     try:
         run(initdb, "-D", data, "-U", "me", "--auth=trust", "-E", "UTF8", "--no-sync")
-        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-        run(control, "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "start")
+        # A socket in its folder, as another program may take any port meanwhile.
+        options = f"-k {folder} -c listen_addresses= -c fsync=off"
+        run(control, "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "-t", "1200", "start")
         try:
-            address = f"postgresql://me:secret@127.0.0.1:{port}/postgres"
+            address = f"postgresql://me:secret@/postgres?host={folder}"
             _fill(address)
             yield address
         finally:
-            run(control, "-D", data, "-m", "immediate", "-w", "stop")
+            run(control, "-D", data, "-m", "immediate", "-w", "-t", "1200", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
