@@ -1,6 +1,5 @@
 """Newer facts: which of them join the context, under which ids, and which are refused."""
 
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,9 +93,14 @@ def test_facts_are_added_to_those_added_before():
     assert len(grown.additions) == 2
 
 
-def test_nothing_new_is_no_mistake():
-    grown = add(TRAIN)
-    assert (len(grown.added), grown.num_new_entities) == (0, 0)
+def test_facts_come_from_any_source_of_one_table(tmp_path: Path):
+    as_frame([NEW]).write_csv(tmp_path / "more.csv")
+    as_frame([NEW]).write_parquet(tmp_path / "more.parquet")
+    for name in ("more.csv", "more.parquet"):
+        grown = add_facts(DATASET, tmp_path / name, "train")
+        assert facts_of(grown, grown.added) == [NEW]
+        assert grown.additions == (f"facts of {name}: 1 added to the context",)
+    assert (len(add(TRAIN).added), add(TRAIN).num_new_entities) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -129,22 +133,6 @@ def test_numbers_are_counted_in_the_steps_of_the_timeline():
     timeline = Timeline("day", 2, False, [0, 1], step=24)
     grown = add(("Bob", "meets", "Bob", 240), to=replace(DATASET, timeline=timeline))
     assert (grown.added.times.tolist(), grown.timeline.last) == ([8], "240")
-
-
-def test_a_file_is_read_like_a_frame(tmp_path: Path):
-    as_frame([NEW]).write_csv(tmp_path / "more.csv")
-    grown = add_facts(DATASET, tmp_path / "more.csv", "train")
-    assert facts_of(grown, grown.added) == [NEW]
-    assert grown.additions == ("facts of more.csv: 1 added to the context",)
-
-
-def test_facts_come_from_any_source_of_one_table(tmp_path: Path):
-    with sqlite3.connect(tmp_path / "more.sqlite") as connection:
-        connection.executescript(
-            f"CREATE TABLE facts (subject, relation, object, time);INSERT INTO facts VALUES {NEW};"
-        )
-    grown = add_facts(DATASET, str(tmp_path / "more.sqlite"), "train")
-    assert facts_of(grown, grown.added) == [NEW]
 
 
 STEPS = Dataset(

@@ -194,34 +194,32 @@ def test_a_lasting_silence_is_one_clear_sentence(server, tiny, target, fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("file_name", "fault", "num_requests", "words"),
     [
-        ("truncate", "stopped after 12 of 25 bytes"),
-        ("drop", "closed connection"),
-        (500, "answered 500"),
+        ("valid.txt", "truncate", 3, "(tries: 3): the answer stopped after 12 of 25 bytes"),
+        ("valid.txt", "drop", 3, "closed connection"),
+        ("valid.txt", 500, 3, "answered 500"),
+        ("test.txt", "corrupt", 3, "its git blob id is"),
+        # What is missing is not tried again.
+        ("train.txt", 403, 1, "answered 403"),
+        ("train.txt", 404, 1, "answered 404"),
     ],
 )
-def test_lasting_fault_is_one_clear_sentence(server, tiny, target, fault, words):
-    server.always("valid.txt", fault)
+def test_lasting_fault_is_one_clear_sentence(
+    server, tiny, target, file_name, fault, num_requests, words
+):
+    server.always(file_name, fault)
     sentence = refusal(tiny, target, timeout=600)
     assert words in sentence
-    assert "tiny/valid.txt" in sentence
-    assert f"{tiny.publisher}/tiny/valid.txt" in sentence
-    assert server.requests == ["train.txt", "valid.txt", "valid.txt", "valid.txt"]
+    assert f"tiny/{file_name} from {tiny.publisher}/tiny/{file_name}" in sentence
+    assert fault != "corrupt" or tiny.files[file_name] in sentence
+    before = list(CONTENT)[: list(CONTENT).index(file_name)]
+    assert server.requests == [*before, *[file_name] * num_requests]
 
 
-def test_corrupted_bytes_name_the_file_and_both_ids(server, tiny, target):
-    server.always("test.txt", "corrupt")
-    sentence = refusal(tiny, target)
-    assert "tiny/test.txt" in sentence
-    assert tiny.files["test.txt"] in sentence
-
-
-@pytest.mark.parametrize("code", [403, 404])
-def test_missing_file_is_not_tried_again(server, tiny, target, code):
-    server.always("train.txt", code)
-    assert f"answered {code}" in refusal(tiny, target)
-    assert server.requests == ["train.txt"]
+def test_zero_tries_still_means_one(server, tiny, target):
+    server.always("train.txt", 500)
+    assert "(tries: 1): the server answered 500" in refusal(tiny, target, tries=0)
 
 
 def test_refused_connection(target):
@@ -229,12 +227,6 @@ def test_refused_connection(target):
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         assert "refused" in refusal(set_at(port), target)
-
-
-def test_zero_tries_still_means_one(server, tiny, target):
-    server.always("train.txt", 500)
-    refusal(tiny, target, tries=0)
-    assert server.requests == ["train.txt"]
 
 
 def test_answer_without_length(server, tiny, target, watched_by):

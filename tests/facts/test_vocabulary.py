@@ -13,6 +13,19 @@ NAMES = ["Angela Merkel", "Angola", "China", "Zoë"]
 ENTITIES = Vocabulary("entity", NAMES)
 
 
+def test_names_are_a_sequence():
+    assert [ENTITIES.id_of(name) for name in NAMES] == [0, 1, 2, 3]
+    assert (ENTITIES[0], ENTITIES[-1], ENTITIES[:2]) == (NAMES[0], NAMES[-1], NAMES[:2])
+    assert (len(ENTITIES), list(ENTITIES)) == (4, NAMES)
+    assert Vocabulary("entity", tuple(NAMES)) == ENTITIES
+    assert Vocabulary("entity", NAMES[:3]) != ENTITIES
+    assert NAMES[0] in ENTITIES
+    assert "nobody" not in ENTITIES
+    assert repr(Vocabulary("entity", [f"name {number}" for number in range(5000)])) == (
+        "5,000 names of kind entity: 'name 0', 'name 1', 'name 2', 'name 3', 'name 4', …"
+    )
+
+
 @pytest.mark.parametrize("name", ["Zoë", "Zoe\u0308", " Zoë", "\u00a0Zoe\u0308\n"])
 def test_a_name_is_found_in_any_unicode_form_and_with_blanks_around_it(name):
     assert ENTITIES.id_of(name) == 3
@@ -47,16 +60,6 @@ def test_whole_numbers_are_sorted_by_value(numbers):
     assert sort_names(map(str, numbers)) == [str(number) for number in sorted(numbers)]
 
 
-def test_ids_are_positions():
-    assert [ENTITIES.id_of(name) for name in NAMES] == [0, 1, 2, 3]
-
-
-def test_length_and_equality():
-    assert len(ENTITIES) == 4
-    assert Vocabulary("entity", tuple(NAMES)) == ENTITIES
-    assert Vocabulary("entity", NAMES[:3]) != ENTITIES
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -74,16 +77,19 @@ def test_an_unknown_name_is_explained(name, hint):
     assert str(caught.value) == f"entity {name!r} is not in this graph{hint}"
 
 
-def test_the_best_suggestion_comes_first():
-    assert suggest("visit", ["revisits", "visits", "visit", "vista"])[0] == "visit"
-
-
-def test_no_more_suggestions_than_asked_for():
-    assert len(suggest("name 1", [f"name {number}" for number in range(50)], limit=2)) == 2
-
-
-def test_a_suggestion_is_a_known_name_once():
-    assert suggest("china", ["CHINA", "China"]) in (["CHINA"], ["China"])
+@pytest.mark.parametrize(
+    ("name", "known", "best"),
+    [
+        ("visit", ["revisits", "visits", "visit", "vista"], "visit"),
+        ("china", ["China", "CHINA"], "China"),
+        ("jeter", ["Peter", "Jester", "Jetera", "Meter", "Derek Jeter"], "Derek Jeter"),
+        ("Koln", ["Kolin", "Köln"], "Köln"),
+    ],
+)
+def test_the_best_suggestion_comes_first(name, known, best):
+    suggested = suggest(name, known, limit=2)
+    assert suggested[0] == best
+    assert len(suggested) <= 2
 
 
 def test_a_suggestion_among_many_names():
@@ -104,42 +110,14 @@ def test_a_name_is_found_whatever_its_case_and_accents(name):
 def test_a_name_that_could_be_several_is_refused():
     cities = Vocabulary("entity", ["Koln", "Köln", "kiel"])
     assert cities.find("Köln") == 1
-    with pytest.raises(InputError, match="entity 'KOLN' could be 'Koln' or 'Köln'; write it as"):
+    with pytest.raises(InputError, match="'KOLN' could be 'Koln' or 'Köln'; write") as unclear:
         cities.find("KOLN")
-    with pytest.raises(InputError, match="'Kielce' is not in this graph; did you mean 'kiel'"):
+    assert unclear.value.suggestions == ("Koln", "Köln")
+    with pytest.raises(InputError, match="'Kielce' is not in this graph; did you") as unknown:
         cities.find("Kielce")
+    assert unknown.value.suggestions == ("kiel",)
 
 
 def test_what_was_read_must_be_written_as_listed():
     with pytest.raises(InputError, match="did you mean 'Zoë'"):
         ENTITIES.id_of("zoe")
-
-
-def test_a_last_name_suggests_whole_names():
-    known = ["Peter", "Jester", "Jetera", "Meter", "Derek Jeter", "Derek Jeters"]
-    assert suggest("jeter", known)[0] == "Derek Jeter"
-    assert suggest("Koln", ["Kolin", "Köln"])[0] == "Köln"
-
-
-def test_names_are_a_sequence():
-    names = list(ENTITIES.names)
-    assert (ENTITIES[0], ENTITIES[-1], ENTITIES[:2]) == (names[0], names[-1], names[:2])
-    assert list(ENTITIES) == names
-    assert names[0] in ENTITIES
-    assert "nobody" not in ENTITIES
-
-
-def test_many_names_are_shown_in_one_line():
-    many = Vocabulary("entity", [f"name {number}" for number in range(5000)])
-    assert repr(many) == (
-        "5,000 names of kind entity: 'name 0', 'name 1', 'name 2', 'name 3', 'name 4', …"
-    )
-
-
-def test_the_error_about_a_name_keeps_the_names_it_suggests():
-    with pytest.raises(InputError, match="did you mean 'Angela Merkel'") as unknown:
-        ENTITIES.find("angela merkl")
-    assert unknown.value.suggestions == ("Angela Merkel",)
-    with pytest.raises(InputError, match="could be 'a' or 'A'") as unclear:
-        Vocabulary("entity", ["a", "A"]).find("á")
-    assert unclear.value.suggestions == ("a", "A")

@@ -205,7 +205,7 @@ def _answer_table(
     out: Path | None,
     json: bool,
 ) -> None:
-    from targcn.facts.reading.questions import read_questions
+    from targcn.facts.sources.table_source import read_questions
     from targcn.inference.answer_table import answers_table, beside_questions, describe_forecast
     from targcn.inference.questions import Question
 

@@ -25,7 +25,7 @@ from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_on
 from targcn.facts.dataset import OPEN, Dataset, as_intervals
 from targcn.facts.export import as_frame, write_times
 from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
-from targcn.facts.sources.parquet_pages import scan_parquet
+from targcn.facts.sources.columnar import scan_parquet
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_file

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
-from targcn.facts.open import find_source
 from targcn.facts.reading.cells import distinct_texts, translate
 from targcn.facts.reading.encode import read_table_times
 from targcn.facts.reading.options import ReadOptions, Unit
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.table_source import TableSource
+from targcn.facts.sources.table_source import find_table
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
 from targcn.facts.times.columns import count_last_units, count_units
 from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
@@ -30,7 +29,8 @@ def add_facts(
     those of the split that is asked about are left out: they are the answers. `additions` of the
     data set counts both.
     """
-    table = _read_table(source)
+    kind = find_table(source, source, "facts to add are one table, a file or a frame")
+    table = kind.read_table(source, ReadOptions())
     if table.has_intervals and not dataset.has_intervals:
         raise InputError(
             f"{table.where}: its facts have a start and an end, but those of the data have one "
@@ -65,13 +65,6 @@ def add_facts(
         num_new_entities=dataset.num_new_entities + len(new_names),
         additions=(*dataset.additions, note),
     )
-
-
-def _read_table(source: object) -> FactTable:
-    kind = find_source(source)
-    if isinstance(kind, TableSource):
-        return kind.read_table(source, ReadOptions())
-    raise InputError(f"{source} is {kind.title}; facts to add are one table, a file or a frame")
 
 
 def _ids_of(table: FactTable, role: str, vocabulary: Vocabulary) -> NDArray[np.int32]:

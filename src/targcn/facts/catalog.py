@@ -61,8 +61,8 @@ CATALOG: Mapping[str, NamedSet] = {
 
 def cache_folder() -> Path:
     """The folder for downloads: TARGCN_CACHE, or `targcn` in the user's cache folder."""
-    if own := os.environ.get("TARGCN_CACHE"):
-        return _expand(own)
+    if folder := os.environ.get("TARGCN_CACHE"):
+        return _expand(folder)
     return _expand(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "targcn"
 
 
@@ -80,8 +80,7 @@ def find_local(name: str) -> Path | None:
 
 def fetch(named_set: NamedSet) -> Path:
     """A folder that holds the set, downloaded into the cache if it is not found locally."""
-    found = find_local(named_set.name)
-    return found or download(named_set, cache_folder() / named_set.name)
+    return find_local(named_set.name) or download(named_set, cache_folder() / named_set.name)
 
 
 def download(named_set: NamedSet, target: Path, timeout: float = 30.0, tries: int = 3) -> Path:
@@ -126,9 +125,9 @@ def _download_file(
             ):
                 for block, _ in blocks:
                     draft.write(block)
-            if (found := git_blob_id(path)) == blob:
+            if (received := git_blob_id(path)) == blob:
                 return
-            raise DownloadError(f"its git blob id is {found}, but {blob} was published", False)
+            raise DownloadError(f"its git blob id is {received}, but {blob} was published", False)
         except DownloadError as failure:
             reason, is_final = failure.args
             if is_final or attempt >= tries:

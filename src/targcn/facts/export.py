@@ -45,7 +45,9 @@ def export_dataset(dataset: Dataset, out: Path) -> list[str]:
 
 def as_frame(dataset: Dataset, facts: Facts) -> pl.DataFrame:
     """Facts by their names and dates; a start or an end that is open is null."""
-    entities, relations = (pl.Series(list(one)) for one in (dataset.entities, dataset.relations))
+    entities, relations = (
+        pl.Series(list(names)) for names in (dataset.entities, dataset.relations)
+    )
     columns = [entities[facts.subjects], relations[facts.relations], entities[facts.objects]]
     columns += [write_times(dataset.timeline, ticks) for ticks in facts.columns[3:]]
     roles = INTERVAL_ROLES if facts.has_intervals else ROLES
@@ -56,15 +58,11 @@ def write_times(timeline: Timeline, ticks: NDArray[Any]) -> pl.Series:
     """Ticks as dates that are read again as these ticks; an open one is null."""
     distinct, positions = np.unique(ticks, return_inverse=True)
     labels = [None if tick == OPEN else timeline.label(tick) for tick in distinct.tolist()]
-    if _has_early_years(timeline):
-        labels = [label and f"{label}-##-##" for label in labels]
+    if timeline.dated and timeline.unit == "year":
+        years = timeline.ticks[[0, -1]] + timeline.start + 1970
+        if not all(year in PLAIN_YEARS for year in years.tolist()):
+            labels = [label and f"{label}-##-##" for label in labels]
     return pl.Series(labels, dtype=pl.String)[positions]
-
-
-def _has_early_years(timeline: Timeline) -> bool:
-    years = timeline.ticks[[0, -1]] + timeline.start + 1970
-    is_by_year = timeline.dated and timeline.unit == "year"
-    return is_by_year and not all(year in PLAIN_YEARS for year in years.tolist())
 
 
 def _how_to_read(dataset: Dataset) -> list[str]:

@@ -98,7 +98,7 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     return sorted(chosen, key=lambda name: (fold(name.name) != wanted, -name.num_facts, name.name))
 
 
-def names_table(found: list[FoundName], text: str, top: int) -> Table:
+def names_table(names: list[FoundName], text: str, top: int) -> Table:
     """The first names as a table."""
     columns = (
         Column("name", "name"),
@@ -107,13 +107,13 @@ def names_table(found: list[FoundName], text: str, top: int) -> Table:
         Column("first", "first"),
         Column("last", "last"),
     )
-    rows = tuple(vars(name) for name in found[:top])
+    rows = tuple(vars(name) for name in names[:top])
     notes = []
     words = fold(text).split()
-    if found and not all(word in fold(found[0].name) for word in words):
+    if names and not all(word in fold(names[0].name) for word in words):
         notes.append(f"No name holds {text!r}; these are the most similar.")
-    if not found:
+    if not names:
         notes.append(f"No name holds {text!r}, and none is similar.")
-    if len(found) > top:
-        notes.append(f"{len(found) - top:,} more; --top shows them.")
+    if len(names) > top:
+        notes.append(f"{len(names) - top:,} more; --top shows them.")
     return Table(columns, rows, notes=tuple(notes))

@@ -1,23 +1,24 @@
 """Open a data set, whatever its source is: alike ones share a file in `sources`, named here.
 
-The file holds each `Source` (sources/source.py). One table is a `TableSource`, a file format a
-`TableFile` or `TextFile` (sources/table_source.py), and what is copied into a file first is
-`Copied` (sources/copied.py); each of them can also be a table of questions or of newer facts.
+The file holds each `Source`. One table is a `TableSource`, a file format a `TableFile` or
+`TextFile` (sources/table_source.py), and what is copied into a file first is `Copied`
+(sources/copied.py); each of them can also be a table of questions or of newer facts.
 """
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from targcn.config import build
 from targcn.errors import InputError
 from targcn.facts.catalog import CATALOG, EMBEDDED
 from targcn.facts.dataset import NO_FACTS, Dataset, Facts, Split
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.source import Source, is_file, is_folder
 from targcn.facts.vocabulary import suggest
 
 # Modules of `sources`, each with its SOURCES. They are tried in this order and imported when their
@@ -37,6 +38,39 @@ MODULES: Final = (
     "databases",
     "objects",
 )
+
+
+class Source(ABC):
+    """One kind of source of dated facts.
+
+    One that holds one table is a `TableSource` (table_source.py); one that comes with splits hands
+    them to `encode_splits`.
+    """
+
+    # What messages call this kind of source, such as "a prepared folder".
+    title: ClassVar[str]
+
+    @abstractmethod
+    def recognizes(self, source: object) -> bool:
+        """Whether `source` is of this kind."""
+
+    @abstractmethod
+    def read(self, source: object, options: ReadOptions) -> Dataset:
+        """Read what `recognizes` accepted."""
+
+
+def path_of(source: object) -> Path:
+    """A source given as a string or a path, with `~` expanded where the home is known."""
+    return Path(os.path.expanduser(str(source)))
+
+
+# os.path, unlike Path, answers False for a name that is too long or holds a null character.
+def is_folder(source: object) -> bool:
+    return isinstance(source, str | Path) and os.path.isdir(path_of(source))
+
+
+def is_file(source: object) -> bool:
+    return isinstance(source, str | Path) and os.path.isfile(path_of(source))
 
 
 def open_dataset(
@@ -95,8 +129,8 @@ def find_source(source: object) -> Source:
     is_absent = is_text and not is_file(source) and not is_folder(source)
     # Without polars, a mistyped name is still reported as such.
     with suppress(ModuleNotFoundError) if is_absent else nullcontext():
-        if found := recognize(source):
-            return found
+        if kind := recognize(source):
+            return kind
     if is_absent:
         nearest = suggest(str(source), [EMBEDDED, *CATALOG], limit=1)
         listed = "'targcn data list' shows the named data sets"

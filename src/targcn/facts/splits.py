@@ -72,10 +72,10 @@ def leave_out_held(facts: Facts, others: Facts) -> Facts:
     names = ["subject", "relation", "object"]
     sides = [
         pl.DataFrame(
-            [one.subjects, one.relations, one.objects, one.times, one.ends],
+            [side.subjects, side.relations, side.objects, side.times, side.ends],
             schema=[*names, "first", "last"],
         ).cast(pl.Int64)
-        for one in (facts, others)
+        for side in (facts, others)
     ]
     both = sides[0].with_row_index("row").join(sides[1], on=names)
     is_held = (pl.col("first") <= pl.col("last_right")) & (pl.col("last") >= pl.col("first_right"))

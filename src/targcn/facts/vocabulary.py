@@ -79,9 +79,9 @@ class Vocabulary(Sequence[str]):
 
     def id_of(self, name: str) -> int:
         """The id of a name; the InputError about an unknown one suggests similar names."""
-        found = self._ids.get(name, self._ids.get(tidy_name(name)))
-        if found is not None:
-            return found
+        number = self._ids.get(name, self._ids.get(tidy_name(name)))
+        if number is not None:
+            return number
         nearest = suggest(name, self.names)
         hint = f"; did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
         raise InputError(f"{self.kind} {name!r} is not in this graph{hint}", nearest)
@@ -103,7 +103,7 @@ class Vocabulary(Sequence[str]):
             return self._ids[name]
         alike = self._folded_ids.get(fold(name), [])
         if len(alike) > 1:
-            names = [self.names[one] for one in alike[:5]]
+            names = [self.names[number] for number in alike[:5]]
             listed = " or ".join(map(repr, names))
             raise InputError(
                 f"{self.kind} {name!r} could be {listed}; write it as one of them", names
@@ -133,14 +133,14 @@ def suggest(name: str, known: Sequence[str], limit: int = 3) -> list[str]:
     """
     folded = fold(name)
     by_folded = {fold(candidate): candidate for candidate in reversed(known)}
-    holding = [one for one in by_folded if folded in one] if len(folded) >= 3 else []
-    as_word = [one for one in holding if f" {folded} " in f" {one} "]
+    holding = [other for other in by_folded if folded in other] if len(folded) >= 3 else []
+    as_word = [other for other in holding if f" {folded} " in f" {other} "]
     # difflib takes about 20 µs per name. If there are very many, only those that contain the
     # beginning of a word of the wanted name are compared.
     compared = list(by_folded)
     if len(compared) > 20_000:
         starts = [word[:3] for word in folded.split() if len(word) >= 3] or [folded]
-        compared = [one for one in compared if any(start in one for start in starts)][:20_000]
+        compared = [other for other in compared if any(start in other for start in starts)][:20_000]
     nearest = difflib.get_close_matches(folded, compared, n=limit, cutoff=0.7)
     best = dict.fromkeys([*sorted(as_word, key=len), *nearest, *sorted(holding, key=len)])
-    return [by_folded[one] for one in list(best)[:limit]]
+    return [by_folded[other] for other in list(best)[:limit]]

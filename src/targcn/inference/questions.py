@@ -48,7 +48,7 @@ def list_questions(questions: object) -> Sequence[Question]:
     [Question(subject='Obama', relation='succeeded', object=None, time=2005)]
     """
     if not isinstance(questions, list | tuple):
-        from targcn.facts.reading.questions import read_questions
+        from targcn.facts.sources.table_source import read_questions
 
         return [Question(*row) for row in read_questions(questions).iter_rows()]
     listed = []

@@ -9,7 +9,7 @@ import pytest
 
 from small_tables import FRAME, ROWS, as_bytes, complaint, read_table, write_file
 from targcn.errors import InputError
-from targcn.facts.sources.parquet_pages import require_sound_pages, scan_parquet
+from targcn.facts.sources.columnar import require_sound_pages, scan_parquet
 
 CONTENT = as_bytes(FRAME.write_parquet)
 

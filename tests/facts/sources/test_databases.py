@@ -6,7 +6,6 @@ The addresses are those of SQLite through SQLAlchemy, and of a real PostgreSQL s
 import os
 import pwd
 import shutil
-import socket
 import sqlite3
 import subprocess
 import tempfile
@@ -21,7 +20,16 @@ from targcn.facts.open import open_dataset, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources import databases
 
+TABLES = (
+    "CREATE TABLE facts (subject TEXT, relation TEXT, object TEXT, time TEXT)",
+    'CREATE TABLE "of two" (s TEXT, r TEXT, o TEXT, day DATE)',
+)
 CONNECT = {"sqlite": sqlite3.connect, "duckdb": duckdb.connect}
+FILES = ["x.sqlite", "x.duckdb", "duck.db"]
+
+
+def kind_of(path) -> str:
+    return "duckdb" if path.stem == "duck" or path.suffix == ".duckdb" else "sqlite"
 
 
 def run(path, *commands: str, rows=()) -> None:
@@ -35,73 +43,128 @@ def run(path, *commands: str, rows=()) -> None:
             connection.commit()
 
 
-def kind_of(path) -> str:
-    return "duckdb" if path.stem == "duck" or path.suffix == ".duckdb" else "sqlite"
-
-
-@pytest.fixture(params=["x.sqlite", "x.duckdb", "duck.db"])
-def path(request, tmp_path):
-    path = tmp_path / request.param
-    columns = "subject TEXT, relation TEXT, object TEXT, time TEXT, day DATE, n INTEGER"
-    rows = [(*row, row[3], number) for number, row in enumerate(ROWS)]
-    table = 'TABLE "the ""facts"""'
-    insert = 'INSERT INTO "the ""facts""" VALUES (?, ?, ?, ?, ?, ?)'
-    run(path, f"CREATE {table} ({columns})", insert, rows=rows)
-    return path
-
-
 def rows_of(frame) -> list:
     return [(*row[:3], str(row[3])) for row in frame.rows()]
 
 
-def test_the_only_table_of_a_file_gives_its_rows(path):
-    assert type(recognize(path)).__name__.removesuffix("File").lower() == kind_of(path)
-    options = ReadOptions(time="day")
-    assert rows_of(read_table(path, options)) == ROWS
-    dataset = open_dataset(path, options)
-    assert (dataset.name, dataset.timeline.first) == (path.stem, "2014-01-01")
+def find_program(name: str) -> str | None:
+    """A program of PostgreSQL, which Debian keeps outside of the path."""
+    known = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(known[-1]) if known else None)
 
 
-def test_several_tables_of_a_file(path):
-    run(
-        path,
-        "CREATE TABLE other (a INTEGER)",
-        'CREATE VIEW late AS SELECT * FROM "the ""facts""" WHERE n > 0',
+@pytest.fixture(scope="module")
+def server():
+    """The address of a PostgreSQL server with the tables, which lives as long as this module."""
+    initdb, control = find_program("initdb"), find_program("pg_ctl")
+    if initdb is None or control is None:
+        pytest.skip("PostgreSQL is not installed here")
+    # It refuses to run as root.
+    user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
+    if user not in [entry.pw_name for entry in pwd.getpwall()]:
+        pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
+    folder = tempfile.mkdtemp(prefix="targcn-postgresql-")
+    shutil.chown(folder, user)
+
+    def run(*command: str) -> None:
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
+
+    data = f"{folder}/data"
+    try:
+        run(initdb, "-D", data, "-U", "me", "--auth=trust", "-E", "UTF8", "--no-sync")
+        # A socket in its folder, as another program may take any port meanwhile.
+        options = f"-k {folder} -c listen_addresses= -c fsync=off"
+        run(control, "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "-t", "1200", "start")
+        try:
+            address = f"postgresql://me:secret@/postgres?host={folder}"
+            _fill(address)
+            yield address
+        finally:
+            run(control, "-D", data, "-m", "immediate", "-w", "-t", "1200", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill(address: str) -> None:
+    import psycopg
+
+    with psycopg.connect(address) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE SCHEMA old")
+        cursor.execute(
+            "CREATE TABLE old.facts (subject TEXT, relation TEXT, object TEXT, "
+            "time TIMESTAMPTZ, id UUID DEFAULT gen_random_uuid())"
+        )
+        for table in TABLES:
+            cursor.execute(table)
+        for table in ("facts", '"of two"', "old.facts (subject, relation, object, time)"):
+            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s, %s)", ROWS)
+
+
+@pytest.fixture(params=[*FILES, "address", "server"])
+def source(request, tmp_path):
+    """A file, or an address, with two tables."""
+    if request.param == "server":
+        return request.getfixturevalue("server")
+    path = tmp_path / (request.param if request.param in FILES else FILES[0])
+    for table, name in zip(TABLES, ("facts", '"of two"'), strict=True):
+        run(path, table, f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows=ROWS)
+    return path if request.param in FILES else f"sqlite:///{path}"
+
+
+def test_a_table_gives_its_rows(source):
+    assert read_table(source, ReadOptions(table="facts")).rows() == ROWS
+    assert rows_of(read_table(source, ReadOptions(table="of two"))) == ROWS
+    dataset = open_dataset(source, ReadOptions(table="of two"))
+    assert dataset.timeline.first == "2014-01-01"
+    assert dataset.name in ("x", "duck", "postgres")
+
+
+def test_a_query_is_taken_as_it_is_written(source):
+    query = (
+        "SELECT subject, relation, object AS whom, time FROM facts "
+        "WHERE relation LIKE 'v%' AND object <> ':x' ORDER BY time"
     )
-    assert complaint(path) == (
-        f"{path.name} holds 3 tables: 'late', 'other', 'the \"facts\"'; choose one with --table"
-    )
-    for table, rows in (('the "facts"', ROWS), ("late", ROWS[1:])):
-        assert rows_of(read_table(path, ReadOptions(table=table, time="day"))) == rows
-    assert f"{path.name} has no 'missing' among its tables" in complaint(
-        path, ReadOptions(table="missing")
-    )
+    assert read_table(source, ReadOptions(query=query, object="whom")).rows() == [ROWS[0], ROWS[2]]
 
 
-def test_a_query_of_a_file(path):
-    query = 'SELECT subject, relation, object AS whom, time FROM "the ""facts""" WHERE n < 2'
-    assert read_table(path, ReadOptions(query=query, object="whom")).rows() == ROWS[:2]
+def test_rows_come_in_batches(source, monkeypatch):
+    monkeypatch.setattr(databases, "BATCH_ROWS", 2)
+    assert sorted(read_table(source, ReadOptions(table="facts")).rows()) == sorted(ROWS)
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    ("options", "expected"),
     [
-        ("SELECT", "{}: "),
-        ("SELECT * FROM missing", "{}: "),
-        ("SELECT * FROM 'x.csv'", "{}: "),
-        ('DELETE FROM "the ""facts"""', "{}: "),
-        ("SELECT 1 AS a, 2 AS a", "--query gives two columns 'a'; name them apart with AS"),
-        ("SELECT 1 AS a", "no column for the subject, relation, object, time among 'a'"),
-        ('SELECT time, * FROM "the ""facts""" WHERE n > 7', "two columns 'time'"),
-        (
-            'SELECT subject, relation, object, time FROM "the ""facts""" WHERE n > 7',
-            "{} has columns but no facts",
-        ),
+        ({}, "holds 2 tables: 'facts', 'of two'; choose one with --table"),
+        ({"table": "missing"}, "has no 'missing' among its tables"),
+        ({"table": "x.missing"}, "x.missing"),
+        ({"query": "SELECT * FROM missing"}, "missing"),
+        ({"query": "SELEKT"}, "syntax error"),
+        ({"query": "SELECT 1 AS a, 2 AS a"}, "--query gives two columns 'a'; name them apart with"),
+        ({"query": "SELECT 1 AS a"}, "no column for the subject, relation, object, time among 'a'"),
+        ({"query": "SELECT * FROM facts WHERE 1 = 0"}, "has columns but no facts"),
+        ({"query": "DELETE FROM facts"}, ""),
     ],
 )
-def test_a_query_of_a_file_that_gives_no_facts(path, query, expected):
-    assert expected.format(path.name) in complaint(path, ReadOptions(query=query))
-    assert rows_of(read_table(path, ReadOptions(time="day"))) == ROWS
+def test_what_gives_no_facts(source, options, expected):
+    sentence = complaint(source, ReadOptions(**options))
+    assert expected in sentence
+    assert "secret" not in sentence
+    assert len(read_table(source, ReadOptions(table="facts"))) == 3
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_only_table_of_a_file_may_have_any_name(tmp_path, name):
+    path = tmp_path / name
+    table = TABLES[0].replace("facts", '"the ""facts"""')
+    run(path, table, 'INSERT INTO "the ""facts""" VALUES (?, ?, ?, ?)', rows=ROWS)
+    assert type(recognize(path)).__name__.removesuffix("File").lower() == kind_of(path)
+    assert read_table(path).rows() == ROWS
+    run(path, 'CREATE VIEW late AS SELECT * FROM "the ""facts""" WHERE time > \'2014-01-01\'')
+    assert complaint(path) == (
+        f"{name} holds 2 tables: 'late', 'the \"facts\"'; choose one with --table"
+    )
+    assert read_table(path, ReadOptions(table="late")).rows() == ROWS[1:]
 
 
 @pytest.mark.parametrize("name", ["bad.db", "bad.duckdb"])
@@ -142,126 +205,6 @@ def test_an_id_of_duckdb_is_text(tmp_path):
     run(tmp_path / "x.duckdb", f"CREATE TABLE facts ({columns})", insert, rows=rows)
     frame = read_table(tmp_path / "x.duckdb")
     assert frame["subject"].str.len_chars().to_list() == [36] * 3
-
-
-TABLES = (
-    "CREATE TABLE facts (subject TEXT, relation TEXT, object TEXT, time TEXT)",
-    'CREATE TABLE "of two" (s TEXT, r TEXT, o TEXT, day DATE)',
-)
-
-
-@pytest.fixture
-def sqlite(tmp_path):
-    with closing(sqlite3.connect(tmp_path / "x.db")) as connection, connection:
-        for table in TABLES:
-            connection.execute(table)
-        for table in ("facts", '"of two"'):
-            connection.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", ROWS)
-    return f"sqlite:///{tmp_path / 'x.db'}"
-
-
-def find_program(name: str) -> str | None:
-    """A program of PostgreSQL, which Debian keeps outside of the path."""
-    known = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(known[-1]) if known else None)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def server():
-    """The address of a PostgreSQL server with the tables, which lives as long as this module."""
-    initdb, control = find_program("initdb"), find_program("pg_ctl")
-    if initdb is None or control is None:
-        pytest.skip("PostgreSQL is not installed here")
-    # It refuses to run as root.
-    user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
-    if user not in [entry.pw_name for entry in pwd.getpwall()]:
-        pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-    folder, port = tempfile.mkdtemp(prefix="targcn-postgresql-"), free_port()
-    shutil.chown(folder, user)
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL)
-
-    data = f"{folder}/data"
-    try:
-        run(initdb, "-D", data, "-U", "me", "--auth=trust", "-E", "UTF8", "--no-sync")
-        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-        run(control, "-D", data, "-o", options, "-l", f"{folder}/log", "-w", "start")
-        try:
-            address = f"postgresql://me:secret@127.0.0.1:{port}/postgres"
-            _fill(address)
-            yield address
-        finally:
-            run(control, "-D", data, "-m", "immediate", "-w", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _fill(address: str) -> None:
-    import psycopg
-
-    with psycopg.connect(address) as connection, connection.cursor() as cursor:
-        cursor.execute("CREATE SCHEMA old")
-        cursor.execute(
-            "CREATE TABLE old.facts (subject TEXT, relation TEXT, object TEXT, "
-            "time TIMESTAMPTZ, id UUID DEFAULT gen_random_uuid())"
-        )
-        for table in TABLES:
-            cursor.execute(table)
-        for table in ("facts", '"of two"', "old.facts (subject, relation, object, time)"):
-            cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s, %s, %s)", ROWS)
-
-
-@pytest.fixture(params=["sqlite", "server"])
-def address(request):
-    return request.getfixturevalue(request.param)
-
-
-def test_a_table_gives_its_rows(address):
-    assert read_table(address, ReadOptions(table="facts")).rows() == ROWS
-    assert rows_of(read_table(address, ReadOptions(table="of two"))) == ROWS
-    dataset = open_dataset(address, ReadOptions(table="of two"))
-    assert dataset.timeline.first == "2014-01-01"
-    assert dataset.name in ("x", "postgres")
-
-
-def test_a_query_is_taken_as_it_is_written(address):
-    query = "SELECT * FROM facts WHERE relation LIKE 'v%' AND object <> ':x' ORDER BY time"
-    assert read_table(address, ReadOptions(query=query)).rows() == [ROWS[0], ROWS[2]]
-
-
-def test_rows_come_in_batches(address, monkeypatch):
-    monkeypatch.setattr(databases, "BATCH_ROWS", 2)
-    assert sorted(read_table(address, ReadOptions(table="facts")).rows()) == sorted(ROWS)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, "holds 2 tables: 'facts', 'of two'; choose one with --table"),
-        ({"table": "missing"}, "has no 'missing' among its tables"),
-        ({"table": "x.missing"}, "x.missing"),
-        ({"query": "SELECT * FROM missing"}, "missing"),
-        ({"query": "SELEKT"}, "syntax error"),
-        ({"query": "SELECT 1 AS a, 2 AS a"}, "--query gives two columns 'a'"),
-        ({"query": "SELECT * FROM facts WHERE 1 = 0"}, "has columns but no facts"),
-    ],
-)
-def test_what_gives_no_facts(address, options, expected):
-    sentence = complaint(address, ReadOptions(**options))
-    assert expected in sentence
-    assert "secret" not in sentence
-
-
-def test_a_query_changes_nothing(address):
-    complaint(address, ReadOptions(query="DELETE FROM facts"))
-    assert len(read_table(address, ReadOptions(table="facts"))) == 3
 
 
 def test_a_table_of_another_schema_with_moments_and_ids(server):

@@ -24,19 +24,21 @@ from targcn.facts.open import open_dataset
 from targcn.facts.reading.options import ReadOptions
 
 
-@pytest.mark.parametrize("ending", ["txt", "tsv", "csv", "csv.gz"])
-def test_a_folder_of_names_and_dates(tmp_path, ending):
-    options = {"compression": "gzip"} if ending.endswith("gz") else {}
+@pytest.mark.parametrize(
+    ("ending", "options"),
+    [
+        ("txt", {}),
+        ("tsv", {}),
+        ("csv", {}),
+        ("csv", {"separator": ",", "include_header": True}),
+        ("csv.gz", {"compression": "gzip"}),
+    ],
+)
+def test_a_folder_of_names_and_dates(tmp_path, ending, options):
     folder = write_splits(tmp_path / "set", PARTS, ending, **options)
     dataset = open_dataset(folder)
     assert list(named(dataset).values()) == list(PARTS)
     assert (dataset.name, dataset.entities.names) == ("set", ENTITIES)
-
-
-def test_a_folder_of_parquet(tmp_path):
-    for name, rows in zip(("train", "valid", "test"), PARTS, strict=True):
-        as_frame(rows).write_parquet(tmp_path / f"{name}.parquet")
-    assert list(named(open_dataset(tmp_path)).values()) == list(PARTS)
 
 
 @pytest.mark.parametrize("valid", ["val", "validation", "dev", "Valid"])
@@ -44,11 +46,6 @@ def test_other_names_of_the_valid_file(tmp_path, valid):
     folder = write_splits(tmp_path / "set", PARTS)
     (folder / "valid.txt").rename(folder / f"{valid}.txt")
     assert len(open_dataset(folder).valid) == 5
-
-
-def test_a_folder_with_header(tmp_path):
-    folder = write_splits(tmp_path / "set", PARTS, "csv", separator=",", include_header=True)
-    assert list(named(open_dataset(folder)).values()) == list(PARTS)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -118,15 +115,18 @@ def test_a_folder_without_one_of_its_files(tmp_path, split):
     assert f"{folder} has no file for the {split} split" in complaint(folder)
 
 
-def test_a_folder_with_two_files_for_a_split(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("test.csv", b"", "has 2 files for the test split"),
+        ("valid.txt", b"", "valid.txt is empty"),
+        ("entity2id.txt", "Zoë\t0\n".encode("latin-1"), "entity2id.txt"),
+    ],
+)
+def test_a_folder_with_a_file_that_does_not_fit(tmp_path, name, content, expected):
     folder = write_splits(tmp_path / "set", PARTS)
-    (folder / "test.csv").write_text("")
-    assert "has 2 files for the test split" in complaint(folder)
-
-
-def test_a_folder_named_like_a_file(tmp_path):
-    (tmp_path / "x.csv").mkdir()
-    assert "x.csv has no file for the train split" in complaint(tmp_path / "x.csv")
+    (folder / name).write_bytes(content)
+    assert expected in complaint(folder)
 
 
 @pytest.mark.parametrize(
@@ -173,12 +173,6 @@ def test_a_bad_listing(tmp_path, listing, expected):
     assert expected in complaint(folder)
 
 
-def test_a_listing_that_is_not_utf8(tmp_path):
-    folder = write_splits(tmp_path / "set", PARTS)
-    (folder / "entity2id.txt").write_bytes("Zoë\t0\n".encode("latin-1"))
-    assert "entity2id.txt" in complaint(folder)
-
-
 def test_a_bad_date_is_found_in_its_own_file(tmp_path):
     rows = [*PARTS[2], ("Ann", "meets", "Bob", "2014-02-30")]
     folder = write_splits(tmp_path / "set", [*PARTS[:2], rows])
@@ -198,12 +192,6 @@ def test_files_with_different_types_of_time(tmp_path):
         as_frame(rows).write_parquet(tmp_path / f"{name}.parquet")
     as_frame(PARTS[2]).with_columns(time=pl.lit(17)).write_parquet(tmp_path / "test.parquet")
     assert "the times are of different types: text in train.parquet" in complaint(tmp_path)
-
-
-def test_an_empty_file_in_a_folder(tmp_path):
-    folder = write_splits(tmp_path / "set", PARTS)
-    (folder / "valid.txt").write_text("")
-    assert "valid.txt is empty" in complaint(folder)
 
 
 @pytest.mark.parametrize("options", [ReadOptions(split="time"), ReadOptions(split_seed=1)])

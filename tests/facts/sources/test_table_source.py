@@ -1,15 +1,21 @@
 """What all sources of one table share: wrong options, missing libraries, missing files."""
 
+import bz2
+import io
+import json
 import sys
+from pathlib import Path
 
+import polars as pl
 import pytest
 
-from small_tables import CSV, FRAME, complaint, write_file
+from small_tables import CSV, FRAME, HEADER, complaint, write_file
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.columnar import Parquet
 from targcn.facts.sources.delimited_text import DelimitedText
 from targcn.facts.sources.json_text import JsonLines
+from targcn.facts.sources.table_source import read_questions
 
 
 @pytest.mark.parametrize(
@@ -67,3 +73,48 @@ def test_a_folder_in_place_of_a_file(tmp_path, name):
 def test_a_file_that_is_not_there(tmp_path, name):
     with pytest.raises(InputError, match="No such file"):
         FORMATS[name].read_table(tmp_path / name, ReadOptions())
+
+
+QUESTIONS = "subject,relation,object,time\nAnn,visits,?,2014-01-01\n,meets,Bob,2014-01-02\n"
+ASKED = [("Ann", "visits", "?", "2014-01-01"), (None, "meets", "Bob", "2014-01-02")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x.csv", QUESTIONS),
+        ("x.csv.bz2", bz2.compress(QUESTIONS.encode())),
+        ("x.json", json.dumps([dict(zip(HEADER, row, strict=True)) for row in ASKED])),
+        ("-", QUESTIONS.encode()),
+    ],
+)
+def test_questions_in_any_format_of_facts(tmp_path, monkeypatch, name, content):
+    if name == "-":
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    path = Path("-") if name == "-" else write_file(tmp_path, name, content)
+    assert read_questions(path).rows() == ASKED
+
+
+def test_times_of_questions_are_text_or_missing(tmp_path):
+    no_time = QUESTIONS.replace("2014-01-02", "")
+    assert read_questions(write_file(tmp_path, "x.csv", no_time))["time"][1] is None
+    assert read_questions(FRAME.with_columns(time=pl.lit(2014)))["time"][0] == "2014"
+
+
+SPANS = FRAME.rename({"time": "start"}).with_columns(end=pl.lit("2015"))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (QUESTIONS.split("\n")[0], "x.csv has columns but no facts"),
+        ("", "x.csv is empty"),
+        (Path("missing.csv"), "no data set, folder or file"),
+        (Path(), "one table of questions was expected"),
+        (SPANS, "a question asks about one time; name its column 'time'"),
+    ],
+)
+def test_questions_that_cannot_be_read(tmp_path, source, expected):
+    path = write_file(tmp_path, "x.csv", source) if isinstance(source, str) else source
+    with pytest.raises(InputError, match=expected):
+        read_questions(tmp_path / path if isinstance(path, Path) else path)

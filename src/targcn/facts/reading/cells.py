@@ -43,8 +43,8 @@ def distinct_texts(*columns: pl.Series) -> pl.Series:
     >>> distinct_texts(as_cells(pl.Series(["b", "a", None, "b"]))).sort().to_list()
     ['a', 'b']
     """
-    found = pl.concat([column.unique().alias("text") for column in columns])
-    return found.unique().drop_nulls().cast(pl.String)
+    texts = pl.concat([column.unique().alias("text") for column in columns])
+    return texts.unique().drop_nulls().cast(pl.String)
 
 
 def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.Series:
@@ -54,8 +54,8 @@ def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.S
     [False, None, True]
     """
     texts = distinct_texts(cells)
-    found = texts.filter(test(texts)).cast(TEXT).to_physical()
-    return cells.to_physical().is_in(found.implode())
+    codes = texts.filter(test(texts)).cast(TEXT).to_physical()
+    return cells.to_physical().is_in(codes.implode())
 
 
 def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[Any]) -> pl.Series:
@@ -81,9 +81,9 @@ def replace_texts(cells: pl.Series, texts: pl.Series, others: pl.Series) -> pl.S
     """
     if not len(texts):
         return cells
-    found = distinct_texts(cells)
-    codes = found.replace(texts, others).cast(TEXT).to_physical()
-    return translate(cells, found, codes).alias(cells.name).cat.to(TEXT)
+    distinct = distinct_texts(cells)
+    codes = distinct.replace(texts, others).cast(TEXT).to_physical()
+    return translate(cells, distinct, codes).alias(cells.name).cat.to(TEXT)
 
 
 def list_rows(

@@ -79,8 +79,8 @@ def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str
     roles = {role: name for name, role in _usual_roles(columns, set(chosen)).items()}
     if "time" not in chosen or not {"start", "end"} <= set(roles):
         return None
-    found = roles["start"], roles["end"]
-    return None if set(found) & set(chosen.values()) else found
+    unused = roles["start"], roles["end"]
+    return None if set(unused) & set(chosen.values()) else unused
 
 
 def _usual_roles(columns: Sequence[str], given: set[str]) -> dict[str, str | None]:

@@ -104,20 +104,23 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
     frames = [tables[split].frame for split in SPLITS]
     if len({table.has_intervals for table in tables.values()}) > 1:
         kinds = ("a time", "a start and an end")
-        found = ", ".join(f"{kinds[one.has_intervals]} in {one.where}" for one in tables.values())
-        raise InputError(f"{name}: the facts have {found}; give all the same columns")
+        listed = ", ".join(
+            f"{kinds[table.has_intervals]} in {table.where}" for table in tables.values()
+        )
+        raise InputError(f"{name}: the facts have {listed}; give all the same columns")
+    has_intervals = tables["train"].has_intervals
     try:
         # A column of a file may be all open, and then has no type.
-        if tables["train"].has_intervals:
-            return FactTable(where, pl.concat(frames, how="vertical_relaxed"))
-        return FactTable(where, pl.concat(frames))
-    except pl.exceptions.PolarsError:
-        when = "start" if tables["train"].has_intervals else "time"
-        types = ", ".join(
-            f"{'text' if is_text(one.frame[when]) else one.frame[when].dtype} in {one.where}"
-            for one in tables.values()
+        return FactTable(
+            where, pl.concat(frames, how="vertical_relaxed" if has_intervals else "vertical")
         )
-        raise InputError(f"{name}: the times are of different types: {types}") from None
+    except pl.exceptions.PolarsError:
+        listed = ", ".join(
+            f"{'text' if is_text(cells) else cells.dtype} in {table.where}"
+            for table in tables.values()
+            for cells in [table.frame["start" if has_intervals else "time"]]
+        )
+        raise InputError(f"{name}: the times are of different types: {listed}") from None
 
 
 def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
@@ -165,7 +168,7 @@ def _encode_names(
     vocabulary = Vocabulary(kind, names)
     if (ids < 0).any():
         unknown = texts.filter(pl.Series(ids < 0)).to_list()
-        column = next(one for one in columns if one.is_in(unknown).any())
+        column = next(cells for cells in columns if cells.is_in(unknown).any())
         vocabulary.id_of(column.filter(column.is_in(unknown))[0])  # raises: it is not listed
     encoded = []
     while columns:

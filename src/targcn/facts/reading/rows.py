@@ -176,14 +176,14 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
     else:
         missing["time"] = _find_missing(frame["time"], words)
     rows, problems = None, []
-    if any(found.any() for found in missing.values()):
+    if any(is_hole.any() for is_hole in missing.values()):
         holed = pl.DataFrame(missing)
         is_blank = holed.select(pl.all_horizontal(pl.all())).to_series()
         rows = (~holed.select(pl.any_horizontal(pl.all())).to_series()).arg_true()
-        holes = {role: (found & ~is_blank).arg_true() for role, found in missing.items()}
-        holes = {role: found for role, found in holes.items() if len(found)}
+        holes = {role: (is_hole & ~is_blank).arg_true() for role, is_hole in missing.items()}
+        holes = {role: places for role, places in holes.items() if len(places)}
         if holes and options.missing == "drop":
-            counts = ", ".join(f"{role} {len(found):,}" for role, found in holes.items())
+            counts = ", ".join(f"{role} {len(places):,}" for role, places in holes.items())
             dropped = frame.height - len(rows) - int(is_blank.sum())
             notes.append(f"{dropped:,} rows were dropped since a cell is missing: {counts}")
         elif holes:
@@ -199,7 +199,10 @@ def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     end, notes = frame["end"], []
     is_open = pl.Series([False]).new_from_index(0, frame.height)
     if is_text(end):
-        is_open = find_cells(end, _says_open)
+        is_open = find_cells(
+            end,
+            lambda texts: texts.str.to_lowercase().is_in(STILL) | texts.str.starts_with(LAST_DAY),
+        )
     elif end.dtype in (pl.Date, pl.Datetime):
         is_open = end.dt.year() == int(LAST_DAY[:4])
     if is_open.any():
@@ -208,10 +211,6 @@ def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     starts = pl.when(~_find_missing(frame["start"], MISSING)).then(frame["start"])
     is_open = is_open.fill_null(True) | _find_missing(end, MISSING)
     return frame.with_columns(start=starts, end=pl.when(~is_open).then(end)), notes
-
-
-def _says_open(texts: pl.Series) -> pl.Series:
-    return texts.str.to_lowercase().is_in(STILL) | texts.str.starts_with(LAST_DAY)
 
 
 def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:
@@ -267,7 +266,7 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         if roles[0] in NAMES:
             num_merged += int(tidied.is_in(changed.implode()).sum()) - changed.n_unique()
         texts = written.filter(is_changed)
-        frame = frame.with_columns(replace_texts(one, texts, changed) for one in cells)
+        frame = frame.with_columns(replace_texts(column, texts, changed) for column in cells)
     if not num_merged:
         return frame, []
     what = "names that differed in outer blanks or Unicode form alone were"

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.open import recognize
+from targcn.facts.open import is_file, path_of, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.copies import (
@@ -29,7 +29,6 @@ from targcn.facts.sources.copies import (
     read_blocks,
     safe_name,
 )
-from targcn.facts.sources.source import is_file, path_of
 from targcn.facts.sources.table_source import SPECIAL_OPTIONS, TableSource, choose_table
 from targcn.output.terminal import say
 

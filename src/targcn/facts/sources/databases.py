@@ -10,8 +10,8 @@ from typing import Any, Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_source import TableFile, TableSource, choose_table, first_line
 
 ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
@@ -152,8 +152,8 @@ def quote_name(name: str) -> str:
 def _whole_table(connection: Any, label: str, options: ReadOptions) -> str:
     import sqlalchemy
 
-    found = sqlalchemy.inspect(connection)
-    names = [*found.get_table_names(), *found.get_view_names()]
+    about = sqlalchemy.inspect(connection)
+    names = [*about.get_table_names(), *about.get_view_names()]
     quote = connection.dialect.identifier_preparer.quote_identifier
     if options.table and options.table not in names and "." in options.table:
         return f"SELECT * FROM {'.'.join(map(quote, options.table.split('.')))}"  # of a schema

@@ -9,10 +9,10 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.columns import INTERVAL_ROLES, NAMES, ROLES, USUAL_NAMES, usual_role
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import MISSING, needed_columns
-from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_source import (
     COMPRESSIONS,
     TextFile,
@@ -80,7 +80,7 @@ def _first_line(path: Path) -> tuple[int, str]:
 
 def _separator(line: str) -> str:
     """The first separator that cuts a line into four cells or more."""
-    return next((one for one in SEPARATORS if len(_cells(line, one)) >= 4), ",")
+    return next((sign for sign in SEPARATORS if len(_cells(line, sign)) >= 4), ",")
 
 
 def _cells(line: str, separator: str) -> list[str]:
@@ -133,12 +133,12 @@ def _benchmark_columns(table: pl.LazyFrame, num_columns: int) -> list[str]:
     is_open = starts.is_in(MISSING).fill_null(True) | ends.is_in(MISSING).fill_null(True)
     first, last = (column.cast(pl.Int64, strict=False) for column in (starts, ends))
     is_end = (last >= first).fill_null(False)
-    found = table.select(
+    counted = table.select(
         is_written.any().alias("written"),
         (is_date | ~is_written).all().alias("dates"),
         (is_end | is_open).all().alias("ends"),
     ).collect(engine="streaming")
-    written, dates, numbers = found.row(0)
+    written, dates, numbers = counted.row(0)
     return list(INTERVAL_ROLES) if written and (dates or numbers) else [*ROLES, "column 4"]
 
 

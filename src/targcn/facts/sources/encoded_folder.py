@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
+from targcn.facts.open import Source, is_folder, path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.columnar import silence_panics
-from targcn.facts.sources.parquet_pages import scan_parquet
-from targcn.facts.sources.source import Source, is_folder, path_of
+from targcn.facts.sources.columnar import scan_parquet, silence_panics
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.splits import find_repetitions
 from targcn.facts.times.forms import UNITS
@@ -110,11 +109,11 @@ def _read_names(folder: Path, stem: str, kind: str) -> tuple[Vocabulary, NDArray
     if names.null_count() or names.n_unique() < len(names):
         raise InputError(f"{folder.name}: every id of {stem} needs a name of its own")
     listed = names.to_list()
-    if any(tidy_name(one) != one or not one for one in listed):
+    if any(tidy_name(name) != name or not name for name in listed):
         raise InputError(f"{folder.name}: {stem} has names with outer blanks, or not in NFC")
     in_order = sort_names(listed)
-    position = {one: number for number, one in enumerate(in_order)}
-    new_ids = np.array([position[one] for one in listed], dtype=np.int32)
+    position = {name: number for number, name in enumerate(in_order)}
+    new_ids = np.array([position[name] for name in listed], dtype=np.int32)
     return Vocabulary(kind, in_order), new_ids
 
 

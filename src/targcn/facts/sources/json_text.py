@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.source import path_of
 from targcn.facts.sources.table_source import TextFile, explain_empty, read_lines
 
 

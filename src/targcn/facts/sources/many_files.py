@@ -10,12 +10,10 @@ from pathlib import Path
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.open import recognize
+from targcn.facts.open import is_file, is_folder, path_of, recognize
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.columnar import Parquet, silence_panics
-from targcn.facts.sources.parquet_pages import scan_parquet
-from targcn.facts.sources.source import is_file, is_folder, path_of
+from targcn.facts.sources.columnar import Parquet, scan_parquet, silence_panics
 from targcn.facts.sources.split_folder import STEMS
 from targcn.facts.sources.table_source import TableFile, TableSource
 
@@ -26,7 +24,9 @@ class ManyFiles(TableSource):
     def recognizes(self, source: object) -> bool:
         if is_folder(source):
             return bool(_files_of_folder(path_of(source)))
-        return _is_pattern(source) and not is_file(source)
+        is_pattern = isinstance(source, str | Path) and glob.has_magic(str(source))
+        # An address may hold a question mark too.
+        return is_pattern and "://" not in str(source) and not is_file(source)
 
     def label(self, source: object) -> str:
         return path_of(source).resolve().name if is_folder(source) else str(source)
@@ -39,8 +39,11 @@ class ManyFiles(TableSource):
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
         label = self.label(source)
-        folder = path_of(source) if is_folder(source) else None
-        paths = _files_of_folder(folder) if folder else _files_of_pattern(path_of(source))
+        if is_folder(source):
+            paths = _files_of_folder(path_of(source))
+        else:
+            named = sorted(glob.glob(str(path_of(source)), recursive=True))
+            paths = [Path(name) for name in named if os.path.isfile(name)]
         if not paths:
             raise InputError(f"no file is named like {label}; check the pattern")
         kinds = {recognize(path) for path in paths}
@@ -67,35 +70,20 @@ class ManyFiles(TableSource):
             return super().read_columns(source, options)
 
 
-def _is_pattern(source: object) -> bool:
-    # An address may hold a question mark too.
-    return (
-        isinstance(source, str | Path) and glob.has_magic(str(source)) and "://" not in str(source)
-    )
-
-
-def _files_of_pattern(pattern: Path) -> list[Path]:
-    return [
-        Path(found)
-        for found in sorted(glob.glob(str(pattern), recursive=True))
-        if os.path.isfile(found)
-    ]
-
-
 def _files_of_folder(folder: Path) -> list[Path]:
     """The Parquet files of a folder and of its partitions, unless it holds splits."""
-    found = []
+    files = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if "=" in name)
-        found += [
+        files += [
             Path(place) / name
             for name in sorted(names)
             # Writers hide what is no data.
             if name[0] not in "._" and name.lower().endswith(Parquet.endings)
         ]
     splits = {stem for stems in STEMS.values() for stem in stems}
-    has_splits = any(path.name.split(".")[0].lower() in splits for path in found)
-    return [] if has_splits else found
+    has_splits = any(path.name.split(".")[0].lower() in splits for path in files)
+    return [] if has_splits else files
 
 
 SOURCES = (ManyFiles(),)

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 from targcn.errors import InputError
-from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, NamedSet, fetch
+from targcn.facts.catalog import CATALOG, EMBEDDED, EMBEDDED_FILE, fetch
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.derive import derive_unseen, keep_times, origin_of
-from targcn.facts.open import find_source
+from targcn.facts.open import Source, find_source
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.prepared_folder import is_prepared
-from targcn.facts.sources.source import Source
 
 
 class NamedDataset(Source):
@@ -27,7 +26,11 @@ class NamedDataset(Source):
                 f"{named.name} counts days from {named.origin}; leave out --origin and --tick"
             )
         if named.derived_from:
-            return _derive(named, self.read(named.derived_from, options))
+            dataset = self.read(named.derived_from, options)
+            if named.kept_times:
+                note = f"the {len(named.kept_times)} times that the paper's authors kept"
+                return keep_times(dataset, named.kept_times, origin_of(named.name).kind, note)
+            return derive_unseen(dataset, halves="file-order")
         folder = fetch(named)
         if not is_prepared(folder):
             options = replace(options, reversed=named.reversed)
@@ -44,14 +47,6 @@ class NamedDataset(Source):
                 "fetch it again"
             )
         return replace(dataset, name=named.name)
-
-
-def _derive(named: NamedSet, dataset: Dataset) -> Dataset:
-    """The set that the paper's authors made of this one."""
-    if named.kept_times:
-        note = f"the {len(named.kept_times)} times that the paper's authors kept"
-        return keep_times(dataset, named.kept_times, origin_of(named.name).kind, note)
-    return derive_unseen(dataset, halves="file-order")
 
 
 SOURCES = (NamedDataset(),)

@@ -13,14 +13,13 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Split
-from targcn.facts.open import find_source
+from targcn.facts.open import Source, find_source
 from targcn.facts.reading.columns import USUAL_NAMES, usual_role
 from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import needed_columns
-from targcn.facts.sources.source import Source
 from targcn.facts.sources.split_folder import STEMS, refuse_other_splits
-from targcn.facts.sources.table_source import TableSource
+from targcn.facts.sources.table_source import TableSource, find_table
 
 SPLIT_OF: dict[object, Split] = {stem: split for split, stems in STEMS.items() for stem in stems}
 
@@ -101,11 +100,9 @@ class DictOfSplits(Source):
         refuse_other_splits("the dictionary", options)
         tables = {}
         for split in STEMS:
-            kind = find_source(given[split])
-            if not isinstance(kind, TableSource):
-                raise InputError(f"{split} of the dictionary is {kind.title}; give one table")
-            table = kind.read_table(given[split], options)
-            tables[split] = replace(table, where=f"{split} of the dictionary")
+            where = f"{split} of the dictionary"
+            table = find_table(given[split], where, "give one table")
+            tables[split] = replace(table.read_table(given[split], options), where=where)
         return encode_splits("splits", tables, options)
 
 

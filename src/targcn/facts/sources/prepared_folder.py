@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from targcn.config import build
 from targcn.errors import DamagedError, InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts
+from targcn.facts.open import Source, is_folder, path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.times.forms import UNITS, TimeStyle
 from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, OPEN, Timeline, read_moment
 from targcn.facts.vocabulary import Vocabulary
@@ -240,7 +240,7 @@ def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
         reason = getattr(error, "strerror", None) or "cut short or not an array"
         raise _damaged(path, reason) from None
     fits = array.ndim == len(shape) and all(
-        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+        wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
     )
     if not fits or array.dtype.kind != "i":
         raise _damaged(

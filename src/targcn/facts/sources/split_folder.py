@@ -15,12 +15,11 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Split
-from targcn.facts.open import recognize
+from targcn.facts.open import Source, is_folder, path_of, recognize
 from targcn.facts.reading.cells import distinct_texts
 from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.source import Source, is_folder, path_of
 from targcn.facts.sources.table_source import TableSource
 from targcn.facts.vocabulary import tidy_name
 
@@ -63,14 +62,14 @@ def _find_files(folder: Path) -> dict[Split, tuple[TableSource, Path]]:
     files: dict[Split, tuple[TableSource, Path]] = {}
     for split, stems in STEMS.items():
         named = (path for path in paths if path.name.split(".")[0].lower() in stems)
-        found = [(file, path) for path in named if isinstance(file := recognize(path), TableSource)]
-        if len(found) != 1:
-            problem = f"{len(found)} files" if found else "no file"
+        known = [(file, path) for path in named if isinstance(file := recognize(path), TableSource)]
+        if len(known) != 1:
+            problem = f"{len(known)} files" if known else "no file"
             raise InputError(
                 f"{folder} has {problem} for the {split} split; a prepared folder holds "
                 "dataset.json, a folder of tables holds one each for train, valid and test"
             )
-        files[split] = found[0]
+        files[split] = known[0]
     return files
 
 

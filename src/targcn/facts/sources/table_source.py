@@ -14,11 +14,12 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
+from targcn.facts.open import Source, find_source, is_file, path_of
+from targcn.facts.reading.columns import ROLES
 from targcn.facts.reading.encode import encode_table
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.reading.rows import FactTable, check_cells, choose_rows
+from targcn.facts.reading.rows import FactTable, check_cells, choose_rows, require_rows
 from targcn.facts.sources.copies import copy_as_utf8
-from targcn.facts.sources.source import Source, is_file, path_of
 from targcn.memory import require_room
 
 # Options that only some sources take; no source ignores one of them.
@@ -138,6 +139,28 @@ class TextFile(TableFile):
         if "could not infer" in message or "empty reader" in message:
             return explain_empty(path_of(source))
         return super().explain(source, message)
+
+
+def find_table(source: object, label: object, wanted: str) -> TableSource:
+    """The kind of source that `source` is, which must hold one table."""
+    kind = find_source(source)
+    if isinstance(kind, TableSource):
+        return kind
+    raise InputError(f"{label} is {kind.title}; {wanted}")
+
+
+def read_questions(source: object) -> pl.DataFrame:
+    """Read a table of questions: facts, in which what is asked for is empty or a question mark."""
+    kind = find_table(source, source, "one table of questions was expected")
+    table = kind.read_columns(source, ReadOptions())
+    if table.has_intervals:
+        raise InputError(
+            f"{table.where}: a question asks about one time; name its column 'time', in place of a "
+            "start and an end"
+        )
+    frame = table.frame.with_columns(pl.col(ROLES).cast(pl.String).str.strip_chars())
+    require_rows(frame, table.where)
+    return frame
 
 
 def choose_table(names: Sequence[str], what: str, where: str, options: ReadOptions) -> str:

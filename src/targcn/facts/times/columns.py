@@ -4,7 +4,7 @@ Each distinct time of a column is read once: as text, as a number, or as a date 
 What a time may look like is the table of forms.py; what does not fit is refused, with its rows.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NoReturn
 
 import numpy as np
@@ -156,25 +156,20 @@ def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
     return as_cells(joined["time"])
 
 
+@dataclass
 class TimeColumn:
     """A column of times while it is read: it collects what is to be said of it."""
 
-    def __init__(
-        self,
-        cells: pl.Series,
-        where: str,
-        options: ReadOptions,
-        rows: pl.Series | None = None,
-        has_intervals: bool = False,
-    ) -> None:
-        # Of intervals the starts and then the ends; what is open is null.
-        self.cells = cells
-        # The positions of the cells in the source, if these are not their own.
-        self.rows = rows
-        self.where, self.options, self.has_intervals = where, options, has_intervals
-        self.style = DEFAULT_STYLE
-        self.notes: list[str] = []
-        self.problems: list[str] = []
+    # Of intervals the starts and then the ends; what is open is null.
+    cells: pl.Series
+    where: str
+    options: ReadOptions
+    # The positions of the cells in the source, if these are not their own.
+    rows: pl.Series | None = None
+    has_intervals: bool = False
+    style: TimeStyle = DEFAULT_STYLE
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def read(self) -> Times:
         """The first and the last number that each cell stands for."""

@@ -153,10 +153,10 @@ def pattern_of(format: str) -> str:
 
 def format_of(date_format: str) -> Form:
     """The form of the dates that --date-format describes."""
-    known = [one for one in DIRECTIVES if one not in OUR_DIRECTIVES]
+    known = [letter for letter in DIRECTIVES if letter not in OUR_DIRECTIVES]
     for directive in re.findall("%(.?)", date_format, re.DOTALL):
         if directive not in known:
-            listed = " ".join(f"%{one}" for one in known)
+            listed = " ".join(f"%{letter}" for letter in known)
             raise InputError(f"--date-format {date_format!r}: %{directive} is none of {listed}")
     parts = re.compile(pattern_of(date_format)).groupindex
     finest = "day" if "day" in parts else "month" if {"month", "name"} & set(parts) else "year"

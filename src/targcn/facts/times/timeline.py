@@ -158,16 +158,16 @@ def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
     (np.datetime64('2012-04-07T00:00:00.000000'), None)
     """
     for form in (*style.forms, *FORMS, *EARLY_FORMS):
-        found = re.fullmatch(form.pattern, text)
-        if found is None:
+        match = re.fullmatch(form.pattern, text)
+        if match is None:
             continue
-        parts = {name: _number_of(name, word) for name, word in found.groupdict().items()}
+        parts = {name: _number_of(name, word) for name, word in match.groupdict().items()}
         if form.has_order and _is_month_first(text, parts, style.date_order):
             parts["month"], parts["day"] = parts["day"], parts["month"]
-        (moment,), (offset,) = assemble({name: np.array([one]) for name, one in parts.items()})
+        (moment,), (offset,) = assemble({name: np.array([part]) for name, part in parts.items()})
         if np.isnat(moment):
             return None
-        if not found.groupdict().get("zone") or style.timezone == AS_WRITTEN:
+        if not match.groupdict().get("zone") or style.timezone == AS_WRITTEN:
             return np.datetime64(moment)
         return _at_zone(moment - np.timedelta64(offset, "m"), style.timezone)
     if re.fullmatch(NUMBER, text):
