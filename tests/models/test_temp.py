@@ -1,5 +1,6 @@
 """TeMP against the described model fact by fact, and what must never reach a query."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.snapshots import Folds
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.fused import Fused, FusedSettings
+from targcn.models.temp import Decay
 from targcn.runs.compare import compare, comparison_table
 from targcn.runs.evaluate import evaluate
 from targcn.training.fit import fit
@@ -361,3 +363,15 @@ def test_parameters_are_the_published_ones_less_those_that_nothing_reads() -> No
 def test_bad_settings_are_refused(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create(name, World(3, 1, [(0, 0, 1, 0)]).dataset, options)
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_what_is_far_away_fades_and_nothing_grows(learned: bool) -> None:
+    decay = Decay(learned)
+    assert len(list(decay.parameters())) == learned
+    found = decay(torch.tensor([0, 1, 30])).tolist()
+    assert found == pytest.approx([1, math.exp(-0.1), math.exp(-3)])
+    decay.line.data = torch.tensor([0.5, -1.0])
+    found = decay(torch.tensor([0, 1, 4])).tolist()
+    # A line below 0 would let what is near grow.
+    assert found == pytest.approx([1, 1, math.exp(-1)])

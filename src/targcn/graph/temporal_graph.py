@@ -27,8 +27,7 @@ from targcn.graph.ragged import take
 from targcn.memory import require_memory
 
 if TYPE_CHECKING:
-    from targcn.graph.copies import Copies
-    from targcn.graph.partners import Partners
+    from targcn.graph.partners import Copies, Partners
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +243,7 @@ class TemporalGraph:
     @cached_property
     def copies(self) -> "Copies":
         """How many facts say the same at a time."""
-        from targcn.graph.copies import Copies
+        from targcn.graph.partners import Copies
 
         return Copies(self)
 

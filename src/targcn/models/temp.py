@@ -31,7 +31,6 @@ from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import complex_product
-from targcn.models.layers.decay import Decay
 from targcn.models.layers.losses import cross_entropy, cross_entropy_among
 from targcn.models.layers.sums import own_products
 
@@ -40,6 +39,8 @@ from targcn.models.layers.sums import own_products
 MOST_NUMBERS_AT_ONCE = {False: 1 << 25, True: 1 << 27}
 # The gain of the initial weights that suits a ReLU.
 GAIN = 2**0.5
+# How fast a state, a key or an imputed vector fades per snapshot, before anything is learned.
+FADING = 0.1
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,27 @@ class Described:
         table = (self.others + self.moments[:, None]).flatten(0, 1)
         rows = windows.pair_moments * len(self.others) + windows.pair_entities
         return table.index_copy(0, rows, self.pairs)
+
+
+class Decay(nn.Module):
+    """exp(−max(0, a Δ + b)) of a distance Δ; a and b are 0.1 and 0, and may be learned."""
+
+    line: Tensor
+
+    def __init__(self, learned: bool) -> None:
+        super().__init__()
+        line = torch.tensor([FADING, 0.0])
+        if learned:
+            self.line = nn.Parameter(line)
+        else:
+            self.register_buffer("line", line, persistent=False)
+
+    def rate(self, distances: Tensor) -> Tensor:
+        slope, start = self.line
+        return torch.relu(slope * distances + start)
+
+    def forward(self, distances: Tensor) -> Tensor:
+        return torch.exp(-self.rate(distances))
 
 
 class TeMP(Learner):
