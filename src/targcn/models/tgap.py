@@ -7,7 +7,7 @@
    It depends on the query's time alone and is shared by all queries of that time.
 2. A mass of 1 starts at the subject. In every step each node that holds much of it sends its mass
    along its edges, by a softmax of what g and h of both ends, relation and distance in time say
-   (layers/flow.py).
+   (`TransitionScores`).
 3. The edges that carried most join the query's subgraph, where another attention layer makes the
    vectors g of the next step; outside it g is 0.
 
@@ -30,8 +30,15 @@ from targcn.graph.nearest import nearest_positions
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
-from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges, Terms, xavier
-from targcn.models.layers.flow import Subgraph, TransitionScores
+from targcn.models.layers.edge_attention import (
+    Distances,
+    EdgeAttention,
+    Edges,
+    Subgraph,
+    Terms,
+    TransitionScores,
+    xavier,
+)
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.reasons import Reasons
 from targcn.models.tgap_reasons import find_reasons
