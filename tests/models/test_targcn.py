@@ -238,13 +238,6 @@ def test_an_aggregator_follows_the_equations(
     )
 
 
-def test_without_neighbours_every_subject_stands_in_for_itself() -> None:
-    given = example(3, own_vectors=False)
-    given["near"].filled.zero_()
-    step = Aggregator(DIM, RELATION_DIM, True).double()
-    torch.testing.assert_close(step(**given)[0], by_hand(step, **given))
-
-
 def encoding_of(span: int, **options: float) -> TimeEncoding:
     encoding = TimeEncoding(6, span, **options).double().requires_grad_(False)
     torch.nn.init.normal_(encoding.phases, generator=torch.Generator().manual_seed(0))

@@ -1,6 +1,5 @@
 """TeMP against the described model fact by fact, and what must never reach a query."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from targcn.graph.queries import Queries
 from targcn.graph.snapshots import Folds
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.fused import Fused, FusedSettings
-from targcn.models.temp import Decay
 from targcn.runs.compare import compare, comparison_table
 from targcn.runs.evaluate import evaluate
 from targcn.training.fit import fit
@@ -277,17 +275,6 @@ def test_dropout_is_drawn_by_the_seed_and_scales_what_it_keeps(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_part_of_a_batch_shares_its_windows(name: str) -> None:
-    facts = [(s, 0, (s + t) % 6, t) for t in range(4) for s in range(6)]
-    world = World(6, 1, facts, cuts=(len(facts), len(facts)))
-    model, (asked, answers) = model_of(name, world).train(), asked_about(world, facts)
-    sample = model.sample(asked, answers, world.graph, torch.full((len(asked),), 1))
-    part = sample[10:20]
-    assert part.windows is sample.windows
-    torch.testing.assert_close(model.score(asked[10:20], part), model.score(asked, sample)[10:20])
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_it_learns_who_meets_whom_on_which_day(name: str) -> None:
     """The partner changes every six days, and each day shows some of it."""
     data = planted(lambda s, r, t: (s + 1 + 2 * (t // 6)) % 12, num_relations=2)
@@ -363,15 +350,3 @@ def test_parameters_are_the_published_ones_less_those_that_nothing_reads() -> No
 def test_bad_settings_are_refused(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         create(name, World(3, 1, [(0, 0, 1, 0)]).dataset, options)
-
-
-@pytest.mark.parametrize("learned", [True, False])
-def test_what_is_far_away_fades_and_nothing_grows(learned: bool) -> None:
-    decay = Decay(learned)
-    assert len(list(decay.parameters())) == learned
-    found = decay(torch.tensor([0, 1, 30])).tolist()
-    assert found == pytest.approx([1, math.exp(-0.1), math.exp(-3)])
-    decay.line.data = torch.tensor([0.5, -1.0])
-    found = decay(torch.tensor([0, 1, 4])).tolist()
-    # A line below 0 would let what is near grow.
-    assert found == pytest.approx([1, 1, math.exp(-1)])
