@@ -15,7 +15,7 @@ class Inner(Columns):
 @dataclass(frozen=True, eq=False)
 class Outer(Columns):
     rows: Tensor
-    inner: Inner
+    inner: Columns
     nothing: Tensor | None = None
     weight: float = 0.5
 
@@ -29,12 +29,6 @@ class Sharing(Columns):
 
     def __getitem__(self, rows: slice | Tensor) -> "Sharing":
         return Sharing(self.places[rows], self.table)
-
-
-@dataclass(frozen=True, eq=False)
-class Batch(Columns):
-    rows: Tensor
-    sharing: Sharing
 
 
 @pytest.fixture
@@ -68,14 +62,9 @@ def test_all_tensors_move_to_a_device(outer: Outer) -> None:
     assert {column.device.type for column in outer.to("meta").tensors()} == {"meta"}
 
 
-def test_a_tensor_that_queries_share_can_be_kept_whole() -> None:
+def test_a_tensor_that_queries_share_is_kept_whole_inside_other_columns_too() -> None:
     sharing = Sharing(torch.tensor([1, 0, 1]), torch.eye(2))
-    assert sharing[1:].table is sharing.table
-    assert sharing[1:].places.tolist() == [0, 1]
-
-
-def test_it_is_kept_whole_inside_other_columns_too() -> None:
-    part = Batch(torch.arange(3), Sharing(torch.tensor([1, 0, 1]), torch.eye(2)))[1:]
+    part = Outer(torch.arange(3), sharing)[1:]
     assert part.rows.tolist() == [1, 2]
-    assert part.sharing.places.tolist() == [0, 1]
-    assert part.sharing.table.shape == (2, 2)
+    assert part.inner.places.tolist() == [0, 1]
+    assert part.inner.table is sharing.table

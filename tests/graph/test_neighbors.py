@@ -162,15 +162,6 @@ def test_whole_is_every_fact_in_range(
         assert sorted(row) == [fact for fact in there if abs(fact[2]) <= most]
 
 
-@pytest.mark.parametrize("strategy", ["near", "random", "whole"])
-def test_nothing_is_seen_beyond_the_search_range(strategy: str) -> None:
-    world = World(2, 1, [(1, 0, 0, tick) for tick in range(20)])
-    how = Sampling(15, strategy, search_range=3)
-    (row,) = sample(world.graph, [(0, 10)], how)
-    assert sorted(delta for _, _, delta in row) == [-3, -2, -1, 0, 1, 2, 3]
-    assert sample(world.graph, [(0, 23), (0, -4)], how) == [[], []]
-
-
 def test_an_empty_graph_and_an_empty_batch() -> None:
     for strategy in ("near", "random", "whole"):
         how = Sampling(3, strategy)

@@ -1,4 +1,4 @@
-"""Partners and their counts against sets of facts."""
+"""Partners and their counts, and how many facts say the same, against sets of facts."""
 
 from dataclasses import replace
 
@@ -11,10 +11,13 @@ from oracle import (
     Query,
     World,
     checked,
+    first_tick,
     holds,
     interval_worlds_with_queries,
+    last_tick,
     partners,
     queries_of,
+    with_reciprocals,
     worlds_with_another_future,
     worlds_with_queries,
 )
@@ -76,3 +79,33 @@ def test_all_intervals_that_hold_at_the_hidden_time_are_counted_out(
         kept = [place for place in zip(*row, strict=True) if place[2] > 0]
         expected = partners(replace(world, facts=left).facts, world.num_relations, subject)
         assert kept == expected[:count]
+
+
+# --- how many facts say the same at a time --------------------------------------------------
+
+
+def assert_counted(world: World, queries: list[Query]) -> None:
+    facts = with_reciprocals(world.facts, world.num_relations)
+    asked = [(s, r, o, t) for s, r, t in queries for o in range(world.num_entities)]
+    found = world.graph.copies.count(*torch.tensor(asked).T.contiguous())
+    for (*said, t), count in zip(asked, found.tolist(), strict=True):
+        found_slowly = {
+            (first_tick(fact), last_tick(fact))
+            for fact in facts
+            if [*fact[:3]] == said and holds(fact, t)
+        }
+        assert count == len(found_slowly)
+
+
+@checked
+@given(interval_worlds_with_queries())
+def test_those_that_hold_are_counted_once_for_each_interval(
+    drawn: tuple[World, list[Query]],
+) -> None:
+    assert_counted(*drawn)
+
+
+@checked
+@given(worlds_with_queries())
+def test_points_hold_at_their_time(drawn: tuple[World, list[Query]]) -> None:
+    assert_counted(*drawn)

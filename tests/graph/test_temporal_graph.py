@@ -79,39 +79,6 @@ def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
     assert whole.span == pieces.span
 
 
-# --- by time --------------------------------------------------------------------------------
-
-
-@checked
-@given(worlds())
-def test_the_facts_of_each_time_are_found(world: World) -> None:
-    graph, by_time = world.graph, world.graph.by_time
-    everything = with_reciprocals(world.facts, world.num_relations)
-    assert by_time.times.tolist() == sorted({t for _, _, _, t in everything})
-    assert by_time.offsets[0] == 0
-    assert by_time.offsets[-1] == len(by_time.positions) == len(graph)
-    for number, time in enumerate(by_time.times.tolist()):
-        positions = by_time.positions[by_time.offsets[number] : by_time.offsets[number + 1]]
-        found = [rows(graph)[position] for position in positions.tolist()]
-        assert sorted(found) == sorted(fact for fact in everything if fact[3] == time)
-        # As in the graph: by object, then relation, then subject.
-        assert found == sorted(found, key=lambda fact: (fact[2], fact[1], fact[0]))
-
-
-@checked
-@given(worlds(), st.lists(st.tuples(*[st.integers(-2, 8) | st.integers(-500, 500)] * 2)))
-def test_the_facts_between_two_times_are_found(world: World, spans: list[tuple[int, int]]) -> None:
-    """Spans within, around, before and after the timeline, and those that end before they begin."""
-    graph, by_time = world.graph, world.graph.by_time
-    everything = with_reciprocals(world.facts, world.num_relations)
-    first, last = torch.tensor(spans, dtype=torch.long).reshape(-1, 2).T
-    parts = zip(spans, *(ends.tolist() for ends in by_time.ranges(first, last)), strict=True)
-    for (begin, end), start, stop in parts:
-        assert start <= stop
-        found = [rows(graph)[position] for position in by_time.positions[start:stop].tolist()]
-        assert sorted(found) == sorted(fact for fact in everything if begin <= fact[3] <= end)
-
-
 # --- by relation ----------------------------------------------------------------------------
 
 

@@ -2,7 +2,6 @@
 
 import math
 from datetime import date, timedelta
-from typing import Any
 
 import numpy as np
 import pytest
@@ -121,18 +120,3 @@ def test_times_that_are_no_dates_count_as_years() -> None:
 def test_settings_out_of_range_are_refused(field: str, value: float) -> None:
     with pytest.raises(InputError, match=field):
         build(**{field: value})
-
-
-# --- training and runs ----------------------------------------------------------------------
-
-SMALL: dict[str, Any] = {
-    "dim": 16,
-    "dropout": 0.1,
-    "epochs": 2,
-    "batch_size": 10,
-    "learning_rate": 0.05,
-    "schedule": "constant",
-    "validate_every": 1,
-    "patience": 0,
-    "device": "cpu",
-}

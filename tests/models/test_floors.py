@@ -36,7 +36,7 @@ def score(name: str, world: World, queries: list[Query], **settings: float) -> l
 
 
 @checked
-@given(worlds_with_queries())
+@given(worlds_with_queries() | interval_worlds_with_queries())
 def test_seen_is_its_formula(drawn: tuple[World, list[Query]]) -> None:
     world, queries = drawn
     for row, query in zip(score("seen", world, queries), queries, strict=True):
@@ -45,27 +45,17 @@ def test_seen_is_its_formula(drawn: tuple[World, list[Query]]) -> None:
 
 
 @checked
-@given(worlds_with_queries(), st.sampled_from([0.01, 2.0, 30.0, 1e6]))
+@given(
+    worlds_with_queries() | interval_worlds_with_queries(),
+    st.sampled_from([0.01, 2.0, 30.0, 1e6]),
+)
 def test_decayed_copy_is_its_formula(drawn: tuple[World, list[Query]], scale: float) -> None:
+    """While an interval holds it does not decay."""
     world, queries = drawn
     found = score("decayed-copy", world, queries, scale=scale)
     for row, query in zip(found, queries, strict=True):
         expected = decayed_copy(world.facts, world.num_entities, world.num_relations, query, scale)
         assert row == pytest.approx(expected, rel=1e-6)
-
-
-@checked
-@given(interval_worlds_with_queries(), st.sampled_from([0.01, 2.0, 30.0]))
-def test_of_intervals_they_are_their_formulas(
-    drawn: tuple[World, list[Query]], scale: float
-) -> None:
-    """While a fact holds it does not decay."""
-    world, queries = drawn
-    sizes = world.num_entities, world.num_relations
-    copied = score("decayed-copy", world, queries, scale=scale)
-    for query, row, were_seen in zip(queries, copied, score("seen", world, queries), strict=True):
-        assert row == pytest.approx(decayed_copy(world.facts, *sizes, query, scale), rel=1e-6)
-        assert were_seen == pytest.approx(seen(world.facts, *sizes, query), rel=1e-12)
 
 
 @checked

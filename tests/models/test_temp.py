@@ -275,17 +275,6 @@ def test_dropout_is_drawn_by_the_seed_and_scales_what_it_keeps(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_part_of_a_batch_shares_its_windows(name: str) -> None:
-    facts = [(s, 0, (s + t) % 6, t) for t in range(4) for s in range(6)]
-    world = World(6, 1, facts, cuts=(len(facts), len(facts)))
-    model, (asked, answers) = model_of(name, world).train(), asked_about(world, facts)
-    sample = model.sample(asked, answers, world.graph, torch.full((len(asked),), 1))
-    part = sample[10:20]
-    assert part.windows is sample.windows
-    torch.testing.assert_close(model.score(asked[10:20], part), model.score(asked, sample)[10:20])
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_it_learns_who_meets_whom_on_which_day(name: str) -> None:
     """The partner changes every six days, and each day shows some of it."""
     data = planted(lambda s, r, t: (s + 1 + 2 * (t // 6)) % 12, num_relations=2)

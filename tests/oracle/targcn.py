@@ -8,8 +8,7 @@ import torch
 
 from oracle.graph import Neighbor
 from oracle.worlds import Query
-from targcn.models.layers.aggregators import Aggregator
-from targcn.models.targcn import TARGCN
+from targcn.models.targcn import TARGCN, Aggregator
 
 
 def decode(

@@ -126,7 +126,5 @@ def mapped_tensor(array: NDArray[Any]) -> Tensor:
 
 def queries_of(facts: Facts, num_relations: int) -> tuple[Queries, Tensor]:
     """Both queries of every fact, those for objects first, and the entity that each asks for."""
-    columns = FactColumns.of(facts)
-    sides = columns.ask_objects().tensors(), columns.ask_subjects(num_relations).tensors()
-    queries = Queries(*(torch.cat(pair) for pair in zip(*sides, strict=True)))
-    return queries, torch.cat([columns.objects, columns.subjects])
+    both = AllQueries(FactColumns.of(facts), num_relations)
+    return both.take(torch.arange(len(both)))

@@ -42,22 +42,16 @@ def prepare(dataset: Dataset, folder: Path) -> None:
     """Write a prepared folder, whole or not at all; with an index if the data set is large."""
     with atomic_folder(folder) as draft:
         dataset.write_into(draft)
-        if is_worth_storing(dataset):
+        num_facts = sum(len(facts) for facts in dataset.splits.values())
+        if num_facts >= STORED_FROM and not dataset.has_intervals:
             write_index(dataset, draft)
 
 
 def write_index(dataset: Dataset, folder: Path) -> None:
     """Write the indexes of a data set into its prepared folder."""
-    for context in {_name(dataset, context): context for context in CONTEXTS}.values():
+    contexts: tuple[Context, ...] = ("train", "all")
+    for context in {_name(dataset, context): context for context in contexts}.values():
         _write_graph(dataset, context, folder / INDEX / _name(dataset, context))
-
-
-def is_worth_storing(dataset: Dataset) -> bool:
-    num_facts = sum(len(facts) for facts in dataset.splits.values())
-    return num_facts >= STORED_FROM and not dataset.has_intervals
-
-
-CONTEXTS: Final[tuple[Context, ...]] = ("train", "all")
 
 
 def _name(dataset: Dataset, context: Context) -> str:

@@ -27,8 +27,7 @@ from targcn.graph.ragged import take
 from targcn.memory import require_memory
 
 if TYPE_CHECKING:
-    from targcn.graph.copies import Copies
-    from targcn.graph.partners import Partners
+    from targcn.graph.partners import Copies, Partners
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,15 +207,6 @@ class TemporalGraph:
         return find_first(self.keys, self.span, entities, times)
 
     @cached_property
-    def by_time(self) -> "TimeMajor":
-        """The same facts, found by time instead of by entity."""
-        order = torch.argsort(self.times, stable=True)
-        times, counts = torch.unique_consecutive(self.times[order].long(), return_counts=True)
-        offsets = torch.zeros(len(times) + 1, dtype=torch.int64, device=self.device)
-        torch.cumsum(counts, 0, out=offsets[1:])
-        return TimeMajor(times, order, offsets)
-
-    @cached_property
     def by_relation(self) -> "RelationMajor":
         """The same facts, found by relation instead of by entity."""
         if self.folder is not None:
@@ -244,7 +234,7 @@ class TemporalGraph:
     @cached_property
     def copies(self) -> "Copies":
         """How many facts say the same at a time."""
-        from targcn.graph.copies import Copies
+        from targcn.graph.partners import Copies
 
         return Copies(self)
 
@@ -327,25 +317,6 @@ class ByEnd:
         keys = owners.long() * (span + 1) + ends.long().clamp(max=span)
         keys, positions = torch.sort(keys, stable=True)
         return cls(span + 1, keys, positions)
-
-
-@dataclass(frozen=True, eq=False)
-class TimeMajor:
-    """The positions of the facts of each time in the columns of a TemporalGraph.
-
-    Those of times[i] are positions[offsets[i]] up to positions[offsets[i + 1]].
-    """
-
-    # The distinct times of the facts, in order.
-    times: Tensor
-    positions: Tensor
-    offsets: Tensor
-
-    def ranges(self, first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-        """The start and the end of the part of `positions` from one time to another, included."""
-        starts = self.offsets[torch.searchsorted(self.times, first.contiguous())]
-        ends = self.offsets[torch.searchsorted(self.times, last.contiguous(), right=True)]
-        return starts, torch.maximum(starts, ends)
 
 
 def find_first(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from targcn.config import require_least
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
 from targcn.models.factorization import TimeTable, learned_ticks
-from targcn.models.layers.arithmetic import changes
 from targcn.models.negative_sampling import NegativeSampling, NegativeSamplingSettings, rows_of
 
 
@@ -88,7 +87,7 @@ class BoxTE(NegativeSampling):
         return (low + high) / 2, high - low
 
     def penalty(self) -> Tensor | float:
-        moved = changes(self.times.rows)
+        moved = self.times.rows.diff(dim=0)
         mean = moved.pow(4).sum() / max(len(moved), 1) / self.settings.time_bumps
         return self.settings.time_weight * mean
 

@@ -18,7 +18,7 @@ from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
-from targcn.models.layers.arithmetic import changes, in_parts, sum_of_powers
+from targcn.models.layers.arithmetic import in_parts, sum_of_powers
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.layers.sums import rows_and_table
 
@@ -128,7 +128,7 @@ class Factorization(Learner):
 
     def time_changes(self) -> Tensor:
         """The difference of each row of the time table to the one before, to be kept small."""
-        return changes(self.times.rows)
+        return self.times.rows.diff(dim=0)
 
 
 class StaticFactorization(Factorization):

@@ -36,21 +36,23 @@ class Seen(Model):
 
     def __init__(self, settings: SeenSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
-        self._index = PerContext(_SeenIndex)
+        self._index = PerContext(
+            lambda context: (_Groups(context.relations, context), *_group_facts(context))
+        )
 
     def add_entities(self, count: int) -> None:
         """The context knows them."""
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        index = self._index.of(context)
+        by_relation, together, same_relation = self._index.of(context)
         scores = _zeros(queries, context)
-        rows, answers, counts = index.by_relation.look_up(queries.relations, queries.times)
+        rows, _, answers, counts = by_relation.look_up(queries.relations, queries.times)
         totals = counts.new_zeros(len(queries)).index_add_(0, rows, counts)
         scores[rows, answers] += counts / totals[rows].clamp(min=1)
-        rows, answers, counts = index.together.look_up(queries.subjects, queries.times)
+        rows, _, answers, counts = together.look_up(queries.subjects, queries.times)
         scores[rows, answers] += counts * self.settings.together
         keys = _subject_relation(queries, context)
-        rows, answers, counts = index.same_relation.look_up(keys, queries.times)
+        rows, _, answers, counts = same_relation.look_up(keys, queries.times)
         scores[rows, answers] += (counts > 0) * self.settings.seen
         return scores
 
@@ -93,7 +95,8 @@ class DecayedCopy(Model):
         bonus = self.settings.same_relation - 1
         all_keys = queries.subjects, _subject_relation(queries, context)
         for sums, keys, weight in zip(index, all_keys, (1.0, bonus), strict=True):
-            rows, answers, votes = sums.look_up(keys, queries.times, self.settings.lasting)
+            rows, groups, answers, counts = sums.groups.look_up(keys, queries.times)
+            votes = sums.at(groups, queries.times[rows]) + self.settings.lasting * counts
             scores[rows, answers] += weight * votes
         return scores
 
@@ -103,47 +106,39 @@ class _Groups:
 
     def __init__(self, keys: Tensor, context: TemporalGraph) -> None:
         # A graph's facts are sorted by object and time; a stable sort keeps each group sorted.
-        num_entities = context.num_entities
-        pairs = keys.long() * num_entities + context.objects
+        pairs = keys.long() * context.num_entities + context.objects
         order = torch.argsort(pairs, stable=True)
-        distinct, counts = torch.unique_consecutive(pairs[order], return_counts=True)
-        self.keys = torch.div(distinct, num_entities, rounding_mode="floor")
-        self.answers = distinct % num_entities
-        self.counts: Tensor = counts.double()
+        distinct, self.of_fact, counts = torch.unique_consecutive(
+            pairs[order], return_inverse=True, return_counts=True
+        )
+        self.keys = torch.div(distinct, context.num_entities, rounding_mode="floor")
+        self.answers = distinct % context.num_entities
         self.ends: Tensor = counts.cumsum(0)
         self.starts: Tensor = self.ends - counts
-        self.times = context.times[order].long()
-        self.of_fact = torch.repeat_interleave(counts)
         self.span, self.past_only = context.span + 1, context.past_only
+        self.times = context.times[order].long()
         self.moments = self.of_fact * self.span + self.times
         # The last ticks of each group's facts, in their own order.
-        self.last_moments, self.last_times = self.moments, self.times
-        if context.has_intervals:
-            last_times = context.ends[order].long().clamp(max=context.span)
-            self.last_moments = torch.sort(self.of_fact * self.span + last_times).values
-            self.last_times = self.last_moments % self.span
+        last_times = context.ends[order].long().clamp(max=context.span)
+        self.last_moments = torch.sort(self.of_fact * self.span + last_times).values
+        self.last_times = self.last_moments % self.span
 
-    def look_up(self, keys: Tensor, times: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The answers under the key of each query: its row, the answer, and how many facts."""
-        rows, found = look_up(self.keys, keys.long())
-        return rows, self.answers[found], self.count(found, times[rows])
+    def look_up(self, keys: Tensor, times: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The groups under the key of each query: its row, group, answer, and how many facts."""
+        rows, groups = look_up(self.keys, keys.long())
+        ends = self.begun(groups, times[rows]) if self.past_only else self.ends[groups]
+        return rows, groups, self.answers[groups], (ends - self.starts[groups]).double()
 
-    def count(self, found: Tensor, times: Tensor) -> Tensor:
-        """How many facts of these groups may be seen at these times."""
-        if not self.past_only:
-            return self.counts[found]
-        return (self.ends_before(found, times) - self.starts[found]).double()
-
-    def ends_before(self, found: Tensor, times: Tensor) -> Tensor:
+    def begun(self, groups: Tensor, times: Tensor) -> Tensor:
         """The end of the facts of these groups that begin before these times."""
-        return torch.searchsorted(self.moments, self._moments(found, times))
+        return torch.searchsorted(self.moments, self._moments(groups, times))
 
-    def over_before(self, found: Tensor, times: Tensor) -> Tensor:
+    def over(self, groups: Tensor, times: Tensor) -> Tensor:
         """The end of the facts of these groups, in the order of their ends, that end before."""
-        return torch.searchsorted(self.last_moments, self._moments(found, times))
+        return torch.searchsorted(self.last_moments, self._moments(groups, times))
 
-    def _moments(self, found: Tensor, times: Tensor) -> Tensor:
-        return found * self.span + times.clamp(min=0, max=self.span - 1)
+    def _moments(self, groups: Tensor, times: Tensor) -> Tensor:
+        return groups * self.span + times.clamp(min=0, max=self.span - 1)
 
 
 class _DecayedSums:
@@ -158,13 +153,6 @@ class _DecayedSums:
         self.groups, self.scale = groups, scale
         self.before = self._running_sums(groups.last_times, groups.of_fact)
         self.after = self._running_sums(-groups.times.flip(0), groups.of_fact.flip(0)).flip(0)
-
-    def look_up(self, keys: Tensor, times: Tensor, lasting: float) -> tuple[Tensor, Tensor, Tensor]:
-        """The answers under the key of each query: its row, the answer, and its decayed facts."""
-        rows, found = look_up(self.groups.keys, keys.long())
-        counts = self.groups.count(found, times[rows])
-        votes = self.at(found, times[rows]) + lasting * counts
-        return rows, self.groups.answers[found], votes
 
     def _running_sums(self, times: Tensor, groups: Tensor) -> Tensor:
         """For each fact the decayed sum over it and those before it, by doubling the reach."""
@@ -182,34 +170,24 @@ class _DecayedSums:
     def _decay(self, distances: Tensor) -> Tensor:
         return torch.exp(distances.double().clamp(min=0) / -self.scale)
 
-    def at(self, found: Tensor, times: Tensor) -> Tensor:
+    def at(self, which: Tensor, times: Tensor) -> Tensor:
         """The sums of these groups at these times, over the facts that may be seen then."""
         groups = self.groups
-        begun = groups.ends_before(found, times if groups.past_only else times + 1)
-        over = groups.over_before(found, times if groups.past_only else times + 1)
-        has_before, has_after = over > groups.starts[found], begun < groups.ends[found]
-        if groups.past_only:
-            has_after = torch.zeros_like(has_after)
-        last = (over - 1).clamp(min=0)
-        first = begun.clamp(max=len(groups.times) - 1)
-        before_sums = self.before[last] * self._decay(times - groups.last_times[last])
-        after_sums = self.after[first] * self._decay(groups.times[first] - times)
-        sums = torch.where(has_before, before_sums, 0.0) + torch.where(has_after, after_sums, 0.0)
-        sums = sums + (begun - over)
+        now = times if groups.past_only else times + 1
+        begun, over = groups.begun(which, now), groups.over(which, now)
+        last, first = (over - 1).clamp(min=0), begun.clamp(max=len(groups.times) - 1)
+        before = self.before[last] * self._decay(times - groups.last_times[last])
+        sums = torch.where(over > groups.starts[which], before, 0.0)
+        if not groups.past_only:
+            after = self.after[first] * self._decay(groups.times[first] - times)
+            sums = sums + torch.where(begun < groups.ends[which], after, 0.0)
         # Rounded to seven digits: equal distances must tie, in whatever order they were added.
-        return sums.float().double()
-
-
-class _SeenIndex:
-    def __init__(self, context: TemporalGraph) -> None:
-        self.together, self.same_relation = _group_facts(context)
-        self.by_relation = _Groups(context.relations, context)
+        return (sums + (begun - over)).float().double()
 
 
 def _group_facts(context: TemporalGraph) -> tuple[_Groups, _Groups]:
     """The context's facts by subject, and by subject and relation."""
-    keys = context.subjects, _subject_relation(context, context)
-    return _Groups(keys[0], context), _Groups(keys[1], context)
+    return _Groups(context.subjects, context), _Groups(_subject_relation(context, context), context)
 
 
 def _subject_relation(asked: Queries | TemporalGraph, context: TemporalGraph) -> Tensor:

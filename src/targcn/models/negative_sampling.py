@@ -20,7 +20,7 @@ from targcn.graph.columns import Columns
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
-from targcn.models.base import Learner, ModelSettings, PerContext
+from targcn.models.base import Learner, ModelSettings
 
 # Numbers laid out at once for the scores of a slice: on a CPU (False) they fit its cache.
 NUMBERS_PER_SLICE = {False: 1 << 19, True: 1 << 25}
@@ -69,7 +69,6 @@ class NegativeSampling(Learner):
     def __init__(self, settings: NegativeSamplingSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
         self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
-        self._truths = PerContext(_Truths)
         self._score_all: Callable[..., Tensor] | None = None
 
     @property
@@ -119,7 +118,10 @@ class NegativeSampling(Learner):
         entities = whole_numbers(rows[:, None], columns, self.num_entities)
         wrong = torch.ones_like(entities, dtype=torch.bool)
         if self.settings.filtered:
-            wrong = ~self._truths.of(context).hold(queries, entities)
+            # Read back from the answer, all candidates of a query are close together in the index.
+            back = reciprocal_of(queries.relations, self.num_relations)
+            fact = entities, back[:, None], queries.subjects[:, None], queries.times[:, None]
+            wrong = context.copies.count(*fact) == 0
         return Negatives(entities, wrong)
 
     def loss(
@@ -160,38 +162,3 @@ def self_adversarial_loss(right: Tensor, others: Tensor, temperature: float) -> 
 def rows_of(table: Tensor, index: Tensor) -> Tensor:
     """The rows of a table at an index of any shape; their backward pass needs no sorting."""
     return table.index_select(0, index.flatten()).view(*index.shape, *table.shape[1:])
-
-
-class _Truths:
-    """Finds whether candidates are true answers, by one binary search for each.
-
-    The facts of an entity are sorted by time, relation and the entity they come from. So the place
-    of its first fact at a time, a relation and an entity make one number that is sorted too.
-    """
-
-    def __init__(self, context: TemporalGraph) -> None:
-        self.context = context
-        starts = torch.searchsorted(context.keys, context.keys)
-        self.codes = self._codes(starts, context.relations, context.subjects)
-
-    def hold(self, queries: Queries, candidates: Tensor) -> Tensor:
-        """Whether the context holds each query with each of its candidates as the answer."""
-        context = self.context
-        if context.has_intervals:
-            subjects, relations, times = (column[:, None] for column in queries.tensors())
-            return context.copies.count(subjects, relations, candidates, times) > 0
-        if len(self.codes) == 0:
-            return torch.zeros_like(candidates, dtype=torch.bool)
-        keys = queries.subjects.long() * context.span + queries.times
-        starts = torch.searchsorted(context.keys, keys)
-        known = context.keys[starts.clamp(max=len(self.codes) - 1)] == keys
-        known &= (queries.times >= 0) & (queries.times < context.span)
-        back = reciprocal_of(queries.relations, context.num_relations)
-        codes = self._codes(starts[:, None], back[:, None], candidates)
-        places = torch.searchsorted(self.codes, codes).clamp(max=len(self.codes) - 1)
-        return known[:, None] & (self.codes[places] == codes)
-
-    def _codes(self, starts: Tensor, relations: Tensor, entities: Tensor) -> Tensor:
-        context = self.context
-        groups = starts.long() * (2 * context.num_relations) + relations
-        return groups * context.num_entities + entities

@@ -1,7 +1,15 @@
 """TARGCN: a subject is described by its facts around the query's time.
 
 "A Simple But Powerful Graph Encoder for Temporal Knowledge Graph Completion" (Ding et al., 2022).
-Equations 1 and 2 stand in layers/aggregators.py; equation 3 is `loss`.
+
+    (1)  h_(e,t) = f(h_e ‖ Φ(t − t_q))               f(h_e ‖ Φ) = F_e h_e + F_Φ Φ + f_0
+    (2)  h_(s,t_q) = mean of W(h_(e,t) ‖ h_r)        W(x ‖ h_r) = W_x x + W_r h_r + w_0
+    (3)  loss = the cross-entropy of the answer o among all entities, whose scores are
+         decode(h_(s,t_q), h_r) · f(h_o ‖ Φ(0))
+
+The mean is over the sampled neighbours (e, r, t) of the subject s. A subject without any stands in
+as its own neighbour at Δ = 0: its vector is f(h_s ‖ Φ(0)). Φ is `TimeEncoding`; equations 1 and 2
+are `Aggregator`, equation 3 is `score` and `loss`.
 """
 
 from dataclasses import dataclass
@@ -22,12 +30,13 @@ from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
-from targcn.models.layers.aggregators import Aggregator, Neighbors
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, RELATION_LENGTHS, Decoder
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.layers.time_encoding import TimeEncoding
+from targcn.models.layers.sums import sums_and_table, weighted_sums
 from targcn.models.reasons import Reasons
 
+# The largest table of codes worth computing; for longer timelines each code is computed on its own.
+MOST_CODES = 65_536
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = 1 << 25
 # Reasons: neighbours passed over in all variants of a sample, and variants in any case.
@@ -97,6 +106,89 @@ class TARGCNSample(Columns):
     far: Neighborhood | None = None
     # Which numbers of the query vector dropout keeps.
     kept: Tensor | None = None
+
+
+class TimeEncoding(nn.Module):
+    """Φ(Δ) = (cos(ω_1 Δ + φ_1), …, cos(ω_d Δ + φ_d)), with learned frequencies ω and phases φ."""
+
+    def __init__(self, dim: int, span: int, factor: float = 1.0, scaled: bool = False) -> None:
+        """A timeline of `span` ticks that count `factor` each; if `scaled`, Φ is divided by √d."""
+        super().__init__()
+        self.span, self.factor = span, factor
+        self.divisor = dim**0.5 if scaled else None
+        self.frequencies = nn.Parameter(10 ** -torch.linspace(0, 9, dim))
+        self.phases = nn.Parameter(torch.zeros(dim))
+
+    def forward(self, deltas: Tensor) -> Tensor:
+        """Φ of each difference, in one dimension more."""
+        codes = torch.cos(deltas[..., None] * (self.frequencies * self.factor) + self.phases)
+        return codes if self.divisor is None else codes / self.divisor
+
+    def look_up(self, deltas: Tensor) -> tuple[Tensor, Tensor]:
+        """A table of codes, and the row of each difference in it: equal ones are computed once."""
+        fits = 2 * self.span - 1 <= min(MOST_CODES, deltas.numel())
+        if fits and (self.training or bool((deltas.abs() < self.span).all())):
+            every = torch.arange(1 - self.span, self.span, device=deltas.device)
+            return self(every), deltas + (self.span - 1)
+        if deltas.is_cuda and self.training:
+            # A recorded step cannot ask how many distinct differences there are.
+            rows = torch.arange(deltas.numel(), device=deltas.device)
+            return self(deltas.flatten()), rows.view_as(deltas)
+        distinct, rows = torch.unique(deltas, return_inverse=True)
+        return self(distinct), rows
+
+
+class Aggregator(nn.Module):
+    """The layers f and W of one step, and the subject's own vector if it is to be added.
+
+    No product per neighbour is left, since f is linear: the mean of W(f(h_e ‖ Φ) ‖ h_r) is
+    W(f(mean h_e ‖ mean Φ) ‖ mean h_r), and the means are sums of table rows. The subject is one
+    neighbour more, which counts only if it is the only one.
+    """
+
+    def __init__(self, dim: int, relation_dim: int, own_vector: bool) -> None:
+        super().__init__()
+        self.dim, self.own_vector = dim, own_vector
+        self.f = nn.Linear(2 * dim, dim)
+        self.W = nn.Linear(dim + relation_dim, dim)
+        nn.init.xavier_normal_(self.W.weight)
+
+    def forward(
+        self,
+        subjects: Tensor,
+        near: Neighborhood,
+        codes: tuple[Tensor, Tensor],
+        entities: Tensor,
+        relations: Tensor,
+        vectors: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Each subject's vector before the last activation, and the entity table to go on with.
+
+        The codes are a table and one of its rows for each neighbour, then for Δ = 0. Neighbours are
+        rows of the tables of entities and relations, or have `vectors` h_e of their own.
+        """
+        counts = near.filled.sum(1, keepdim=True)
+        shares, alone = near.filled.to(entities.dtype) / counts.clamp(min=1), counts == 0
+        weights = torch.cat([shares, alone], dim=1)
+        if vectors is None:
+            places = torch.cat([near.entities, subjects[:, None]], dim=1)
+            rows = subjects if self.own_vector else subjects[:0]
+            mean, own, entities = sums_and_table(entities, places, weights, rows)
+        else:
+            vectors = torch.cat([vectors, entities[subjects[:, None]]], dim=1)
+            mean, own = torch.einsum("bk,bkd->bd", weights, vectors), vectors[:, -1]
+        mean_code = weighted_sums(*codes, weights)
+        mean_relation = weighted_sums(relations, near.relations, shares)
+        encoded = self.f(torch.cat([mean, mean_code], dim=1))  # equation 1, of the means
+        around = self.W(torch.cat([encoded, mean_relation], dim=1))  # equation 2, of the means
+        if self.own_vector:
+            around = around + own
+        return torch.where(alone, encoded, around), entities
+
+    @property
+    def entity_weight(self) -> Tensor:
+        """F_e."""
+        return self.f.weight.narrow(1, 0, self.dim)
 
 
 class TARGCN(Learner):
@@ -240,9 +332,8 @@ class TARGCN(Learner):
         moments = functional.pad(near.deltas, (0, 1))
         if self.settings.time_encoding == "absolute":
             moments = moments + times[:, None]
-        code_table, codes = self.time_encoding.look_up(moments)
-        tables = self.entities, self.relations, code_table
-        aggregated, table = step(Neighbors(subjects, near, codes, *tables, vectors))
+        codes = self.time_encoding.look_up(moments)
+        aggregated, table = step(subjects, near, codes, self.entities, self.relations, vectors)
         return self.activation(aggregated), table
 
     @torch.no_grad()
@@ -254,12 +345,14 @@ class TARGCN(Learner):
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
         num_facts = len(places)
-        if num_facts > (most := self._most_variants(seen)):
+        num_places = max(sum(column.numel() for column in seen.tensors()) // 4, 1)
+        if num_facts > (most := max(MOST_PLACES_REASONED // num_places, LEAST_REASONS)):
             # The nearest in time; of the whole neighbourhood each would take a pass over it.
             far = seen.near.deltas[0, places].abs()
             places = places[torch.argsort(far, stable=True)[:most].sort().values]
         without = []
-        for part in torch.split(places, self._variants_at_once(seen)):
+        at_once = max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + num_places), 1)
+        for part in torch.split(places, at_once):
             # The same sample in every row, each without the fact in one of these places.
             rows = torch.arange(len(part), device=part.device)
             variants = seen[0 * rows]
@@ -278,16 +371,6 @@ class TARGCN(Learner):
             scores=scores[0],
             left_out=num_facts - len(places),
         )
-
-    def _most_variants(self, seen: TARGCNSample) -> int:
-        """How many variants of one query's sample can be scored within some seconds."""
-        num_places = sum(column.numel() for column in seen.tensors()) // 4
-        return max(MOST_PLACES_REASONED // max(num_places, 1), LEAST_REASONS)
-
-    def _variants_at_once(self, seen: TARGCNSample) -> int:
-        """How many variants of one query's sample are scored together."""
-        num_places = sum(column.numel() for column in seen.tensors()) // 4
-        return max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + num_places), 1)
 
 
 def _times_of(near: Neighborhood, times: Tensor) -> Tensor:

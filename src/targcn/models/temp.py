@@ -31,7 +31,6 @@ from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
 from targcn.models.factorization import TimeTable, learned_ticks
 from targcn.models.layers.arithmetic import complex_product
-from targcn.models.layers.decay import Decay
 from targcn.models.layers.losses import cross_entropy, cross_entropy_among
 from targcn.models.layers.sums import own_products
 
@@ -40,6 +39,8 @@ from targcn.models.layers.sums import own_products
 MOST_NUMBERS_AT_ONCE = {False: 1 << 25, True: 1 << 27}
 # The gain of the initial weights that suits a ReLU.
 GAIN = 2**0.5
+# How fast a state, a key or an imputed vector fades per snapshot, before anything is learned.
+FADING = 0.1
 
 
 @dataclass(frozen=True)
@@ -92,23 +93,16 @@ class TeMPSettings(ModelSettings):
 
 
 @dataclass(frozen=True, eq=False)
-class Counted(Columns):
-    """What gates read of each query: how often its entity and relation are in its window."""
-
-    counts: Tensor
-    # Whether it asks for the subject of a fact.
-    turned: Tensor
-
-
-@dataclass(frozen=True, eq=False)
 class TeMPSample(Columns):
     """What queries see: windows that they share, and the rest row by row."""
 
     windows: Windows
     # The moment of each query.
     places: Tensor
-    # If scores are gated.
-    counted: Counted | None = None
+    # If scores are gated: how often each query's entity and relation are in its window, and whether
+    # it asks for the subject of a fact.
+    counts: Tensor | None = None
+    turned: Tensor | None = None
     negatives: Tensor | None = None
     # What dropout keeps of the nodes' own messages, then of those of inactive entities; shared.
     kept: Tensor | None = None
@@ -144,6 +138,27 @@ class Described:
         table = (self.others + self.moments[:, None]).flatten(0, 1)
         rows = windows.pair_moments * len(self.others) + windows.pair_entities
         return table.index_copy(0, rows, self.pairs)
+
+
+class Decay(nn.Module):
+    """exp(−max(0, a Δ + b)) of a distance Δ; a and b are 0.1 and 0, and may be learned."""
+
+    line: Tensor
+
+    def __init__(self, learned: bool) -> None:
+        super().__init__()
+        line = torch.tensor([FADING, 0.0])
+        if learned:
+            self.line = nn.Parameter(line)
+        else:
+            self.register_buffer("line", line, persistent=False)
+
+    def rate(self, distances: Tensor) -> Tensor:
+        slope, start = self.line
+        return torch.relu(slope * distances + start)
+
+    def forward(self, distances: Tensor) -> Tensor:
+        return torch.exp(-self.rate(distances))
 
 
 class TeMP(Learner):
@@ -227,8 +242,8 @@ class TeMP(Learner):
             some, now = queries[rows], times[first : first + at_once]
             moments = Moments(now, torch.full_like(now, ALL_SHOWN))
             windows = snapshots.around(moments, self.settings.window)
-            counted = None if self.gates is None else self._count(some, snapshots)
-            sample = TeMPSample(windows, of_query[rows] - first, counted)
+            counted = self._count(some, snapshots)
+            sample = TeMPSample(windows, of_query[rows] - first, *counted)
             scores[rows] = self.score(some, sample)
         return scores
 
@@ -252,14 +267,17 @@ class TeMP(Learner):
             rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
             columns = torch.arange(settings.negatives, device=rows.device)
             negatives = whole_numbers(rows[:, None], columns, self.num_entities)
-        counted = None if self.gates is None else self._count(queries, snapshots)
-        return TeMPSample(windows, places, counted, negatives, self._kept(windows, seed))
+        counted = self._count(queries, snapshots)
+        return TeMPSample(windows, places, *counted, negatives, self._kept(windows, seed))
 
-    def _count(self, queries: Queries, snapshots: Snapshots) -> Counted:
+    def _count(self, queries: Queries, snapshots: Snapshots) -> tuple[Tensor | None, Tensor | None]:
+        """What gates read of each query, if there are any."""
+        if self.gates is None:
+            return None, None
         counts = snapshots.counts_around(queries, self.settings.window).to(self.entities.dtype)
         turned = queries.relations >= self.num_relations
         if self.training or self.all_facts is None:
-            return Counted(counts, turned)
+            return counts, turned
         # As if the query were asked from its answer; several answers count as much as one.
         self.all_facts = self.all_facts.to(counts.device)
         rows, answers = _answers(queries, self.all_facts)
@@ -268,7 +286,7 @@ class TeMP(Learner):
         of_answers = snapshots.counts_around(swapped, self.settings.window).to(counts.dtype)
         known = torch.bincount(rows, minlength=len(queries))[:, None]
         mean = torch.zeros_like(counts).index_add(0, rows, of_answers) / known.clamp(min=1)
-        return Counted(torch.where(known > 0, mean, counts), turned ^ (known[:, 0] > 0))
+        return torch.where(known > 0, mean, counts), turned ^ (known[:, 0] > 0)
 
     def _kept(self, windows: Windows, seed: Tensor) -> Tensor | None:
         """Which numbers dropout keeps: one row per node, then one per entity; both layers."""
@@ -295,10 +313,10 @@ class TeMP(Learner):
         encoded = self.encode(windows, sample.kept)
         joined = self.join(encoded, windows)
         asked = self._asked(queries, sample.places, table := joined.table(windows))
-        if sample.counted is not None:
+        if self.gates is not None:
             now = encoded.now + encoded.times.index_select(0, windows.pair_moments)
             local = Described(now, encoded.inactive, encoded.times).table(windows)
-            share = self._share(sample.counted)
+            share = self._share(sample)
             of_local = self._asked(queries, sample.places, local)
             asked = torch.cat([share * asked, (1 - share) * of_local], dim=1)
             table = torch.cat([table, local], dim=1)
@@ -314,11 +332,13 @@ class TeMP(Learner):
         relations = torch.cat([real, torch.where(turned, -imaginary, imaginary)], dim=1)
         return complex_product(subjects, relations)
 
-    def _share(self, counted: Counted) -> Tensor:
+    def _share(self, sample: TeMPSample) -> Tensor:
         """The share of the window's score in that of each query."""
         assert self.gates is not None
-        for_object, for_subject = (gate(counted.counts.log1p()) for gate in self.gates)
-        return torch.where(counted.turned[:, None], for_subject, for_object).sigmoid()
+        assert sample.counts is not None
+        assert sample.turned is not None
+        for_object, for_subject = (gate(sample.counts.log1p()) for gate in self.gates)
+        return torch.where(sample.turned[:, None], for_subject, for_object).sigmoid()
 
     def encode(self, windows: Windows, kept: Tensor | None) -> Encoded:
         """Two layers of messages within each snapshot, and the vectors of the moments."""

@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from targcn.facts.dataset import Dataset
 from targcn.graph.snapshots import NONE, Windows
-from targcn.models.layers.decay import Decay
-from targcn.models.temp import Described, Encoded, TeMP, TeMPSettings
+from targcn.models.temp import Decay, Described, Encoded, TeMP, TeMPSettings
 
 
 @dataclass(frozen=True)

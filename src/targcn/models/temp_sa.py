@@ -9,9 +9,8 @@ from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.snapshots import NONE, Windows
-from targcn.models.layers.decay import Decay
 from targcn.models.layers.sums import segment_softmax
-from targcn.models.temp import Described, Encoded, TeMP, TeMPSettings, xavier
+from targcn.models.temp import Decay, Described, Encoded, TeMP, TeMPSettings, xavier
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
    It depends on the query's time alone and is shared by all queries of that time.
 2. A mass of 1 starts at the subject. In every step each node that holds much of it sends its mass
    along its edges, by a softmax of what g and h of both ends, relation and distance in time say
-   (layers/flow.py).
+   (`TransitionScores`).
 3. The edges that carried most join the query's subgraph, where another attention layer makes the
    vectors g of the next step; outside it g is 0.
 
@@ -25,16 +25,22 @@ from targcn.config import require_least
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.hidden import HiddenFacts
+from targcn.graph.hidden import HiddenFacts, fact_codes, shown_facts
 from targcn.graph.nearest import nearest_positions
 from targcn.graph.queries import Queries
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.models.base import Learner, ModelSettings, PerContext
-from targcn.models.layers.edge_attention import Distances, EdgeAttention, Edges, Terms, xavier
-from targcn.models.layers.flow import Subgraph, TransitionScores
+from targcn.models.layers.edge_attention import (
+    Distances,
+    EdgeAttention,
+    Edges,
+    Subgraph,
+    Terms,
+    TransitionScores,
+    xavier,
+)
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.reasons import Reasons
-from targcn.models.tgap_graph import WholeGraph
 from targcn.models.tgap_reasons import find_reasons
 
 # Added to a mass before its logarithm is taken: an entity that nothing reached has none.
@@ -79,6 +85,34 @@ class TGAPSettings(ModelSettings):
         require_least(self, subject_edges=1, core_nodes=1, node_edges=1, subgraph_edges=1)
         if self.dim % self.heads:
             raise InputError(f"dim is {self.dim}, which {self.heads} heads cannot share equally")
+
+
+class WholeGraph:
+    """The edges of a context: its facts in their positions, then a loop at every node."""
+
+    def __init__(self, context: TemporalGraph) -> None:
+        loops = torch.arange(context.num_entities, device=context.device)
+        relations = context.relations.long()
+        back = reciprocal_of(relations, context.num_relations)
+        of_loops = torch.full_like(loops, 2 * context.num_relations)
+        self.context, self.num_facts = context, len(context)
+        self.sources = torch.cat([context.subjects.long(), loops])
+        self.targets = torch.cat([context.objects.long(), loops])
+        self.relations = torch.cat([relations, of_loops])
+        # What the relations are when an edge is read from its target to its source.
+        self.back = torch.cat([back, of_loops])
+        self.times = context.times.long()
+        self.codes = fact_codes(context, context.subjects, relations, context.objects)
+        # How many edges any node has; of the past nobody may know how many will be.
+        self.most_edges = int(context.offsets.diff().max()) if context.num_entities else 0
+        if context.past_only:
+            self.most_edges = torch.iinfo(torch.int64).max
+
+    def are_there(self, time: int, hidden: HiddenFacts | None = None) -> Tensor:
+        """Which edges are seen from a time: not those that are hidden then."""
+        there = torch.ones_like(self.sources, dtype=torch.bool)
+        there[: self.num_facts] = shown_facts(self.context, self.codes, time, hidden)
+        return there
 
 
 @dataclass(frozen=True, eq=False)

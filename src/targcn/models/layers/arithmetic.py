@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 
 
 def complex_product(one: Tensor, other: Tensor) -> Tensor:
@@ -82,24 +81,3 @@ class _SumOfPowers(Function):
         numbers, squares = context.saved_tensors
         slopes = squares.pow(context.power / 2 - 1).mul_(context.power * of_sum)
         return numbers * slopes.unsqueeze(-2), None
-
-
-def changes(rows: Tensor) -> Tensor:
-    """The difference of each row to the one before.
-
-    >>> changes(torch.tensor([[1.0], [3.0], [2.0]])).tolist()
-    [[2.0], [-1.0]]
-    """
-    return _Changes.apply(rows)  # type: ignore[no-any-return, no-untyped-call]
-
-
-class _Changes(Function):
-    @staticmethod
-    def forward(context: Any, rows: Tensor) -> Tensor:
-        return rows[1:] - rows[:-1]
-
-    @staticmethod
-    def backward(context: Any, of_changes: Tensor) -> Tensor:
-        of_rows = functional.pad(of_changes, (0, 0, 1, 0))
-        of_rows[:-1] -= of_changes
-        return of_rows
