@@ -32,7 +32,7 @@ def test_one_file_is_written(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
-        ("e0 | r0 | ?", "is not a question; write 'SUBJECT | RELATION | OBJECT | TIME'"),
+        ("e0 | r0 | ?", "is not a fact; write 'SUBJECT | RELATION | OBJECT | TIME'"),
         ("e0 | r0 | ? | ?", "leave one place open"),
         ("e9 | r0 | ? | 1970-01-04", "'e9' is not in this graph"),
     ],

@@ -109,7 +109,9 @@ class ServedRun:
         cls, name: str, folder: Path, context: Context | None = None, device: str = "auto"
     ) -> "ServedRun":
         served = cls(name, load_run(folder), context, device)
-        served.kept_reports, served.trace = _read_reports(folder), _read_trace(folder)
+        if (folder / REPORTS).exists():
+            served.kept_reports = read_json(folder / REPORTS).get("reports", [])
+        served.trace = _read_trace(folder)
         return served
 
     def knows_names_of(self, question: Question) -> bool:
@@ -245,15 +247,6 @@ def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
     return named
 
 
-def _read_reports(folder: Path) -> list[dict[str, Any]]:
-    try:
-        return list(read_json(folder / REPORTS)["reports"])
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / REPORTS} is damaged ({error}); train the run again") from None
-
-
 def _read_trace(folder: Path) -> list[dict[str, Any]]:
     """The loss of every epoch, and the MRR of the valid split after those that were validated."""
     epochs: dict[int, dict[str, Any]] = {}
@@ -261,11 +254,9 @@ def _read_trace(folder: Path) -> list[dict[str, Any]]:
     for line in read_text(path, "replace").splitlines() if path.is_file() else ():
         try:
             content = parse_json(line)
-            epoch = epochs.setdefault(
-                content["epoch"], {"epoch": content["epoch"], "loss": None, "valid": None}
-            )
-            if "loss" in content:
-                epoch["loss"] = content["loss"]
+            number = content["epoch"]
+            epoch = epochs.setdefault(number, {"epoch": number, "loss": None, "valid": None})
+            epoch["loss"] = content.get("loss", epoch["loss"])
             if "valid" in content:
                 epoch["valid"] = content["valid"]["time-aware"]["both"]["mrr"]
         except (ValueError, KeyError, TypeError):
