@@ -11,8 +11,8 @@ from targcn.cli.options import (
     Context,
     Device,
     RunFolder,
+    load_folder,
     require_libraries,
-    warn_if_unfinished,
 )
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
@@ -63,8 +63,7 @@ def serve_runs(
         leave_a_core()
         served = {}
         for name, folder in name_runs((run, *others)).items():
-            served[name] = ServedRun.load(name, folder, context, device)
-            warn_if_unfinished(folder)
+            served[name] = ServedRun(name, load_folder(folder), context, device, folder)
             say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
         address = address_of(listening, host)
 

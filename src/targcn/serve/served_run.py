@@ -19,7 +19,7 @@ from targcn.inference.questions import OPEN, PLACES, Ask, Question
 from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
-from targcn.runs.store import REPORTS, TRACE, load_run
+from targcn.runs.store import REPORTS, TRACE
 from targcn.serve.answering import (
     COST_OF_FACT,
     COST_OF_REASON,
@@ -88,7 +88,12 @@ class ServedRun:
     """A run, loaded once. All that asks its model goes through its worker."""
 
     def __init__(
-        self, name: str, run: Run, context: Context | None = None, device: str = "auto"
+        self,
+        name: str,
+        run: Run,
+        context: Context | None = None,
+        device: str = "auto",
+        folder: Path | None = None,
     ) -> None:
         self.name = name
         self.predictor = Predictor(run, context, device)
@@ -99,20 +104,12 @@ class ServedRun:
         self.description = self._describe()
         # What the run folder tells about its training.
         self.kept_reports: list[dict[str, Any]] = []
-        self.trace: list[dict[str, Any]] = []
+        self.trace = [] if folder is None else _read_trace(folder)
+        if folder is not None and (folder / REPORTS).exists():
+            self.kept_reports = read_json(folder / REPORTS).get("reports", [])
         self._test_report: dict[str, Any] | None = None
         self._warm_up()
         self.worker = Worker(name, self._do)
-
-    @classmethod
-    def load(
-        cls, name: str, folder: Path, context: Context | None = None, device: str = "auto"
-    ) -> "ServedRun":
-        served = cls(name, load_run(folder), context, device)
-        if (folder / REPORTS).exists():
-            served.kept_reports = read_json(folder / REPORTS).get("reports", [])
-        served.trace = _read_trace(folder)
-        return served
 
     def knows_names_of(self, question: Question) -> bool:
         """Whether the data have all names of a question."""
