@@ -123,8 +123,7 @@ def report_results(
         results: The folder of results of `targcn reproduce`.
         fill: Fill the tables of these Markdown files. Each is between the lines
             `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be
-            costs; a fourth word, `valid`, asks for the valid split; `EXPERIMENT all mrr` is the MRR
-            on all data sets.
+            costs; `EXPERIMENT all mrr` is the MRR on all data sets.
         plots: Write the plots of the experiments into this folder.
     """
     from targcn.experiments.plots import plot_experiments
