@@ -56,12 +56,6 @@ def test_version() -> None:
     assert start("--version").stdout.strip() == f"targcn {__version__}"
 
 
-def test_names_are_to_be_seen_before_they_are_used() -> None:
-    import targcn
-
-    assert {*targcn.__all__} <= {*dir(targcn)}
-
-
 def test_what_may_not_be_read_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +119,14 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
         (
             ["predict", "no-such-run", *"sroT", "--out", "a.txt"],
             "a.txt should end in .csv, .jsonl or .parquet",
+        ),
+        (
+            ["predict", "run", "--queries", "t.csv", "--explain"],
+            "--queries answers a table; leave out --explain",
+        ),
+        (
+            ["predict", "run", *"sroT", "--queries", "t.csv", "--explain"],
+            "leave out a question in words and --explain",
         ),
         (["train", "--seed", "seven"], "seven"),
         (["train", "--seed", "-1"], "seed is -1; 0 up to 2147483647 was expected"),

@@ -123,14 +123,7 @@ def test_what_is_exported_is_read_again(tmp_path: Path) -> None:
 def test_names_of_a_run_and_of_a_data_set(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "names.csv"
     shown = call("names", run, "obama", "--out", out)
-    assert shown.stdout.splitlines()[1].split() == [
-        "Barack",
-        "Obama",
-        "entity",
-        "6",
-        "2005",
-        "2009",
-    ]
+    assert " ".join(shown.stdout.splitlines()[1].split()) == "Barack Obama entity 6 2005 2009"
     assert shown.stdout == call("names", "congress", "OBAMA").stdout
     assert pl.read_csv(out)["name"].to_list() == ["Barack Obama"]
     [found] = json.loads(call("names", run, "obama", "--json").stdout)
