@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = [" -" if one == "-" else one for one in given]
     try:
         require_libraries_fit()
-        if not given or given[0].startswith("-"):
+        if not given or given[0] in ("-h", "--help"):
             # The help of them all, which says what each is for.
             for command in COMMANDS:
                 app[command]

@@ -13,7 +13,6 @@ from targcn.cli.options import Device, HowToRead, open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
-from targcn.models.registry import find_model
 from targcn.output.tables import Table
 from targcn.output.terminal import count_progress, say, show
 
@@ -61,6 +60,7 @@ def train(
             f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
             "--recipe, --out, --seed and all settings"
         )
+    from targcn.models.registry import find_model
     from targcn.recipes.recipe import model_of
 
     recipe = recipe or "default"
