@@ -100,12 +100,12 @@ def run_experiments(
     except CellError as error:
         failure = error
     seconds = time.monotonic() - began
-    found = read_results(folder)
+    finished = read_results(folder)
     for experiment, name in shown:
-        for table in tables_of(experiment, name, found, seeds):
+        for table in tables_of(experiment, name, finished, seeds):
             show("")
             show(table, folded=False)
-    num_more = len(found) - num_before
+    num_more = len(finished) - num_before
     show(f"\nfinished {num_more} more in {seconds:,.0f} s; the results are in {folder}")
     if failure is not None:
         raise failure

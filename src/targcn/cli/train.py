@@ -145,8 +145,8 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     for written in given:
         name = written.replace("-", "_")
         if name not in settings:
-            own = ("model", "recipe", "out", "resume", "seed", "device", "tensorboard")
-            options = [*own, *(field.name for field in fields(ReadOptions))]
+            flags = ("model", "recipe", "out", "resume", "seed", "device", "tensorboard")
+            options = [*flags, *(field.name for field in fields(ReadOptions))]
             nearest = suggest(name, settings + options, limit=1)
             option = nearest[0].replace("_", "-") if nearest else ""
             hint = f"did you mean --{option}?" if nearest else f"see 'targcn models {model}'"

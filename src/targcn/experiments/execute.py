@@ -188,7 +188,7 @@ def run_cell(
     commit = _commit()
     began = time.monotonic()
     if cell.members:
-        runs = {one.name: _train(one, dataset, None, device, progress) for one in cell.members}
+        runs = {part.name: _train(part, dataset, None, device, progress) for part in cell.members}
         run = fuse(runs, seed=cell.seed, device=device)
     else:
         run = _train(cell, dataset, folder, device, progress)

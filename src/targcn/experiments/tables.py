@@ -138,7 +138,7 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
             continue
         rows.append((row.name, *cells))
         shown.append(row)
-    notes = [f"{data}: {note}" for data, found in measured.items() for note in _seed_notes(found)]
+    notes = [f"{data}: {note}" for data, lines in measured.items() for note in _seed_notes(lines)]
     notes += _row_notes(shown)
     notes += _by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
     return Table.of_text(
@@ -152,8 +152,8 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
 
 def _mrr_cell(line: Line, setting: Setting, which: Filter) -> str:
     """What was measured, if anything, and in brackets what the paper prints."""
-    found = line.measured(setting, which, "mrr")
-    words = [_mean(found)] if found else _blank_cells(line, 1) if which == "static" else []
+    reached = line.measured(setting, which, "mrr")
+    words = [_mean(reached)] if reached else _blank_cells(line, 1) if which == "static" else []
     words += [f"({_short(figure)})" for figure in line.printed(setting, which)[:1]]
     return " ".join(filter(None, words))
 
