@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from functools import partial
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,10 +14,11 @@ from targcn.facts.names import FoundName
 from targcn.inference.explanation import End
 from targcn.inference.questions import Question, ids_of
 from targcn.inference.what_if import Fact
-from targcn.serve.answering import Answer, Explained, HowToAnswer
+from targcn.serve.answering import Answer, Explained, HowToAnswer, placed
 from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
 from targcn.serve.served_run import RunDescription, ServedRun
+from targcn.serve.worker import ALONE
 
 # Wrong questions of a request whose names are compared with all known ones.
 MOST_COMPARED: Final = 3
@@ -54,6 +56,10 @@ class FactBody(Body):
     relation: Name
     object: Name
     time: Time
+
+    @property
+    def words(self) -> Fact:
+        return self.subject, self.relation, self.object, self.time
 
 
 class PredictBody(Body):
@@ -148,20 +154,24 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
             raise errors[0]
         valid = [question for number, question in enumerate(questions) if number not in errors]
         how = HowToAnswer(body.top, body.hide_known, body.why)
-        answers = iter(await served.answer(valid, how) if valid else [])
-        everything = [
-            _refused(errors[number]) if number in errors else next(answers)
-            for number in range(len(questions))
-        ]
-        return json_of({"answers": everything})
+        answers = await served.answer(valid, how) if valid else []
+        for number, error in sorted(errors.items()):
+            refused = Answer(None, None, error=str(error), suggestions=error.suggestions)
+            answers.insert(number, refused)
+        return json_of({"answers": answers})
 
     @router.post("/explain", response_model=Explained)
     async def explain(body: ExplainBody) -> Response:
         """The facts behind an answer."""
         served = find_run(runs, body.run)
-        words = _fact_of(body)
+        words = body.words
         await asyncio.to_thread(ids_of, Question(*words), served.dataset)
-        return json_of(await served.explain(words, body.asked, body.top))
+
+        def work() -> Explained:
+            explanation = served.predictor.explain(*words, asked=body.asked, top=body.top)
+            return placed(explanation, served.predictor)
+
+        return json_of(await served.worker.run(ALONE, work))
 
     @router.post("/what-if")
     async def what_if(body: WhatIfBody) -> Response:
@@ -172,9 +182,13 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         served = find_run(runs, body.run)
         question = Question(**vars(body.question))
         await asyncio.to_thread(ids_of, question, served.dataset)
-        without, given = ([_fact_of(fact) for fact in some] for some in (body.without, body.given))
-        rows = await served.what_if(question, without, given, body.top)
-        return json_of({"rows": rows})
+        without, given = ([fact.words for fact in some] for some in (body.without, body.given))
+
+        def work() -> list[dict[str, Any]]:
+            ask = partial(served.predictor.what_if, without=without, given=given, top=body.top)
+            return ask([question]).drop("question").to_dicts()
+
+        return json_of({"rows": await served.worker.run(ALONE, work)})
 
     return router
 
@@ -193,11 +207,3 @@ def check_questions(served: ServedRun, questions: list[Question]) -> dict[int, I
         except InputError as error:
             errors[number] = error
     return errors
-
-
-def _refused(error: InputError) -> Answer:
-    return Answer(None, None, error=str(error), suggestions=error.suggestions)
-
-
-def _fact_of(fact: FactBody) -> Fact:
-    return fact.subject, fact.relation, fact.object, fact.time

@@ -13,10 +13,8 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
 from targcn.files import parse_json, read_json, read_text
-from targcn.inference.explanation import End
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
-from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
 from targcn.runs.store import REPORTS, TRACE
@@ -24,13 +22,11 @@ from targcn.serve.answering import (
     COST_OF_FACT,
     COST_OF_REASON,
     Answer,
-    Explained,
     HowToAnswer,
     answer,
     cost_of,
-    placed,
 )
-from targcn.serve.worker import ALONE, Worker
+from targcn.serve.worker import Worker
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
@@ -131,28 +127,6 @@ class ServedRun:
             )
         answers: list[Answer] = await self.worker.run(how, questions, len(questions))
         return answers
-
-    async def explain(self, fact: Fact, asked: End, top: int) -> Explained:
-        """The facts behind an answer, each with its tick."""
-
-        def work() -> Explained:
-            return placed(self.predictor.explain(*fact, asked=asked, top=top), self.predictor)
-
-        explained: Explained = await self.worker.run(ALONE, work)
-        return explained
-
-    async def what_if(
-        self, question: Question, without: Sequence[Fact], given: Sequence[Fact], top: int
-    ) -> list[dict[str, Any]]:
-        """The answers before and after the context was changed."""
-
-        def work() -> list[dict[str, Any]]:
-            frame = self.predictor.what_if([question], without=without, given=given, top=top)
-            rows: list[dict[str, Any]] = frame.drop("question").to_dicts()
-            return rows
-
-        rows: list[dict[str, Any]] = await self.worker.run(ALONE, work)
-        return rows
 
     def report(self, progress: Progress) -> RunReport:
         """The figures of the run; those of the test split are computed once, which takes long."""
