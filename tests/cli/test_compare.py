@@ -66,13 +66,6 @@ def test_the_command_leaves_alone_what_is_there(folders: Path, tmp_path: Path) -
         assert (tmp_path / name).read_text() == "precious"
 
 
-def test_the_command_as_json(folders: Path) -> None:
-    runs = (folders / "seen", folders / "copy-300")
-    flags = ("--json", "--filter", "raw", "--resamples", 100, "--seed", 3)
-    for row in json.loads(output_of("compare", *runs, *flags)):
-        assert (row["filter"], row["resamples"], row["seed"]) == ("raw", 100, 3)
-
-
 def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
     seen, copy = folders / "seen", folders / "copy-300"
     other, broken, empty = tmp_path / "other", tmp_path / "broken", tmp_path / "empty"
