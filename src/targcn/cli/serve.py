@@ -57,7 +57,7 @@ def serve_runs(
         )
     from targcn.serve.guard import Access
     from targcn.serve.served_run import ServedRun, name_runs
-    from targcn.serve.server import Server, Service, address_of, leave_a_core, open_socket
+    from targcn.serve.server import Server, address_of, leave_a_core, open_socket
 
     with open_socket(host, port) as listening:
         leave_a_core()
@@ -68,7 +68,7 @@ def serve_runs(
         address = address_of(listening, host)
 
         access = Access(host, token, allow_origin, allow_host)
-        server = Server(Service(served), access)
+        server = Server(served, access)
         # Whoever asks now waits until the server runs.
         show(f"{address}   (Ctrl+C stops)")
         if token is not None:

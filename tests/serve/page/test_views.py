@@ -386,4 +386,4 @@ def test_reports_that_take_long(page: Page, site: Here) -> None:
     expect(table.get_by_role("rowheader")).to_have_count(2)
     expect(page.get_by_text(re.compile(r"on lines from 0(\.\d)? to"))).to_be_visible()
     expect(page.get_by_role("region", name=re.compile("41 entities|: test split"))).to_have_count(3)
-    assert asked == ["senate", *site.service.runs]
+    assert asked == ["senate", *site.server.runs]
