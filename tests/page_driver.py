@@ -1,8 +1,10 @@
 """How the tests of the page find their way in it."""
 
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from small_server import Here
 
@@ -46,3 +48,19 @@ def open_why(page: Page) -> None:
     visit(page, "why", **KERRY)
     expect(page.locator(".lanes")).to_be_visible()
     expect(page.locator("section[aria-label='What if'] tbody tr")).to_have_count(10)
+
+
+def hold(
+    page: Page, address: str, wanted: Callable[[Any], bool] = lambda body: True
+) -> list[Route]:
+    """From now on, the requests to an address that are wanted wait in this list."""
+    held: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if wanted(route.request.post_data_json):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route(f"**/api/{address}", answer)
+    return held

@@ -14,7 +14,7 @@ from targcn.runs.run import Run
 from targcn.serve.guard import Access
 from targcn.serve.searches import Searches
 from targcn.serve.served_run import ServedRun
-from targcn.serve.server import Server, Service, open_socket
+from targcn.serve.server import Server, open_socket
 from targcn.training.fit import fit
 
 FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
@@ -60,7 +60,6 @@ class Here:
     """A server that runs."""
 
     port: int
-    service: Service
     server: Server
 
     def connect(self) -> HTTPConnection:
@@ -93,11 +92,11 @@ def serving(runs: Mapping[str, Run], **access: Any) -> Iterator[Here]:
         run.worker.seconds_to_answer = PATIENCE
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = Server(Service(served, Searches(PATIENCE)), Access(**access))
+        server = Server(served, Access(**access), Searches(PATIENCE))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:
-            yield Here(port, server.service, server)
+            yield Here(port, server)
         finally:
             server.should_exit = True
             thread.join()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import call
+from command_line import CSV, call
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +14,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert trained.returncode == 0, trained.stderr
     assert "decayed-copy on congress: 8,318 queries, valid split, context train," in trained.stdout
     return folder
+
+
+@pytest.fixture
+def meetings(tmp_path: Path) -> Path:
+    """A small table."""
+    path = tmp_path / "meetings.csv"
+    path.write_text(CSV)
+    return path

@@ -56,12 +56,6 @@ def test_version() -> None:
     assert start("--version").stdout.strip() == f"targcn {__version__}"
 
 
-def test_names_are_to_be_seen_before_they_are_used() -> None:
-    import targcn
-
-    assert {*targcn.__all__} <= {*dir(targcn)}
-
-
 def test_what_may_not_be_read_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +112,10 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
             ["data", "derive", "forecast", "congress", "--out", "x", "--halves", "file-order"],
             "--halves is about unseen alone; leave it out for forecast",
         ),
+        (["data", "info", "--uint", "day"], "Unknown option: --uint. Did you mean --unit?"),
+        (["data", "info", "--where", "relation ="], "'relation =' is no SQL expression: "),
+        (["data", "info", "--encoding", "latin-99"], "encoding 'latin-99' is unknown"),
+        (["data", "info", "--sample", "0"], "sample is 0; at least 1 was expected"),
         (["data", "info", "congress", "--split-seed", "-1"], "split_seed is -1; 0 or more"),
         (["evaluate", "no-such-run"], "no-such-run is not a run: it has no run.json"),
         (["explain", "no-such-run", *"sroT", "--plot", "a.txt"], "a.txt should end in .png, .svg"),
@@ -125,6 +123,14 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
         (
             ["predict", "no-such-run", *"sroT", "--out", "a.txt"],
             "a.txt should end in .csv, .jsonl or .parquet",
+        ),
+        (
+            ["predict", "run", "--queries", "t.csv", "--explain"],
+            "--queries answers a table; leave out --explain",
+        ),
+        (
+            ["predict", "run", *"sroT", "--queries", "t.csv", "--explain"],
+            "leave out a question in words and --explain",
         ),
         (["train", "--seed", "seven"], "seven"),
         (["train", "--seed", "-1"], "seed is -1; 0 up to 2147483647 was expected"),

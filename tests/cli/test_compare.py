@@ -13,7 +13,7 @@ from command_line import call, complaint_of, output_of
 from oracle import World
 from small_runs import FACTS, WORLD, world_runs
 from small_training import DATA
-from targcn import compare, evaluate, fit, load_run, save_run
+from targcn import evaluate, fit, load_run, save_run
 
 pytestmark = pytest.mark.slow
 
@@ -64,19 +64,6 @@ def test_the_command_leaves_alone_what_is_there(folders: Path, tmp_path: Path) -
         (tmp_path / name).write_text("precious")
         assert "already exists" in complaint_of(call("compare", *runs, option, tmp_path / name))
         assert (tmp_path / name).read_text() == "precious"
-
-
-def test_the_command_as_json(folders: Path) -> None:
-    runs = (folders / "seen", folders / "copy-300")
-    flags = ("--json", "--filter", "raw", "--resamples", 100, "--seed", 3)
-    for row in json.loads(output_of("compare", *runs, *flags)):
-        assert (row["filter"], row["resamples"], row["seed"]) == ("raw", 100, 3)
-
-
-def test_folders_of_one_name_are_told_apart_by_their_paths(folders: Path, tmp_path: Path) -> None:
-    shutil.copytree(folders / "seen", tmp_path / "seen")
-    found = compare([folders / "seen", tmp_path / "seen"], device="cpu")
-    assert list(found.differences) == [str(folders / "seen"), str(tmp_path / "seen")]
 
 
 def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import polars as pl
-import pytest
 
-from command_line import CSV, call, complaint_of
+from command_line import call, complaint_of
 from oracle import World
 from targcn import fit, save_run
 
@@ -18,27 +17,10 @@ def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
         assert word in answer.stdout
 
 
-@pytest.mark.slow
-def test_what_is_asked_about_is_not_in_the_context_unless_one_says_so(run: Path) -> None:
-    plain = call("evaluate", run, "--split", "valid", "--json")
-    assert json.loads(plain.stdout)["context"] == "train"
-    assert plain.stderr == ""
-    seen = call("evaluate", run, "--split", "valid", "--context", "train+valid", "--json")
-    assert json.loads(seen.stdout)["context"] == "train+valid"
-    for said in (seen, call("evaluate", run, "--split", "train")):
-        assert "what it remembers, not what it can predict" in said.stderr
-    assert json.loads(call("evaluate", run, "--json").stdout)["context"] == "train+valid"
-
-
 def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
     report = json.loads(call("evaluate", run, "--split", "valid", "--json").stdout)
-    assert [report[key] for key in ("dataset", "model", "split", "context", "ties")] == [
-        "congress",
-        "decayed-copy",
-        "valid",
-        "train",
-        "mean",
-    ]
+    about = [report[key] for key in ("dataset", "model", "split", "context", "ties")]
+    assert about == ["congress", "decayed-copy", "valid", "train", "mean"]
     assert set(report["metrics"]) == {"raw", "static", "time-aware"}
     for sides in report["metrics"].values():
         assert set(sides) == {"both", "object", "subject"}
@@ -59,12 +41,10 @@ def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:
     assert list(report["metrics"]["raw"]) == ["relation"]
 
 
-def test_a_reliability_plot(run: Path, tmp_path: Path) -> None:
-    data = tmp_path / "facts.csv"
-    data.write_text(CSV)
+def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:
     trained = tmp_path / "run"
     small = ("--model", "distmult", "--dim", 4, "--epochs", 1, "--device", "cpu")
-    assert "expected calibration error" in call("train", data, *small, "--out", trained).stdout
+    assert "expected calibration error" in call("train", meetings, *small, "--out", trained).stdout
     assert "Probabilities: expected calibration error" in (trained / "README.md").read_text()
     shown = call("evaluate", trained, "--plot", tmp_path / "x.svg")
     assert "expected calibration error" in shown.stdout

@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from command_line import call, complaint_of, start
+from command_line import call, complaint_of, output_of, start
 from oracle import World
-from targcn import Dataset, InputError, fit, open_dataset, save_run
-from targcn.cli.predict import predict_answers
+from targcn import Dataset, fit, open_dataset, save_run
 
 ANIMAL, MARKED = "processes:cat:x", "[red]team[/red]"
 QUESTION = (ANIMAL, "likes", "?", "2005")
@@ -113,11 +112,6 @@ def test_what_is_no_probability_is_called_a_score(seen: Path) -> None:
     assert labels.split() == ["rank", "answer", "score", "known"]
 
 
-def test_help_says_what_the_probability_is() -> None:
-    words = " ".join(call("predict", "--help").stdout.split())
-    assert "The probability is the softmax over all entities" in words
-
-
 def test_ties_and_answers_that_rest_on_nothing(tmp_path: Path) -> None:
     facts = [(0, 0, 1, 0), (0, 0, 2, 4), (0, 0, 3, 4), (3, 0, 1, 4), (0, 0, 4, 9)]
     save_run(fit(World(5, 1, facts, cuts=(4, 4)).dataset, "decayed-copy"), tmp_path / "run")
@@ -135,37 +129,10 @@ def test_ties_and_answers_that_rest_on_nothing(tmp_path: Path) -> None:
     )
 
 
-def test_names_are_shown_as_they_are(seen: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    predict_answers(seen, *QUESTION)
-    question, _, *answers = capsys.readouterr().out.splitlines()
+def test_names_are_shown_as_they_are(seen: Path) -> None:
+    question, _, *answers = output_of("predict", seen, *QUESTION).splitlines()
     assert question.startswith(f"{ANIMAL} — likes — ?, 2005")
     assert [answer.split()[1] for answer in answers] == [MARKED, ANIMAL]
-
-
-def test_answers_to_one_question_are_written_like_those_to_a_table(
-    seen: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one, table, many = (tmp_path / name for name in ("one.csv", "questions.csv", "many.csv"))
-    predict_answers(seen, *QUESTION, out=one)
-    assert MARKED in capsys.readouterr().out
-    table.write_text("subject,relation,object,time\n" + ",".join(QUESTION) + "\n")
-    predict_answers(seen, queries=str(table), out=many)
-    assert one.read_text() == many.read_text()
-    assert pl.read_csv(one)["answer"].to_list() == [MARKED, ANIMAL]
-
-
-@pytest.mark.parametrize(
-    ("question", "options", "unwanted"),
-    [
-        ((), {"explain": True}, "--explain"),
-        (QUESTION, {"explain": True}, "a question in words and --explain"),
-    ],
-)
-def test_what_a_table_cannot_have_with_it_is_refused(
-    question: tuple[str, ...], options: dict[str, Any], unwanted: str
-) -> None:
-    with pytest.raises(InputError, match=f"--queries answers a table; leave out {unwanted}$"):
-        predict_answers(Path("run"), *question, queries="table.csv", **options)
 
 
 WITHOUT = f"{ANIMAL} | likes | {MARKED} | 2003"
@@ -187,21 +154,20 @@ def test_what_if_shows_before_and_after(trained: Path) -> None:
     assert {row["rank_after"] for row in content["answers"]} == {1, 2, 3}
 
 
-def test_what_if_is_written_like_other_answers(tmp_path: Path) -> None:
+def test_answers_to_one_question_are_written_like_those_to_a_table(tmp_path: Path) -> None:
     facts = dataset([(ANIMAL, "likes", MARKED, year) for year in range(2000, 2010)])
     save_run(fit(facts, "decayed-copy"), tmp_path / "run")
     held = next(facts.named("train", n) for n in range(8))
-    change = ("--without", " | ".join(held), "--with", f"{MARKED}|likes|{ANIMAL}|2004")
-    one, table, many = (tmp_path / name for name in ("one.csv", "questions.csv", "many.csv"))
-    answer = call("predict", tmp_path / "run", *QUESTION, *change, "--out", one)
-    assert answer.returncode == 0, answer.stderr
+    what_if = ("--without", " | ".join(held), "--with", f"{MARKED}|likes|{ANIMAL}|2004")
+    table = tmp_path / "questions.csv"
     table.write_text("subject,relation,object,time\n" + ",".join(QUESTION) + "\n")
-    answer = call("predict", tmp_path / "run", "--queries", table, *change, "--out", many)
-    assert answer.returncode == 0, answer.stderr
-    assert one.read_text() == many.read_text()
-    written = pl.read_csv(one)
-    best = written.row(0, named=True)
-    assert best["answer"] == MARKED
+    for number, change in enumerate(((), what_if)):
+        one, many = tmp_path / f"one-{number}.csv", tmp_path / f"many-{number}.csv"
+        output_of("predict", tmp_path / "run", *QUESTION, *change, "--out", one)
+        output_of("predict", tmp_path / "run", "--queries", table, *change, "--out", many)
+        assert one.read_text() == many.read_text()
+        best = pl.read_csv(one).row(0, named=True)
+        assert best["answer"] == MARKED
     assert best["score_after"] != best["score_before"]
 
 

@@ -40,7 +40,7 @@ def test_the_page_is_opened(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "open_browser", opened.append)
 
     def start(server: Server, sockets: object) -> None:
-        server.service.stop()
+        server.stop()
 
     monkeypatch.setattr(Server, "run", start)
     shown = call("serve", run, "--port", "0", "--open", "--host", "localhost")

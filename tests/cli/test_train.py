@@ -10,30 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from command_line import CSV, call, complaint_of, start
-from small_training import FACTS, saved_state, stop_at, train
-from targcn.cli import main
-from targcn.training.fit import resume
-from targcn.training.signals import TrainingStopped
+from command_line import call, complaint_of, start
+from small_training import FACTS, saved_state
 
 pytestmark = pytest.mark.slow
-
-
-def test_evaluating_a_stopped_run_says_that_it_was_stopped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "run"
-    with pytest.raises(TrainingStopped):
-        train(folder, progress=stop_at((3, 0), signal.SIGINT))
-    said = []
-    for _ in range(2):
-        with pytest.raises(SystemExit) as leaving:
-            main(["evaluate", str(folder), "--device", "cpu"])
-        assert leaving.value.code == 0
-        said.append(capsys.readouterr().err)
-        resume(folder, device="cpu")
-    sentence = f"{folder} was stopped before its end; go on with: targcn train --resume {folder}"
-    assert said == [f"targcn: {sentence}\n", ""]
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
@@ -77,47 +57,39 @@ def test_a_training_goes_on_as_it_was_begun(tmp_path: Path, given: tuple[object,
     assert "as it was begun; leave out the data set, --model, --recipe, --out, --seed" in said
 
 
-def test_tensorboard_curves_lie_beside_the_run(tmp_path: Path) -> None:
+def test_tensorboard_curves_lie_beside_the_run(meetings: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    path = tmp_path / "meetings.csv"
-    path.write_text(CSV)
     flags = ("--epochs", 1, "--dim", 4, "--out", tmp_path / "run", "--tensorboard")
-    answer = call("train", path, *flags)
+    answer = call("train", meetings, *flags)
     assert answer.returncode == 0, answer.stderr
     assert list((tmp_path / "run-tensorboard").glob("events*"))
 
 
-def test_curves_that_cannot_be_written(tmp_path: Path) -> None:
+def test_curves_that_cannot_be_written(meetings: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     assert "is not a run" in complaint_of(
         call("train", "--resume", tmp_path / "gone", "--tensorboard")
     )
-    assert list(tmp_path.iterdir()) == []
-    path = tmp_path / "meetings.csv"
-    path.write_text(CSV)
+    assert list(tmp_path.iterdir()) == [meetings]
     (tmp_path / "run-tensorboard").touch()
     flags = ("--epochs", 1, "--dim", 4, "--out", tmp_path / "run", "--tensorboard")
-    assert "a file is where a folder is needed" in complaint_of(call("train", path, *flags))
+    assert "a file is where a folder is needed" in complaint_of(call("train", meetings, *flags))
 
 
-def test_a_recipe_can_be_changed(tmp_path: Path) -> None:
-    path = tmp_path / "meetings.csv"
-    path.write_text(CSV)
-    assert "has no recipe 'papre'" in complaint_of(call("train", path, "--recipe", "papre"))
+def test_a_recipe_can_be_changed(meetings: Path, tmp_path: Path) -> None:
+    assert "has no recipe 'papre'" in complaint_of(call("train", meetings, "--recipe", "papre"))
     out = tmp_path / "run"
     flags = ("--model", "targcn", "--epochs", 1, "--dim", 8, "--decoder", "bique")
-    assert call("train", path, "--out", out, *flags).returncode == 0
+    assert call("train", meetings, "--out", out, *flags).returncode == 0
     manifest = json.loads((out / "run.json").read_text())
     assert manifest["settings"]["decoder"] == "bique"
     assert manifest["training"]["epochs"] == 1
 
 
-def test_without_a_compiler_a_sentence_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "meetings.csv"
-    path.write_text(CSV)
+def test_without_a_compiler_a_sentence_says_so(meetings: Path, tmp_path: Path) -> None:
     words = ["--model", "boxte", "--compile", "true", "--epochs", "1", "--batch-size", "2"]
     words += ["--out", tmp_path / "run", "--device", "cpu"]
-    answer = start("train", path, *words, CXX="no compiler", CC="no compiler")
+    answer = start("train", meetings, *words, CXX="no compiler", CC="no compiler")
     assert answer.returncode == 0, answer.stderr
     # Of the steps, and of the scores of all entities; a slow machine shows progress too.
     said = [line for line in answer.stderr.splitlines() if "epoch" not in line]
@@ -134,9 +106,8 @@ def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
         assert (tmp_path / "runs" / expected / "run.json").is_file()
 
 
-def test_a_final_model_is_trained_on_every_fact(tmp_path: Path) -> None:
-    data, out = tmp_path / "facts.csv", tmp_path / "run"
-    data.write_text(CSV)
+def test_a_final_model_is_trained_on_every_fact(meetings: Path, tmp_path: Path) -> None:
+    data, out = meetings, tmp_path / "run"
     small = ("--model", "distmult", "--dim", 4, "--epochs", 3, "--device", "cpu")
     shown = call("train", data, "--split", "none", *small, "--out", out)
     assert shown.returncode == 0, shown.stderr

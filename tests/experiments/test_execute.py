@@ -1,10 +1,8 @@
 """Cells are run once, go on after a stop, and leave a result that says what was done."""
 
 import json
-import signal
-import subprocess
-import sys
 from dataclasses import asdict, replace
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from small_results import SMALL, WORLD, cell
 from small_training import create
 from targcn.errors import InputError
 from targcn.experiments import execute
-from targcn.experiments.cells import fused_cell
+from targcn.experiments.cells import cells_of, fused_cell
 from targcn.experiments.execute import UNFINISHED, run_cells
 from targcn.experiments.results import read_results
 from targcn.experiments.spec import SETTINGS, find_experiment
@@ -199,22 +197,18 @@ def test_a_cell_that_does_not_fit_fails_alone(
 
 
 def test_ctrl_c_keeps_what_is_finished_and_ends_all_processes(tmp_path: Path) -> None:
-    program = [sys.executable, "-m", "targcn", "reproduce", "main", "--quick", "--jobs", "2"]
-    with subprocess.Popen(
-        [*program, "--device", "cpu", "--results", tmp_path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        # Tests that run in the background may have been told to ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    ) as process:
-        assert process.stdout is not None
-        first_line = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        # The end of all that could write there, the other processes too.
-        said = process.stdout.read()
-    assert process.returncode == 130
-    assert first_line.startswith("1 of ")
-    assert "stopped; the same command goes on from here" in said
-    assert "Traceback" not in said
-    assert 1 <= len(read_results(tmp_path)) < len(find_experiment("main").rows) - 4
+    rows = find_experiment("main").rows
+    cells = [one for row in rows for one in cells_of(row, "congress", 1)]
+    lines: list[str] = []
+
+    def interrupt(line: str) -> None:
+        lines.append(line)
+        if len(lines) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(cells, tmp_path, "cpu", jobs=2, log=interrupt)
+    assert lines[0].startswith(f"1 of {len(cells)}: ")
+    assert lines[1] == "stopped; the same command goes on from here"
+    assert active_children() == []
+    assert read_results(tmp_path)

@@ -1,9 +1,7 @@
 """Result files: whole, readable, and of what they say."""
 
 import json
-import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,41 +63,3 @@ def test_a_folder_of_runs_is_not_taken_for_results(tmp_path: Path) -> None:
     fit(WORLD, "seen", out=tmp_path / "runs" / "seen", device="cpu")
     with pytest.raises(InputError, match=r"runs holds runs, not results .*; 'targcn compare'"):
         read_results(tmp_path / "runs")
-
-
-# --- the script that brings old files up to date --------------------------------------------
-
-
-migrate = runpy.run_path(str(ROOT / "scripts" / "migrate_results.py"))["migrate"]
-
-
-def in_first_format(result: Result) -> dict[str, Any]:
-    """How such a result was written by the first version."""
-    content = json.loads(json.dumps(result.to_json()))
-    recipe = content["cell"].pop("recipe")
-    settings = {**vars(result.cell.recipe.settings)}
-    settings["size"] = settings.pop("dim")
-    # The defaults were others, and settings were not converted.
-    content["cell"] |= {"run": recipe, "settings": {"size": settings["size"], "decay": 3}}
-    content["settings"] = settings
-    content["training"] = {**vars(result.cell.recipe.training)}
-    content["figures"] = {
-        f"{one['split']}, context {one['context']}": one["metrics"] for one in content["figures"]
-    }
-    return content
-
-
-def test_results_of_the_first_version_can_be_brought_up_to_date(tmp_path: Path) -> None:
-    wanted = result_of(cell("targcn", decay=3), 0.4)
-    old = tmp_path / "small" / "targcn-default-seed0-0123456789.json"
-    old.parent.mkdir()
-    old.write_text(json.dumps(in_first_format(wanted)))
-    with pytest.raises(InputError, match="is not the result of a cell"):
-        read_results(tmp_path)
-    assert migrate(tmp_path) == 1
-    assert not old.exists()
-    (found,) = read_results(tmp_path).values()
-    assert found.cell.key == wanted.cell.key
-    assert found.figures == wanted.figures
-    assert found.settings["dim"] == 8
-    assert migrate(tmp_path) == 0

@@ -89,7 +89,4 @@ def test_the_largest_value_of_a_column_is_shown() -> None:
 def test_a_curve_of_equal_values_is_level() -> None:
     drawn = draw_curve([(0, 2.0), (5, 2.0)], "a", "b", width=6, height=1)
     assert drawn.splitlines()[0] == "2 ┤█    █"
-
-
-def test_a_single_point() -> None:
     assert "█" in draw_curve([(3, -1.0)], "a", "a")

@@ -152,12 +152,9 @@ def test_names_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> 
     assert is_harmless(err)
     assert out.count("\\x1b]0;evil\\x07") == 5
     assert json.loads(out[out.index("{") :]) == {EVIL: EVIL}
-
-
-def test_letters_and_marks_of_all_languages_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    names = "Zoë 北京 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d🚀"
-    show(names)
-    assert capsys.readouterr().out == names + "\n"
+    letters = "Zoë 北京 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d🚀"
+    show(letters)
+    assert capsys.readouterr().out == letters + "\n"
 
 
 def test_a_table_changes_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:

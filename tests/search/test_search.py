@@ -17,14 +17,14 @@ from targcn.recipes.recipe import change, find_recipe
 from targcn.runs.evaluate import evaluate
 from targcn.runs.store import load_run
 from targcn.search import search as module
-from targcn.search.search import Found, search
+from targcn.search.search import Outcome, search
 from targcn.search.trial import try_recipe
 from targcn.training.fit import fit
 
 MODELS = ("seen", "decayed-copy", "distmult")
 
 
-def looked_for(out: Path, **options: Any) -> Found:
+def looked_for(out: Path, **options: Any) -> Outcome:
     return search(DATA, out, **({"models": MODELS, "device": "cpu"} | options))
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import optuna
 import pytest
 from optuna.trial import TrialState
-from sqlalchemy import event
 
 from small_runs import WORLD
 from small_training import DATA
@@ -79,32 +78,6 @@ def test_what_is_no_study_is_left_alone(tmp_path: Path) -> None:
         open_study(tmp_path / "notes", QUESTION, STARTS, 0),
     ):
         pass
-
-
-def test_a_file_that_cannot_grow_is_one_sentence(tmp_path: Path) -> None:
-    sentence = r"cannot use .*study\.db: database or disk is full; go on with more room"
-    with pytest.raises(InputError, match=sentence):
-        write_too_much(tmp_path / "search")
-    with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
-        assert len(study.get_trials()) == len(STARTS)
-
-
-def write_too_much(folder: Path) -> None:
-    with open_study(folder, QUESTION, STARTS, 0) as study:
-        fill_up(study)
-        study.enqueue_trial({"model": "seen"}, user_attrs={"much": "x" * 99_999})
-
-
-def fill_up(study: optuna.Study) -> None:
-    """From now on the file of a study may not grow, as on a full disk."""
-    engine = study._storage._backend.engine  # type: ignore[attr-defined]
-
-    def limit(connection: Any, _: object) -> None:
-        [size] = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {size}")
-
-    engine.dispose()
-    event.listen(engine, "connect", limit)
 
 
 # --- what it has found ----------------------------------------------------------------------

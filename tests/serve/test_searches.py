@@ -13,6 +13,7 @@ from small_server import Answer, Here, problem_of, serving
 from targcn.inference.predictor import Predictor
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
+from targcn.serve.problems import ProblemError
 from targcn.serve.searches import Search
 from targcn.serve.served_run import ServedRun
 
@@ -75,11 +76,9 @@ def test_a_search_is_cancelled(here: Here, slow_search: threading.Event) -> None
 
 
 def test_a_search_that_takes_too_long() -> None:
-    job = Search(lambda progress: progress(1, 2))
-    job.run(seconds=0)
-    assert job.problem is not None
-    assert job.problem.problem.status == 504
-    assert "did not end within 0 seconds" in job.problem.problem.detail
+    with pytest.raises(ProblemError, match="did not end within 0 seconds") as late:
+        Search().run(lambda progress: progress(1, 2), seconds=0)
+    assert late.value.problem.status == 504
 
 
 def test_a_search_that_fails(

@@ -39,7 +39,7 @@ def test_stopping_finishes_what_is_running(
     begun, stopping = threading.Event(), threading.Event()
     answers: list[int] = []
     with serving({"copy": runs["copy"]}) as here:
-        worker, jobs = here.service.runs["copy"].worker, here.service.searches
+        worker, jobs = here.server.runs["copy"].worker, here.server.searches
         do, cancel = worker.do, jobs.cancel
 
         def wait_and_do(*what: Any) -> Any:

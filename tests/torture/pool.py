@@ -24,6 +24,8 @@ from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 
+from targcn.output.tables import Table, to_text
+
 Case = Callable[[Path, Path, random.Random], str]
 # The share of the time that each kind gets.
 KINDS = {
@@ -34,7 +36,7 @@ KINDS = {
     "little memory": 0.05,
     "full disk": 0.05,
 }
-SECONDS_PER_CASE = 200.0
+SECONDS_PER_CASE = 1_800.0
 # In memory, where there is such a place: cases sync their files.
 FASTEST = "/dev/shm" if os.path.isdir("/dev/shm") else None
 FAULTS = ("traceback", "hang", "loss", "crash")
@@ -162,10 +164,7 @@ def table_of(pools: list[Pool], seconds: dict[str, float]) -> str:
         counts[0] += pool.counts["loaded"]
         figures = [pool.num_cases, *counts, round(seconds[pool.kind])]
         rows.append([pool.kind, *(f"{figure:,}" for figure in figures)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    )
+    return to_text(Table.of_text(rows[0], rows[1:]))
 
 
 def make_material(base: Path) -> None:

@@ -64,10 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the exit code is 2 for anything a user can put right."""
     given = sys.argv[1:] if arguments is None else arguments
     # A lone hyphen is standard input; the blank keeps it from being taken for an option.
-    given = [" -" if one == "-" else one for one in given]
+    given = [" -" if word == "-" else word for word in given]
     try:
         require_libraries_fit()
-        if not given or given[0].startswith("-"):
+        if not given or given[0] in ("-h", "--help"):
             # The help of them all, which says what each is for.
             for command in COMMANDS:
                 app[command]

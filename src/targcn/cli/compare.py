@@ -63,7 +63,7 @@ def compare_runs(
         warn_if_unfinished(folder)
     warn_if_in_context(split, context)
     with count_progress(f"evaluating {split}", "queries") as progress:
-        found = compare(
+        comparison = compare(
             runs,
             ranks=ranks,
             split=split,
@@ -77,7 +77,7 @@ def compare_runs(
             device=device,
             progress=progress,
         )
-    table = comparison_table(found)
+    table = comparison_table(comparison)
     try:
         if json:
             show_json(table.records())
@@ -88,7 +88,7 @@ def compare_runs(
         for path in out:
             write_table(table, path)
         if plot is not None:
-            plot_comparison(found, plot)
+            plot_comparison(comparison, plot)
 
 
 def fuse_runs(

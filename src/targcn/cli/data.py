@@ -44,7 +44,7 @@ def list_data() -> None:
     show(Table.of_text([*SIZES, "where"], rows))
     show(
         f"{EMBEDDED}: the US Congress since 1945, from the CC0 data of congress-legislators\n"
-        + "\n".join(f"{one.name}: {one.summary}; {one.licence}" for one in CATALOG.values())
+        + "\n".join(f"{named.name}: {named.summary}; {named.licence}" for named in CATALOG.values())
         + "\nA set in a folder named by TARGCN_DATA comes first, then TARGCN_CACHE, then the web."
     )
 

@@ -59,15 +59,15 @@ def explain_answer(
     from targcn.inference.explanation import in_words
     from targcn.inference.explanation import plot as plot_explanation
 
-    found = load_predictor(run, context).explain(
+    explanation = load_predictor(run, context).explain(
         subject, relation, object, time, asked=asked, top=top
     )
     if plot is not None:
-        plot_explanation(found, plot)
+        plot_explanation(explanation, plot)
     if json:
-        show_json(asdict(found))
+        show_json(asdict(explanation))
     else:
-        show("\n".join(in_words(found)))
+        show("\n".join(in_words(explanation)))
 
 
 def list_rules(
@@ -100,5 +100,5 @@ def list_rules(
 
     loaded = load_folder(run)
     with count_progress("counting", "queries") as progress:
-        found = rules(loaded, relation=relation, top=top, progress=progress)
-    show_table(rules_table(found), out, json)
+        listed = rules(loaded, relation=relation, top=top, progress=progress)
+    show_table(rules_table(listed), out, json)

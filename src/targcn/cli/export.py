@@ -55,10 +55,12 @@ def export_from_run(
         options = {"split": split, "context": context, "top": top, "device": device}
         export_run(load_folder(run), out, to, **options)  # type: ignore[arg-type]
     else:
+        from targcn.inference.questions import Question
+        from targcn.inference.what_if import parse_fact
         from targcn.serve.answering import HowToAnswer
-        from targcn.serve.export_page import export_page, parse_question
+        from targcn.serve.export_page import export_page
 
-        asked = parse_question(question)
+        asked = Question(*parse_fact(question)[:4])
         how = HowToAnswer(top, hide_known, why=True)
         export_page(load_predictor(run, context), asked, out, how)
     show(f"wrote {out}")

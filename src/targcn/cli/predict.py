@@ -275,9 +275,9 @@ def find_missing_facts(
     from targcn.inference.missing import find_missing, missing_table, what_to_ask
 
     predictor = load_predictor(run, context, facts, device)
-    asking = what_to_ask(predictor, time, relation, entity)
-    say(f"asking {asking}")
+    sweep = what_to_ask(predictor, time, relation, entity)
+    say(f"asking {sweep}")
     with count_progress("asking", "queries") as progress:
-        found = find_missing(predictor, asking, top, progress)
+        probable = find_missing(predictor, sweep, top, progress)
     title = f"Probable facts that are not known, context {predictor.context}"
-    show_table(missing_table(found, title + predictor.dataset.addition), out, json)
+    show_table(missing_table(probable, title + predictor.dataset.addition), out, json)

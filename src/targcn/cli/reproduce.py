@@ -100,12 +100,12 @@ def run_experiments(
     except CellError as error:
         failure = error
     seconds = time.monotonic() - began
-    found = read_results(folder)
+    finished = read_results(folder)
     for experiment, name in shown:
-        for table in tables_of(experiment, name, found, seeds):
+        for table in tables_of(experiment, name, finished, seeds):
             show("")
             show(table, folded=False)
-    num_more = len(found) - num_before
+    num_more = len(finished) - num_before
     show(f"\nfinished {num_more} more in {seconds:,.0f} s; the results are in {folder}")
     if failure is not None:
         raise failure
@@ -123,8 +123,7 @@ def report_results(
         results: The folder of results of `targcn reproduce`.
         fill: Fill the tables of these Markdown files. Each is between the lines
             `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be
-            costs; a fourth word, `valid`, asks for the valid split; `EXPERIMENT all mrr` is the MRR
-            on all data sets.
+            costs; `EXPERIMENT all mrr` is the MRR on all data sets.
         plots: Write the plots of the experiments into this folder.
     """
     from targcn.experiments.plots import plot_experiments

@@ -43,7 +43,7 @@ def search_recipe(
     dataset = open_source(source, read)
     try:
         with live_table() as show_progress:
-            found = search(
+            outcome = search(
                 dataset,
                 out,
                 minutes=minutes,
@@ -59,14 +59,14 @@ def search_recipe(
         sys.exit(130)
     from targcn.evaluation.report import report_table
 
-    show(found.table)
-    if found.importances:
-        shares = [f"{name} {100 * share:.0f} %" for name, share in found.importances.items()]
+    show(outcome.table)
+    if outcome.importances:
+        shares = [f"{name} {100 * share:.0f} %" for name, share in outcome.importances.items()]
         show(f"what mattered: {', '.join(shares)}")
-    if found.test is not None:
+    if outcome.test is not None:
         show("\nthe best one on test, which nothing was chosen on:")
-        show(report_table(found.test))
+        show(report_table(outcome.test))
     show(
-        f"kept in {found.run}; train it again with: targcn train {source} --recipe "
+        f"kept in {outcome.run}; train it again with: targcn train {source} --recipe "
         f"{out / 'best.toml'}"
     )

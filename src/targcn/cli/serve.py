@@ -11,8 +11,8 @@ from targcn.cli.options import (
     Context,
     Device,
     RunFolder,
+    load_folder,
     require_libraries,
-    warn_if_unfinished,
 )
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
@@ -57,19 +57,18 @@ def serve_runs(
         )
     from targcn.serve.guard import Access
     from targcn.serve.served_run import ServedRun, name_runs
-    from targcn.serve.server import Server, Service, address_of, leave_a_core, open_socket
+    from targcn.serve.server import Server, address_of, leave_a_core, open_socket
 
     with open_socket(host, port) as listening:
         leave_a_core()
         served = {}
         for name, folder in name_runs((run, *others)).items():
-            served[name] = ServedRun.load(name, folder, context, device)
-            warn_if_unfinished(folder)
+            served[name] = ServedRun(name, load_folder(folder), context, device, folder)
             say(f"{name}: {served[name].predictor.model_name}, {served[name].dataset.summary}")
         address = address_of(listening, host)
 
         access = Access(host, token, allow_origin, allow_host)
-        server = Server(Service(served), access)
+        server = Server(served, access)
         # Whoever asks now waits until the server runs.
         show(f"{address}   (Ctrl+C stops)")
         if token is not None:

@@ -13,7 +13,6 @@ from targcn.cli.options import Device, HowToRead, open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
-from targcn.models.registry import find_model
 from targcn.output.tables import Table
 from targcn.output.terminal import count_progress, say, show
 
@@ -61,6 +60,7 @@ def train(
             f"--resume goes on with {resume} as it was begun; leave out the data set, --model, "
             "--recipe, --out, --seed and all settings"
         )
+    from targcn.models.registry import find_model
     from targcn.recipes.recipe import model_of
 
     recipe = recipe or "default"
@@ -145,8 +145,8 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     for written in given:
         name = written.replace("-", "_")
         if name not in settings:
-            own = ("model", "recipe", "out", "resume", "seed", "device", "tensorboard")
-            options = [*own, *(field.name for field in fields(ReadOptions))]
+            flags = ("model", "recipe", "out", "resume", "seed", "device", "tensorboard")
+            options = [*flags, *(field.name for field in fields(ReadOptions))]
             nearest = suggest(name, settings + options, limit=1)
             option = nearest[0].replace("_", "-") if nearest else ""
             hint = f"did you mean --{option}?" if nearest else f"see 'targcn models {model}'"

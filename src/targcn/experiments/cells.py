@@ -70,14 +70,14 @@ class Cell:
             "training": _changed(self.recipe.training),
         }
         return content | (
-            {"members": [one.to_json() for one in self.members]} if self.members else {}
+            {"members": [member.to_json() for member in self.members]} if self.members else {}
         )
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Cell":
         """The cell that `to_json` described."""
         if members := content.get("members"):
-            return fused_cell(content["data"], [cls.from_json(one) for one in members])
+            return fused_cell(content["data"], [cls.from_json(member) for member in members])
         parts = (content[name] for name in ("model", "recipe", "settings", "training"))
         return cls(content["data"], make_recipe(*parts), content["seed"])
 

@@ -5,6 +5,7 @@ under `.unfinished/` in the folder of results. Several processes can share the w
 """
 
 import gc
+import itertools
 import os
 import platform
 import shutil
@@ -46,8 +47,6 @@ UNFINISHED: Final = ".unfinished"
 # One for every setting; all cells of a data set share them.
 Evaluators = dict[Setting, Evaluator]
 Log = Callable[[str], None]
-# A cell, and what runs it or waits for its end.
-Attempt = tuple[Cell, Callable[[], Result]]
 
 
 class CellError(InputError):
@@ -66,7 +65,7 @@ def run_cells(
     choose_device(device)
     with explained(results):
         results.mkdir(parents=True, exist_ok=True)
-    failed = []
+    failed: list[str] = []
     with sole_writer(results):
         waiting = []
         for cell in {cell.key: cell for cell in cells}.values():
@@ -75,51 +74,44 @@ def run_cells(
                 shutil.rmtree(results / UNFINISHED / cell.key, ignore_errors=True)
             else:
                 waiting.append(cell)
+        numbers = itertools.count(1)
+
+        def attempt(cell: Cell, result_of: Callable[[], Result]) -> None:
+            try:
+                line = _describe(result_of())
+            except InputError as error:
+                failed.append(cell.name)
+                line = f"{cell.name} failed: {error}"
+            log(f"{next(numbers)} of {len(waiting)}: {line}")
+
+        how = results, device, jobs
         try:
-            with _attempts(waiting, results, device, jobs, progress) as attempts:
-                for number, (cell, result_of) in enumerate(attempts, 1):
-                    try:
-                        line = _describe(result_of())
-                    except InputError as error:
-                        failed.append(cell.name)
-                        line = f"{cell.name} failed: {error}"
-                    log(f"{number} of {len(waiting)}: {line}")
+            if jobs == 1 or not waiting:
+                for cell in waiting:
+                    attempt(cell, partial(_finish, cell, *how, progress))
+            else:
+                with _pool(jobs) as pool:
+                    futures = {pool.submit(_finish, cell, *how): cell for cell in waiting}
+                    for future in as_completed(futures):
+                        attempt(futures[future], future.result)
         except BrokenProcessPool:
             raise CellError("a process ended early; the same command goes on from here") from None
         except KeyboardInterrupt:
             log("stopped; the same command goes on from here")
             raise
+        finally:
+            _evaluators.cache_clear()
     if failed:
         raise CellError(f"{', '.join(failed)} failed; the same command tries again")
 
 
 @contextmanager
-def _attempts(
-    cells: Sequence[Cell],
-    results: Path,
-    device: str,
-    jobs: int,
-    progress: ProgressCallback | None,
-) -> Iterator[Iterator[Attempt]]:
-    """The cells with what runs each, here or in a pool of processes, as they come to their end."""
-    how = results, device, jobs
-    if jobs == 1 or not cells:
-        try:
-            yield ((cell, partial(_finish, cell, *how, progress)) for cell in cells)
-        finally:
-            _evaluators.cache_clear()
-        return
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end at once where the block fails: trainings go on from what they saved."""
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin_work, (jobs,))
     try:
-        # What a process that starts now inherits: Ctrl-C is for this one alone.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            futures = {pool.submit(_finish, cell, *how): cell for cell in cells}
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        yield ((futures[future], future.result) for future in as_completed(futures))
+        yield pool
     except BaseException:
-        # Trainings go on from what they saved last.
         for worker in active_children():
             worker.kill()
         raise
@@ -129,6 +121,8 @@ def _attempts(
 
 def _begin_work(jobs: int) -> None:
     """Make a process one of several that share the machine, and end when the first one does."""
+    # Ctrl-C is for the first one alone.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(max(torch.get_num_threads() // jobs, 1))
     # torch would start as many compiler processes as there are processors, in every worker.
     share = max((os.cpu_count() or 1) // jobs, 1)
@@ -194,7 +188,7 @@ def run_cell(
     commit = _commit()
     began = time.monotonic()
     if cell.members:
-        runs = {one.name: _train(one, dataset, None, device, progress) for one in cell.members}
+        runs = {part.name: _train(part, dataset, None, device, progress) for part in cell.members}
         run = fuse(runs, seed=cell.seed, device=device)
     else:
         run = _train(cell, dataset, folder, device, progress)
@@ -275,14 +269,11 @@ def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
 def _commit() -> str | None:
     """The commit of the program, if it runs from its own checkout."""
     root = Path(__file__).parents[3]
-    if not (root / ".git").exists():
+    if not (root / ".git").exists() or shutil.which("git") is None:
         return None
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
-    try:
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    return done.stdout.strip() or None
 
 
 def _describe(result: Result) -> str:

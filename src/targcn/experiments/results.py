@@ -56,16 +56,16 @@ class Result:
         cell = Cell.from_json(content["cell"])
         cell.require_same_meaning(content)
         figures = {
-            Setting(one["split"], one["context"], one["ties"]): one["metrics"]
-            for one in content["figures"]
+            Setting(part["split"], part["context"], part["ties"]): part["metrics"]
+            for part in content["figures"]
         }
         for setting, which, metric in product(SETTINGS, FILTERS, PAPER_METRICS):
             if setting not in figures:
                 raise ValueError(f"it was not evaluated on the {setting}")
             float(figures[setting][which][metric.key])
         # A later version may say more.
-        said = {one.name: content[one.name] for one in fields(cls) if one.name in content}
-        return cls(**{**said, "cell": cell, "figures": figures})
+        known = {part.name: content[part.name] for part in fields(cls) if part.name in content}
+        return cls(**{**known, "cell": cell, "figures": figures})
 
     def write(self, folder: Path) -> None:
         """Write the file of this result into a folder of results."""
@@ -75,7 +75,7 @@ class Result:
 
 def read_results(folder: Path) -> dict[str, Result]:
     """Every result in a folder, by the key of its cell."""
-    found = {}
+    results = {}
     for path in sorted(folder.glob("*/*.json")):
         if (path.parent / MANIFEST).exists():
             raise InputError(
@@ -88,5 +88,5 @@ def read_results(folder: Path) -> dict[str, Result]:
             raise InputError(
                 f"{path} is not the result of a cell ({error}); remove it and run it again"
             ) from None
-        found[result.cell.key] = result
-    return found
+        results[result.cell.key] = result
+    return results

@@ -102,6 +102,8 @@ def find_experiment(name: str) -> Experiment:
         build(Row, {"name": row_name} | row, f"{path.name}: {row_name}")
         for row_name, row in content.pop("rows").items()
     )
-    shown = tuple(build(Setting, one, f"{path.name}: shown") for one in content.pop("shown", ()))
+    shown = tuple(
+        build(Setting, setting, f"{path.name}: shown") for setting in content.pop("shown", ())
+    )
     experiment = build(Experiment, content | {"name": name}, path.name)
     return replace(experiment, shown=shown or SETTINGS[:1], rows=rows)

@@ -12,7 +12,7 @@ from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.evaluation.report import Setting
 from targcn.experiments.cells import cells_of, choose_data, is_quick, num_seeds_of
 from targcn.experiments.results import Result
-from targcn.experiments.spec import SETTINGS, Experiment, Row, find_experiment
+from targcn.experiments.spec import Experiment, Row, find_experiment
 from targcn.output.tables import Table, to_markdown
 
 # Key of a cell -> its result.
@@ -32,8 +32,12 @@ PRINTED_COSTS: Final = {
     "megabytes": "paper's GPU memory (MB)",
 }
 
-PLACE: Final = re.compile(r"<!-- table: (.+) -->")
+# The place of a table in a text: its first line, and all of it.
 END_OF_PLACE: Final = "<!-- end of table -->"
+BEGINNING: Final = re.compile(r"^<!-- table: (.+) -->$", re.MULTILINE)
+PLACE: Final = re.compile(
+    rf"{BEGINNING.pattern}\n(?:(?!<!-- table: ).*\n)*?{END_OF_PLACE}$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
             continue
         rows.append((row.name, *cells))
         shown.append(row)
-    notes = [f"{data}: {note}" for data, found in measured.items() for note in _seed_notes(found)]
+    notes = [f"{data}: {note}" for data, lines in measured.items() for note in _seed_notes(lines)]
     notes += _row_notes(shown)
     notes += _by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
     return Table.of_text(
@@ -148,8 +152,8 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
 
 def _mrr_cell(line: Line, setting: Setting, which: Filter) -> str:
     """What was measured, if anything, and in brackets what the paper prints."""
-    found = line.measured(setting, which, "mrr")
-    words = [_mean(found)] if found else _blank_cells(line, 1) if which == "static" else []
+    reached = line.measured(setting, which, "mrr")
+    words = [_mean(reached)] if reached else _blank_cells(line, 1) if which == "static" else []
     words += [f"({_short(figure)})" for figure in line.printed(setting, which)[:1]]
     return " ".join(filter(None, words))
 
@@ -249,41 +253,39 @@ def fill(text: str, results: Results) -> str:
 
     A place begins with the line `<!-- table: EXPERIMENT DATA FILTER [SETTING] -->` and ends with
     `<!-- end of table -->`. FILTER may be `costs`; SETTING is the number of one of the
-    experiment's settings, 0 by default, or `valid`. `EXPERIMENT all mrr` is the MRR on every data
-    set under two filters.
+    experiment's settings, 0 by default. `EXPERIMENT all mrr` is the MRR on every data set under
+    two filters.
     """
-    filled = []
-    lines = iter(text.split("\n"))
-    for line in lines:
-        filled.append(line)
-        if place := PLACE.fullmatch(line):
-            end = next((one for one in lines if one == END_OF_PLACE or PLACE.fullmatch(one)), None)
-            if end != END_OF_PLACE:
-                raise InputError(
-                    f"nothing ends the table of {line!r}; add a line {END_OF_PLACE!r} below it"
-                )
-            filled += ["", to_markdown(_table_for(place[1].split(), results)), "", END_OF_PLACE]
-    return "\n".join(filled)
+    whole = {place[1] for place in PLACE.finditer(text)}
+    for wanted in BEGINNING.findall(text):
+        if wanted not in whole:
+            raise InputError(
+                f"nothing ends the table {wanted!r}; add a line {END_OF_PLACE!r} below it"
+            )
+
+    def table(place: re.Match[str]) -> str:
+        markdown = to_markdown(_table_for(place[1], results))
+        return f"<!-- table: {place[1]} -->\n\n{markdown}\n\n{END_OF_PLACE}"
+
+    return PLACE.sub(table, text)
 
 
-def _table_for(words: Sequence[str], results: Results) -> Table:
-    wanted = " ".join(words)
+def _table_for(wanted: str, results: Results) -> Table:
+    words = wanted.split()
     if not 3 <= len(words) <= 4:
         raise InputError(f"table {wanted!r} is unclear; write EXPERIMENT DATA FILTER [SETTING]")
     name, data, which, *rest = words
     experiment = find_experiment(name)
-    if (data, which) == ("all", "mrr"):
-        if rest:
-            raise InputError(f"table {wanted!r}: nothing can stand after 'all mrr'")
+    if (data, which, *rest) == ("all", "mrr"):
         return mrr_table(experiment, results)
     known = [*experiment.data, *choose_data(experiment, quick=True)]
     if data not in known:
         raise InputError(f"table {wanted!r}: {name} has the data sets {', '.join(known)}")
     settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
-    setting = (settings | {"valid": SETTINGS[-1]}).get(rest[0] if rest else "0")
+    setting = settings.get(rest[0] if rest else "0")
     if setting is None:
-        raise InputError(f"table {wanted!r}: the settings are {', '.join(settings)} and valid")
-    filters = tuple(one for one in FILTERS if one == which)
+        raise InputError(f"table {wanted!r}: the settings are {', '.join(settings)}")
+    filters = tuple(name for name in FILTERS if name == which)
     if not filters and which != "costs":
         raise InputError(f"table {wanted!r}: the filters are {', '.join(FILTERS)}, or costs")
     alone = replace(experiment, shown=(setting,), filters=filters, costs=not filters)

@@ -40,7 +40,7 @@ def printable(text: str) -> str:
     >>> printable("Ann\\x1b[31m"), printable("a\\tb"), printable("\\u202eevil")
     ('Ann\\\\x1b[31m', 'a\\tb', '\\\\u202eevil')
     """
-    return STEERING.sub(lambda found: repr(found[0])[1:-1], text)
+    return STEERING.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def show(content: str | Table, folded: bool = True) -> None:
@@ -75,7 +75,7 @@ def show_json(content: object) -> None:
     # Where a letter cannot be shown, JSON has another way to write it.
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     text = json.dumps(content, ensure_ascii=plain, indent=2, allow_nan=False)
-    print(STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    print(STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def is_main_process() -> bool:

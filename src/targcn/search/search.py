@@ -59,7 +59,7 @@ Show = Callable[[Table, str, bool], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class Outcome:
     """What a search found: its best recipe and run, and what they are worth."""
 
     recipe: Recipe
@@ -84,7 +84,7 @@ def search(
     seed: int = 0,
     device: str | torch.device = "auto",
     show: Show = lambda table, line, is_news: None,
-) -> Found:
+) -> Outcome:
     """Try models and settings within a time, a number of trials, or both; keep all in a folder.
 
     A folder that holds a search of the same data is gone on with. It always holds the best so far:
@@ -140,7 +140,7 @@ def search(
         run, test = run_folder(folder, best), None
         if len(dataset.test):
             test = evaluate(load_run(run), device=evaluator.device, progress=lambda *done: None)
-        return Found(recipe_of(best), run, mrr_of(best), test, importances(study), table)
+        return Outcome(recipe_of(best), run, mrr_of(best), test, importances(study), table)
 
 
 def run_folder(folder: Path, trial: Trial | FrozenTrial) -> Path:

@@ -5,53 +5,45 @@ A setting is varied around the value of the model's own recipe for the data.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from optuna import Trial
 
 from targcn.recipes.recipe import Recipe, change
 
-if TYPE_CHECKING:
-    from optuna import Trial
-
 
 @dataclass(frozen=True)
-class Around:
-    """From a part of the recipe's value to a multiple of it, on a logarithmic scale."""
+class Range:
+    """From one value to another, or from a part of the recipe's value to a multiple of it."""
 
     low: float
     high: float
+    # Then the scale is logarithmic.
+    around: bool = True
 
 
-@dataclass(frozen=True)
-class Between:
-    """From one value to another."""
-
-    low: float
-    high: float
-
-
-Values = Around | Between
-RATE: Final = Around(1 / 4, 4)
-SIZE: Final = Around(1 / 2, 2)
-STATIC_FACTORS: Final[dict[str, Values]] = {
+RATE: Final = Range(1 / 4, 4)
+SIZE: Final = Range(1 / 2, 2)
+STATIC_FACTORS: Final[dict[str, Range]] = {
     "learning_rate": RATE,
     "dim": SIZE,
-    "factor_weight": Around(1 / 30, 10),
+    "factor_weight": Range(1 / 30, 10),
 }
-FACTORS: Final = STATIC_FACTORS | {"time_weight": Around(1 / 30, 10)}
-SAMPLED: Final[dict[str, Values]] = {"learning_rate": RATE, "dim": SIZE, "negatives": SIZE}
-LEARNED: Final[dict[str, Values]] = {"learning_rate": RATE, "dropout": Between(0, 0.6)}
+FACTORS: Final = STATIC_FACTORS | {"time_weight": Range(1 / 30, 10)}
+SAMPLED: Final[dict[str, Range]] = {"learning_rate": RATE, "dim": SIZE, "negatives": SIZE}
+LEARNED: Final[dict[str, Range]] = {"learning_rate": RATE, "dropout": Range(0, 0.6, around=False)}
 
 # In the order in which their recipes are tried: what costs least comes first.
-SPACE: Final[Mapping[str, Mapping[str, Values]]] = {
+SPACE: Final[Mapping[str, Mapping[str, Range]]] = {
     "seen": {},
-    "decayed-copy": {"scale": Around(1 / 30, 10), "same_relation": Around(1 / 10, 10)},
+    "decayed-copy": {"scale": Range(1 / 30, 10), "same_relation": Range(1 / 10, 10)},
     "evidence": {
         "learning_rate": RATE,
         "facts": SIZE,
         "relation_facts": SIZE,
         "first_facts": SIZE,
         "prior_dim": SIZE,
-        "fact_dropout": Between(0, 0.4),
+        "fact_dropout": Range(0, 0.4, around=False),
     },
     "distmult": STATIC_FACTORS,
     "simple": STATIC_FACTORS,
@@ -62,8 +54,8 @@ SPACE: Final[Mapping[str, Mapping[str, Values]]] = {
     "chronor": FACTORS,
     "telm": FACTORS,
     "tcompounde": FACTORS,
-    "de-simple": LEARNED | {"dim": SIZE, "static_share": Between(0, 1)},
-    "targcn": LEARNED | {"dim": SIZE, "neighbors": SIZE, "decay": Around(1 / 4, 8)},
+    "de-simple": LEARNED | {"dim": SIZE, "static_share": Range(0, 1, around=False)},
+    "targcn": LEARNED | {"dim": SIZE, "neighbors": SIZE, "decay": Range(1 / 4, 8)},
     "boxte": SAMPLED,
     "atise": SAMPLED,
     "temp-gru": LEARNED | {"window": SIZE},
@@ -78,25 +70,22 @@ def own_values(recipe: Recipe) -> dict[str, Any]:
     return {f"{recipe.model}.{name}": value for name, value in values.items() if value is not None}
 
 
-def vary(recipe: Recipe, trial: "Trial") -> Recipe:
+def vary(recipe: Recipe, trial: Trial) -> Recipe:
     """The recipe with the values that a trial suggests."""
     changes: dict[str, Any] = {}
     for name, values in SPACE[recipe.model].items():
-        if (own := _value(recipe, name)) is None:
+        if (value := _value(recipe, name)) is None:
             continue
-        varied = f"{recipe.model}.{name}"
-        low, high = values.low, values.high
-        if isinstance(values, Between):
-            changes[name] = trial.suggest_float(varied, low, high)
-        elif isinstance(own, int):
-            least = max(round(own * low), 1)
-            changes[name] = trial.suggest_int(varied, least, round(own * high), log=True)
+        unit = value if values.around else 1
+        low, high, varied = unit * values.low, unit * values.high, f"{recipe.model}.{name}"
+        if values.around and isinstance(value, int):
+            changes[name] = trial.suggest_int(varied, max(round(low), 1), round(high), log=True)
         else:
-            changes[name] = trial.suggest_float(varied, own * low, own * high, log=True)
+            changes[name] = trial.suggest_float(varied, low, high, log=values.around)
     return change(recipe, changes)
 
 
 def _value(recipe: Recipe, name: str) -> Any:
     """The recipe's value; none where there is nothing to vary, such as around 0."""
     value = getattr(recipe.settings, name, getattr(recipe.training, name, None))
-    return None if value == 0 and isinstance(SPACE[recipe.model][name], Around) else value
+    return None if value == 0 and SPACE[recipe.model][name].around else value

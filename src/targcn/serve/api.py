@@ -2,25 +2,94 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from functools import partial
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from targcn.errors import InputError
 from targcn.facts.names import FoundName
+from targcn.inference.explanation import End
 from targcn.inference.questions import Question, ids_of
 from targcn.inference.what_if import Fact
-from targcn.serve.answering import Answer, Explained, HowToAnswer
-from targcn.serve.bodies import ExplainBody, FactBody, PredictBody, WhatIfBody
+from targcn.serve.answering import Answer, Explained, HowToAnswer, placed
 from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
 from targcn.serve.served_run import RunDescription, ServedRun
+from targcn.serve.worker import ALONE
 
 # Wrong questions of a request whose names are compared with all known ones.
 MOST_COMPARED: Final = 3
+MOST_QUESTIONS: Final = 1_000
+MOST_CHANGES: Final = 100
+MOST_ANSWERS: Final = 1_000
+
+Name = Annotated[str, Field(max_length=10_000)]
+# A date in any form, or a whole number where times are plain numbers.
+Time = Annotated[str, Field(max_length=100)] | Annotated[int, Field(ge=-(10**18), le=10**18)]
+Top = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
 RunName = Annotated[str, Query(max_length=1_000, description="Its name, as /api/runs lists it.")]
 Moment = Annotated[str | None, Query(max_length=100)]
+
+
+class Body(BaseModel):
+    """What a request holds, and nothing else: checked before anything is asked."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class QuestionBody(Body):
+    """A fact with one place left open: null, absent, empty or "?"; or a complete fact."""
+
+    subject: Name | None = None
+    relation: Name | None = None
+    object: Name | None = None
+    time: Time | None = None
+
+
+class FactBody(Body):
+    """A complete fact."""
+
+    subject: Name
+    relation: Name
+    object: Name
+    time: Time
+
+    @property
+    def words(self) -> Fact:
+        return self.subject, self.relation, self.object, self.time
+
+
+class PredictBody(Body):
+    run: Name
+    questions: Annotated[list[QuestionBody], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    top: Top = 10
+    hide_known: bool = False
+    why: bool = False
+
+
+class ExplainBody(FactBody):
+    run: Name
+    asked: End = "object"
+    top: Top = 20
+
+
+class WhatIfBody(Body):
+    run: Name
+    question: QuestionBody
+    without: Annotated[list[FactBody], Field(max_length=MOST_CHANGES)] = []
+    given: Annotated[list[FactBody], Field(max_length=MOST_CHANGES)] = []
+    top: Top = 10
+
+
+class MissingBody(Body):
+    run: Name
+    time: Time | None = None
+    relation: Name | None = None
+    entity: Name | None = None
+    top: Top = 100
 
 
 def json_of(content: object, status: int = 200) -> Response:
@@ -85,20 +154,24 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
             raise errors[0]
         valid = [question for number, question in enumerate(questions) if number not in errors]
         how = HowToAnswer(body.top, body.hide_known, body.why)
-        answers = iter(await served.answer(valid, how) if valid else [])
-        everything = [
-            _refused(errors[number]) if number in errors else next(answers)
-            for number in range(len(questions))
-        ]
-        return json_of({"answers": everything})
+        answers = await served.answer(valid, how) if valid else []
+        for number, error in sorted(errors.items()):
+            refused = Answer(None, None, error=str(error), suggestions=error.suggestions)
+            answers.insert(number, refused)
+        return json_of({"answers": answers})
 
     @router.post("/explain", response_model=Explained)
     async def explain(body: ExplainBody) -> Response:
         """The facts behind an answer."""
         served = find_run(runs, body.run)
-        words = _fact_of(body)
+        words = body.words
         await asyncio.to_thread(ids_of, Question(*words), served.dataset)
-        return json_of(await served.explain(words, body.asked, body.top))
+
+        def work() -> Explained:
+            explanation = served.predictor.explain(*words, asked=body.asked, top=body.top)
+            return placed(explanation, served.predictor)
+
+        return json_of(await served.worker.run(ALONE, work))
 
     @router.post("/what-if")
     async def what_if(body: WhatIfBody) -> Response:
@@ -109,9 +182,13 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         served = find_run(runs, body.run)
         question = Question(**vars(body.question))
         await asyncio.to_thread(ids_of, question, served.dataset)
-        without, given = ([_fact_of(fact) for fact in some] for some in (body.without, body.given))
-        rows = await served.what_if(question, without, given, body.top)
-        return json_of({"rows": rows})
+        without, given = ([fact.words for fact in some] for some in (body.without, body.given))
+
+        def work() -> list[dict[str, Any]]:
+            ask = partial(served.predictor.what_if, without=without, given=given, top=body.top)
+            return ask([question]).drop("question").to_dicts()
+
+        return json_of({"rows": await served.worker.run(ALONE, work)})
 
     return router
 
@@ -130,11 +207,3 @@ def check_questions(served: ServedRun, questions: list[Question]) -> dict[int, I
         except InputError as error:
             errors[number] = error
     return errors
-
-
-def _refused(error: InputError) -> Answer:
-    return Answer(None, None, error=str(error), suggestions=error.suggestions)
-
-
-def _fact_of(fact: FactBody) -> Fact:
-    return fact.subject, fact.relation, fact.object, fact.time

@@ -1,7 +1,6 @@
 """The facts of an entity, by time, a page at a time."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -74,8 +73,8 @@ def facts_of(
     is_subject = known.subjects[rows] == entity
     directions: list[Direction] = ["out" if out else "in" for out in is_subject.tolist()]
     other_ids = np.where(is_subject, known.objects[rows], known.subjects[rows])
-    others = _names(dataset.entities, other_ids)
-    relations = _names(dataset.relations, known.relations[rows])
+    others = [dataset.entities[number] for number in other_ids.tolist()]
+    relations = [dataset.relations[number] for number in known.relations[rows].tolist()]
     counted = Counter(zip(relations, directions, strict=True)).most_common()
     shown = slice((page - 1) * size, page * size)
     starts, ends = known.columns[3, rows[shown]], known.columns[-1, rows[shown]]
@@ -94,10 +93,6 @@ def facts_of(
         [RelationCount(*relation, count) for relation, count in counted],
         [NeighbourCount(*count) for count in Counter(others).most_common(MOST_NEIGHBOURS)],
     )
-
-
-def _names(vocabulary: Sequence[str], ids: NDArray[Any]) -> list[str]:
-    return [vocabulary[number] for number in ids.tolist()]
 
 
 def _labels(timeline: Timeline, known: Facts, ticks: NDArray[Any]) -> list[str | None]:

@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Final
 
 import targcn
-from targcn.errors import InputError
 from targcn.files import atomic_file, require_absent
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
-from targcn.inference.what_if import SEPARATOR
 from targcn.serve.answering import HowToAnswer, answer, explain_row, placed
 
 # The modules of the page that the file holds, each after those that it imports.
@@ -29,21 +27,6 @@ MODULES: Final = (
 )
 IMPORT: Final = re.compile(r"^import [^;]+;\n", re.MULTILINE)
 EXPORT: Final = re.compile(r"^export ", re.MULTILINE)
-
-
-def parse_question(text: str) -> Question:
-    """Read a question as it is written on the command line.
-
-    >>> parse_question("Ted Kennedy | serves beside | ? | 2009")
-    Question(subject='Ted Kennedy', relation='serves beside', object='?', time='2009')
-    """
-    parts = [part.strip() for part in text.split(SEPARATOR)]
-    if len(parts) != 4:
-        raise InputError(
-            f"{text!r} is not a question; write 'SUBJECT {SEPARATOR} RELATION {SEPARATOR} OBJECT "
-            f"{SEPARATOR} TIME', with ? for what is asked"
-        )
-    return Question(*parts)
 
 
 def export_page(predictor: Predictor, question: Question, path: Path, how: HowToAnswer) -> None:

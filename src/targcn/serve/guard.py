@@ -65,8 +65,11 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
-                _add_headers(MutableHeaders(scope=message))
+                status, headers = message["status"], MutableHeaders(scope=message)
+                # Files of the page have a tag, by which a browser asks whether they changed.
+                caching = {"Cache-Control": "no-cache" if "etag" in headers else "no-store"}
+                for name, value in (HEADERS | caching).items():
+                    headers.setdefault(name, value)
             await send(message)
 
         with IN_FLIGHT.track_inprogress():
@@ -76,7 +79,8 @@ class Guard:
             except ProblemError as problem:
                 await problem.response()(scope, receive, send_with_headers)
             finally:
-                REQUESTS.labels(_route_of(scope), status).inc()
+                # The pattern of an address: names of entities do not become labels.
+                REQUESTS.labels(getattr(scope.get("route"), "path", "other"), status).inc()
                 SECONDS.observe(time.perf_counter() - began)
 
     def _refuse(self, request: Request) -> Response | None:
@@ -90,23 +94,21 @@ class Guard:
         allowed = (None, f"http://{hosts[0]}", f"https://{hosts[0]}", *self.access.origins)
         if origin not in allowed:
             raise ProblemError(403, "pages of other addresses may not ask; --allow-origin lets one")
-        if self.access.token is None or request.scope["path"] == OPEN_PATH:
+        token = self.access.token
+        if token is None or request.scope["path"] == OPEN_PATH:
             return None
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._is_token(given.strip()):
+        if kind.lower() == "bearer" and _is_same(given.strip(), token):
             return None
         if _is_same(request.cookies.get(COOKIE, ""), self.ticket):
             return None
-        if request.method == "GET" and self._is_token(request.query_params.get("token", "")):
+        if request.method == "GET" and _is_same(request.query_params.get("token", ""), token):
             # From now on the browser shows a cookie; the token leaves the address bar.
             query = request.url.remove_query_params("token").query
             response = RedirectResponse(f"/?{query}", status_code=303)
             response.set_cookie(COOKIE, self.ticket, httponly=True, samesite="strict")
             return response
         raise ProblemError(401, "this server needs its token: send 'Authorization: Bearer TOKEN'")
-
-    def _is_token(self, given: str) -> bool:
-        return _is_same(given, self.access.token or "")
 
     def _is_named(self, host: str) -> bool:
         """Whether a Host header names this server; a foreign name may have been rebound to it."""
@@ -136,15 +138,3 @@ def limited(receive: Receive) -> Receive:
 
 def _is_same(given: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), secret.encode())
-
-
-def _add_headers(answer: MutableHeaders) -> None:
-    for name, value in HEADERS.items():
-        answer.setdefault(name, value)
-    # Files of the page have a tag, by which a browser asks whether they changed.
-    answer.setdefault("Cache-Control", "no-cache" if "etag" in answer else "no-store")
-
-
-def _route_of(scope: Scope) -> str:
-    """The pattern of an address, not the address: names of entities do not become labels."""
-    return str(getattr(scope.get("route"), "path", "other"))

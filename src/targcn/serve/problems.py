@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter
 from pydantic_core import to_json
@@ -70,10 +70,13 @@ def show_problems(app: FastAPI) -> None:
     """Let an app answer every error with problem details."""
     kinds = (ProblemError, InputError, RequestValidationError, HTTPException, Exception)
     for kind in kinds:
-        app.add_exception_handler(kind, lambda request, error: _problem(request, error).response())
+        app.add_exception_handler(
+            kind, lambda request, error: problem_of(error, request.method).response()
+        )
 
 
-def _problem(request: Request, error: Exception) -> ProblemError:
+def problem_of(error: BaseException, method: str) -> ProblemError:
+    """An error of a request as it is sent."""
     match error:
         case ProblemError():
             return error
@@ -90,7 +93,7 @@ def _problem(request: Request, error: Exception) -> ProblemError:
         case HTTPException():
             detail = {
                 404: "there is nothing at this address; /openapi.json lists what there is",
-                405: f"{request.method} does nothing at this address; /openapi.json says what does",
+                405: f"{method} does nothing at this address; /openapi.json says what does",
             }.get(error.status_code, str(error.detail))
             return ProblemError(error.status_code, detail, headers=error.headers)
     return ProblemError(500, "the server failed; its log says why")

@@ -5,20 +5,18 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Path, Response
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
-from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
-from targcn.serve.api import find_run, json_of
-from targcn.serve.bodies import MissingBody
-from targcn.serve.problems import RESPONSES, ProblemError
+from targcn.inference.missing import what_to_ask
+from targcn.serve.api import MissingBody, find_run, json_of
+from targcn.serve.problems import RESPONSES, ProblemError, problem_of
 from targcn.serve.served_run import RunReport, ServedRun
 from targcn.serve.worker import SECONDS_TO_ANSWER
 
@@ -34,27 +32,23 @@ EVENTS: Final[dict[int | str, dict[str, Any]]] = {
     }
 }
 JobName = Annotated[str, Path(max_length=100)]
+# Does a search, telling how far it is.
+Work = Callable[[Progress], object]
 
 
 @dataclass(eq=False)
 class Search:
-    """How far a search is, and in the end what it found or what went wrong."""
+    """How far a search is; its future has what it found, or what went wrong, in the end."""
 
-    work: Callable[[Progress], object]
-    done: tuple[int, int] | None = None
-    result: object = None
-    problem: ProblemError | None = None
-    cancelled: bool = False
     name: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    done: tuple[int, int] | None = None
+    cancelled: bool = False
+    future: Future[object] = field(init=False)
 
-    @property
-    def is_finished(self) -> bool:
-        return self.result is not None or self.problem is not None
-
-    def run(self, seconds: float = SECONDS_TO_SEARCH) -> None:
+    def run(self, work: Work, seconds: float = SECONDS_TO_SEARCH) -> object:
         due = time.monotonic() + seconds
 
-        def check() -> None:
+        def progress(done: int, total: int) -> None:
             if self.cancelled:
                 raise ProblemError(410, "the search was cancelled")
             if time.monotonic() >= due:
@@ -63,33 +57,24 @@ class Search:
                     f"the search did not end within {seconds:.0f} seconds; choose a time, a "
                     "relation or an entity",
                 )
-
-        def progress(done: int, total: int) -> None:
-            check()
             self.done = done, total
 
-        try:
-            check()
-            self.result = self.work(progress)
-        except ProblemError as problem:
-            self.problem = problem
-        except InputError as error:
-            self.problem = ProblemError.of(error)
-        except Exception:
-            logging.getLogger(__name__).exception("a search failed")
-            self.problem = ProblemError(500, "the search failed; the server's log says why")
+        return work(progress)
 
     async def events(self) -> AsyncIterator[bytes]:
-        while not self.is_finished:
+        while not self.future.done():
             if self.done is None:
                 yield b": waiting\n\n"
             else:
                 yield _event("progress", {"done": self.done[0], "total": self.done[1]})
             await asyncio.sleep(SECONDS_BETWEEN_EVENTS)
-        if self.problem is not None:
-            yield _event("problem", self.problem.problem)
-        else:
-            yield _event("result", self.result)
+        if (error := self.future.exception()) is None:
+            yield _event("result", self.future.result())
+            return
+        problem = problem_of(error, "GET").problem
+        if problem.status == 500:
+            logging.getLogger(__name__).error("a search failed", exc_info=error)
+        yield _event("problem", problem)
 
 
 class Searches:
@@ -101,16 +86,16 @@ class Searches:
         self._threads = ThreadPoolExecutor(1, "searches"), ThreadPoolExecutor(1, "reports")
         self._stopping = False
 
-    def start(self, work: Callable[[Progress], object]) -> Search:
+    def start(self, work: Work) -> Search:
         """Put a search into the queue; refused if too many wait already."""
-        finished = [name for name, search in self._kept.items() if search.is_finished]
+        finished = [name for name, search in self._kept.items() if search.future.done()]
         if len(self._kept) - len(finished) >= MOST_WAITING:
             raise ProblemError(503, "too many searches are waiting already; try again later")
         for name in finished[: max(len(self._kept) + 1 - MOST_KEPT, 0)]:
             del self._kept[name]
-        search = Search(work)
+        search = Search()
         self._kept[search.name] = search
-        self._threads[0].submit(search.run)
+        search.future = self._threads[0].submit(search.run, work)
         return search
 
     def find(self, name: str) -> Search:
@@ -153,8 +138,15 @@ def make_router(runs: Mapping[str, ServedRun], searches: Searches) -> APIRouter:
     async def search_missing(body: MissingBody) -> Response:
         """Search for the most probable facts that are not known; the events tell how it goes."""
         served = find_run(runs, body.run)
-        await asyncio.to_thread(_require_known, served, body)
-        return json_of({"job": searches.start(partial(find_missing, served, body)).name}, 202)
+        about = body.time, body.relation, body.entity
+        await asyncio.to_thread(what_to_ask, served.predictor, *about)
+
+        def work(progress: Progress) -> object:
+            wanted = body.model_dump(exclude={"run"})
+            facts = served.copy_predictor().missing(**wanted, progress=progress)
+            return {"rows": facts.to_dicts()}
+
+        return json_of({"job": searches.start(work).name}, 202)
 
     @router.get(
         "/missing/{job}/events", response_class=StreamingResponse, responses=RESPONSES | EVENTS
@@ -174,24 +166,6 @@ def make_router(runs: Mapping[str, ServedRun], searches: Searches) -> APIRouter:
         return json_of(await searches.report(find_run(runs, run)))
 
     return router
-
-
-def find_missing(served: ServedRun, body: MissingBody, progress: Progress) -> dict[str, Any]:
-    """The most probable facts that are not known; asked of a model of its own."""
-    facts = served.copy_predictor().missing(
-        time=body.time, relation=body.relation, entity=body.entity, top=body.top, progress=progress
-    )
-    return {"rows": facts.to_dicts()}
-
-
-def _require_known(served: ServedRun, body: MissingBody) -> None:
-    dataset = served.dataset
-    if body.time is not None:
-        dataset.timeline.tick(body.time)
-    if body.relation is not None:
-        dataset.relations.find(body.relation)
-    if body.entity is not None:
-        dataset.entities.find(body.entity)
 
 
 def _event(name: str, content: object) -> bytes:

@@ -13,24 +13,20 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
 from targcn.files import parse_json, read_json, read_text
-from targcn.inference.explanation import End
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
-from targcn.inference.what_if import Fact
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
-from targcn.runs.store import REPORTS, TRACE, load_run
+from targcn.runs.store import REPORTS, TRACE
 from targcn.serve.answering import (
     COST_OF_FACT,
     COST_OF_REASON,
     Answer,
-    Explained,
     HowToAnswer,
     answer,
     cost_of,
-    placed,
 )
-from targcn.serve.worker import ALONE, Worker
+from targcn.serve.worker import Worker
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
@@ -88,7 +84,12 @@ class ServedRun:
     """A run, loaded once. All that asks its model goes through its worker."""
 
     def __init__(
-        self, name: str, run: Run, context: Context | None = None, device: str = "auto"
+        self,
+        name: str,
+        run: Run,
+        context: Context | None = None,
+        device: str = "auto",
+        folder: Path | None = None,
     ) -> None:
         self.name = name
         self.predictor = Predictor(run, context, device)
@@ -99,18 +100,12 @@ class ServedRun:
         self.description = self._describe()
         # What the run folder tells about its training.
         self.kept_reports: list[dict[str, Any]] = []
-        self.trace: list[dict[str, Any]] = []
+        self.trace = [] if folder is None else _read_trace(folder)
+        if folder is not None and (folder / REPORTS).exists():
+            self.kept_reports = read_json(folder / REPORTS).get("reports", [])
         self._test_report: dict[str, Any] | None = None
         self._warm_up()
         self.worker = Worker(name, self._do)
-
-    @classmethod
-    def load(
-        cls, name: str, folder: Path, context: Context | None = None, device: str = "auto"
-    ) -> "ServedRun":
-        served = cls(name, load_run(folder), context, device)
-        served.kept_reports, served.trace = _read_reports(folder), _read_trace(folder)
-        return served
 
     def knows_names_of(self, question: Question) -> bool:
         """Whether the data have all names of a question."""
@@ -132,28 +127,6 @@ class ServedRun:
             )
         answers: list[Answer] = await self.worker.run(how, questions, len(questions))
         return answers
-
-    async def explain(self, fact: Fact, asked: End, top: int) -> Explained:
-        """The facts behind an answer, each with its tick."""
-
-        def work() -> Explained:
-            return placed(self.predictor.explain(*fact, asked=asked, top=top), self.predictor)
-
-        explained: Explained = await self.worker.run(ALONE, work)
-        return explained
-
-    async def what_if(
-        self, question: Question, without: Sequence[Fact], given: Sequence[Fact], top: int
-    ) -> list[dict[str, Any]]:
-        """The answers before and after the context was changed."""
-
-        def work() -> list[dict[str, Any]]:
-            frame = self.predictor.what_if([question], without=without, given=given, top=top)
-            rows: list[dict[str, Any]] = frame.drop("question").to_dicts()
-            return rows
-
-        rows: list[dict[str, Any]] = await self.worker.run(ALONE, work)
-        return rows
 
     def report(self, progress: Progress) -> RunReport:
         """The figures of the run; those of the test split are computed once, which takes long."""
@@ -245,15 +218,6 @@ def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
     return named
 
 
-def _read_reports(folder: Path) -> list[dict[str, Any]]:
-    try:
-        return list(read_json(folder / REPORTS)["reports"])
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / REPORTS} is damaged ({error}); train the run again") from None
-
-
 def _read_trace(folder: Path) -> list[dict[str, Any]]:
     """The loss of every epoch, and the MRR of the valid split after those that were validated."""
     epochs: dict[int, dict[str, Any]] = {}
@@ -261,11 +225,9 @@ def _read_trace(folder: Path) -> list[dict[str, Any]]:
     for line in read_text(path, "replace").splitlines() if path.is_file() else ():
         try:
             content = parse_json(line)
-            epoch = epochs.setdefault(
-                content["epoch"], {"epoch": content["epoch"], "loss": None, "valid": None}
-            )
-            if "loss" in content:
-                epoch["loss"] = content["loss"]
+            number = content["epoch"]
+            epoch = epochs.setdefault(number, {"epoch": number, "loss": None, "valid": None})
+            epoch["loss"] = content.get("loss", epoch["loss"])
             if "valid" in content:
                 epoch["valid"] = content["valid"]["time-aware"]["both"]["mrr"]
         except (ValueError, KeyError, TypeError):

@@ -5,7 +5,6 @@ import logging
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.resources import files
 from mimetypes import add_type
 from pathlib import Path
@@ -40,28 +39,16 @@ SECONDS_BETWEEN_REQUESTS: Final = 15
 SECONDS_TO_FINISH: Final = 30
 
 
-@dataclass(frozen=True, eq=False)
-class Service:
-    """The runs that are served, and their searches."""
-
-    runs: Mapping[str, ServedRun]
-    searches: Searches = field(default_factory=Searches)
-
-    def stop(self) -> None:
-        """Finish what is being done."""
-        self.searches.stop()
-        for run in self.runs.values():
-            run.worker.stop()
-
-
-def make_app(service: Service, access: Access) -> CORSMiddleware:
+def make_app(
+    runs: Mapping[str, ServedRun], waiting_searches: Searches, access: Access
+) -> CORSMiddleware:
     """The app that answers for some runs."""
     app = FastAPI(
         title="targcn", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
     )
     show_problems(app)
-    app.include_router(api.make_router(service.runs))
-    app.include_router(searches.make_router(service.runs, service.searches))
+    app.include_router(api.make_router(runs))
+    app.include_router(searches.make_router(runs, waiting_searches))
 
     @app.get("/health", tags=["server"], responses=RESPONSES)
     async def health() -> dict[str, str]:
@@ -91,10 +78,13 @@ def make_app(service: Service, access: Access) -> CORSMiddleware:
 class Server(uvicorn.Server):
     """Serves until it is stopped; then it finishes what is running."""
 
-    def __init__(self, service: Service, access: Access) -> None:
+    def __init__(
+        self, runs: Mapping[str, ServedRun], access: Access, searches: Searches | None = None
+    ) -> None:
+        self.runs, self.searches = runs, searches or Searches()
         super().__init__(
             uvicorn.Config(
-                make_app(service, access),
+                make_app(runs, self.searches, access),
                 http="httptools",
                 loop="asyncio",
                 ws="none",
@@ -108,7 +98,6 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=SECONDS_TO_FINISH,
             )
         )
-        self.service = service
         # What clients do wrong is answered, not logged.
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
 
@@ -119,9 +108,15 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Searches may take minutes; all else is finished.
-        self.service.searches.cancel()
+        self.searches.cancel()
         await super().shutdown(sockets)
-        await asyncio.to_thread(self.service.stop)
+        await asyncio.to_thread(self.stop)
+
+    def stop(self) -> None:
+        """Finish what is being done."""
+        self.searches.stop()
+        for run in self.runs.values():
+            run.worker.stop()
 
 
 def open_socket(host: str, port: int) -> socket.socket:

@@ -45,7 +45,7 @@ def test_names_are_text(page: Page, site: Here) -> None:
         if number < 2:
             page.locator("summary", has_text="in view").click()
             expect(page.locator(".facts li").first).to_contain_text(name)
-    first = site.service.runs["names"].dataset.timeline.first
+    first = site.server.runs["names"].dataset.timeline.first
     visit(page, "ask", run="names", s="plain", r="r0", t=first)
     expect(answers(page)).to_have_count(len(NAMES))
     assert "<script>alert(1)</script>" in answers(page).all_inner_texts()
@@ -191,7 +191,7 @@ def folder(site: Here, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the runs lie that are served."""
     path = tmp_path_factory.mktemp("runs")
     for name in ("senate", "copy"):
-        save_run(site.service.runs[name].predictor.run, path / name)
+        save_run(site.server.runs[name].predictor.run, path / name)
     return path
 
 
@@ -237,7 +237,7 @@ def test_copied_texts_work(
 
 
 def test_exported_page_stands_alone(page: Page, site: Here, tmp_path: Path) -> None:
-    predictor = Predictor(site.service.runs["names"].predictor.run, device="cpu")
+    predictor = Predictor(site.server.runs["names"].predictor.run, device="cpu")
     path = tmp_path / "page.html"
     question = Question("plain", "r0", None, predictor.dataset.timeline.first)
     export_page(predictor, question, path, HowToAnswer(why=True))

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Error, Page, Route, expect
 
-from page_driver import KENNEDY, answers, ask, best, field, open_why, state_of, time_field, visit
+from page_driver import (
+    KENNEDY,
+    answers,
+    ask,
+    best,
+    field,
+    hold,
+    open_why,
+    state_of,
+    time_field,
+    visit,
+)
 from small_server import Here
 
 
@@ -109,15 +120,7 @@ def test_an_old_answer_is_never_shown(page: Page, site: Here) -> None:
     )
     assert old != new
     ask(page)
-    held = []
-
-    def hold(route: Route) -> None:
-        if route.request.post_data_json["questions"][0]["time"] == "1990":
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/api/predict", hold)
+    held = hold(page, "predict", lambda body: body["questions"][0]["time"] == "1990")
     for when in ("1990", "1965"):
         time_field(page).fill(when)
         page.keyboard.press("Enter")
@@ -190,15 +193,7 @@ def test_an_answer_that_nothing_speaks_for(page: Page) -> None:
 
 def test_reasons_leave_the_focus(page: Page) -> None:
     """They come later than the answers, into the same list."""
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if route.request.post_data_json["why"]:
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/api/predict", hold)
+    held = hold(page, "predict", lambda body: body["why"])
     ask(page)
     answers(page).nth(2).focus()
     expect(page.locator("#busy")).to_be_visible()
@@ -249,8 +244,7 @@ def test_what_is_left_to_fill_in(page: Page) -> None:
 
 def test_who_waits_sees_it(page: Page) -> None:
     ask(page)
-    held: list[Route] = []
-    page.route("**/api/explain", lambda route: held.append(route))
+    held = hold(page, "explain")
     answers(page).first.click()
     expect(page.get_by_role("progressbar", name="Waiting for the server")).to_be_visible()
     expect(page.locator(".skeleton")).to_be_visible()
@@ -392,4 +386,4 @@ def test_reports_that_take_long(page: Page, site: Here) -> None:
     expect(table.get_by_role("rowheader")).to_have_count(2)
     expect(page.get_by_text(re.compile(r"on lines from 0(\.\d)? to"))).to_be_visible()
     expect(page.get_by_role("region", name=re.compile("41 entities|: test split"))).to_have_count(3)
-    assert asked == ["senate", *site.service.runs]
+    assert asked == ["senate", *site.server.runs]
