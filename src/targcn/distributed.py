@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
@@ -137,10 +139,18 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
     on_gpu = place.type == "cuda"
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
     seconds = _seconds_to_wait()
+    timeout = timedelta(seconds=seconds)
     try:
+        store, rank, _ = next(rendezvous("env://", timeout=timeout))
+        if os.environ.get("GROUP_WORLD_SIZE") == "1":
+            # torchrun keeps its store when it restarts processes, with the addresses of those
+            # before. Several machines count their restarts apart, and need what scale.md says.
+            store = PrefixStore(f"attempt {_num_restarts()}", store)
         # The group is left as the process is: without waiting for what the others may never send.
-        distributed.init_process_group(backend, timeout=timedelta(seconds=seconds))
-        processes = ProcessGroup(distributed.get_rank(), size)
+        distributed.init_process_group(
+            backend, timeout=timeout, store=store, rank=rank, world_size=size
+        )
+        processes = ProcessGroup(rank, size)
         if on_gpu:
             with processes.barrier():
                 place = _own_gpu(int(os.environ["LOCAL_RANK"]), torch.cuda.device_count())
@@ -178,4 +188,8 @@ def _own_gpu(number: int, num_gpus: int) -> torch.device:
 
 def was_restarted() -> bool:
     """Whether torchrun restarted this process after one of its group had died."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return _num_restarts() > 0
+
+
+def _num_restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
