@@ -77,8 +77,8 @@ def make_tables() -> dict[str, bytes]:
         .write_csv(separator="\t", include_header=False)
         .encode(),
         "spans.parquet": as_bytes(dated_spans.write_parquet, compression="uncompressed"),
-        "csv.gz": gzip.compress(frame.write_csv().encode()),
-        "jsonl.gz": gzip.compress(frame.write_ndjson().encode()),
+        "csv.gz": gzip.compress(frame.write_csv().encode(), mtime=0),
+        "jsonl.gz": gzip.compress(frame.write_ndjson().encode(), mtime=0),
         "csv.zst": as_bytes(frame.write_csv, compression="zstd"),
         "jsonl.zst": as_bytes(frame.write_ndjson, compression="zstd"),
         "json": json.dumps([dict(zip(HEADER, row, strict=True)) for row in ROWS]).encode(),
