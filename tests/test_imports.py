@@ -1,6 +1,7 @@
 """Rooms stand in layers and import one way; heavy libraries come when they are needed."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,19 @@ def imports_of(source: str) -> set[str]:
 
 def test_every_room_has_its_layer() -> None:
     assert {room_of(module) for module in MODULES if module} == set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("page", ["architecture", "models", "targcn", "evidence", "scale"])
+def test_the_docs_name_files_that_are_there(page: str) -> None:
+    project = ROOT.parents[1]
+    text = (project / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"[`/](\w+\.py)\b", text)) - {"mine.py"}
+    there = {
+        path.name
+        for room in (ROOT, project / "tests", project / "benchmarks")
+        for path in room.rglob("*.py")
+    }
+    assert named <= there | {path.name for path in (project / "scripts").iterdir()}
 
 
 @pytest.mark.parametrize("module", sorted(filter(None, MODULES)))

@@ -1,7 +1,9 @@
 """The program as a user meets it: through a process, with exit codes and both streams."""
 
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,29 @@ def test_every_command_is_documented() -> None:
         parts = [f"{name} {part}" for part in app[name] if not part.startswith("-")]
         for command in parts or [name]:
             assert f"targcn {command}" in text, command
+
+
+def test_every_option_in_the_docs_is_one_of_its_command() -> None:
+    from targcn.cli import app
+    from targcn.models.registry import MODELS, find_model
+    from targcn.recipes.training_settings import TrainingSettings
+
+    kinds = [TrainingSettings, *(find_model(name).Settings for name in MODELS)]
+    settings = {f"--{field.name}".replace("_", "-") for kind in kinds for field in fields(kind)}
+    names = "|".join(name for name in app if not name.startswith("-"))
+    commands = rf"targcn ({names})\b(?: ([a-z]+))?([^`\n#]*)"
+    root = Path(__file__).parents[2]
+    for page in (root / "README.md", *(root / "docs").rglob("*.md")):
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for name, part, words in re.findall(commands, text):
+            command = app[name][part] if part and part in app[name] else app[name]
+            known = {
+                word for given in command.assemble_argument_collection() for word in given.names
+            }
+            if "--[KEYWORD]" in known:
+                known |= settings
+            said = re.findall(r"--[a-z][a-z-]*", words.partition("targcn ")[0])
+            assert {*said} <= known | {"--help"}, (page, name, words)
 
 
 def test_version() -> None:
