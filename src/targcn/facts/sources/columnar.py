@@ -6,23 +6,17 @@ the whole process. What is looked at is a few bytes for every page.
 """
 
 import mmap
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import TableFile
 
 # An Arrow file begins with this; what does not is a stream.
 BEGINNING: Final = b"ARROW1"
-STDERR_LOCK: Final = Lock()
 MAGIC: Final = b"PAR1"
 # The fields of Thrift structs that are read here, as parquet.thrift numbers them.
 ROW_GROUPS: Final = 4  # of the file
@@ -41,14 +35,9 @@ MOST_NESTED: Final = 20
 class Parquet(TableFile):
     title = "a Parquet file (.parquet)"
     endings = (".parquet",)
-    memory_per_byte = 64
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
         return scan_parquet(path)
-
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
-        with silence_panics():
-            return super().read_columns(source, options)
 
 
 class ArrowFile(TableFile):
@@ -59,25 +48,6 @@ class ArrowFile(TableFile):
         with path.open("rb") as stream:
             is_stream = stream.read(len(BEGINNING)) != BEGINNING
         return pl.read_ipc_stream(path).lazy() if is_stream else pl.scan_ipc(path)
-
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
-        with silence_panics():
-            return super().read_columns(source, options)
-
-
-@contextmanager
-def silence_panics() -> Iterator[None]:
-    """Hide what the threads of polars print to stderr when they give up on a damaged file."""
-    with STDERR_LOCK:
-        stderr = os.dup(2)
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        try:
-            os.dup2(nowhere, 2)
-            yield
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-            os.close(nowhere)
 
 
 def scan_parquet(paths: Path | list[Path], **how: Any) -> pl.LazyFrame:
