@@ -74,15 +74,6 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
     return {role: fitting[role][0] for role in roles}
 
 
-def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str, str] | None:
-    """The columns of a start and an end that a table has beside its time, if it has both."""
-    roles = {role: name for name, role in _usual_roles(columns, set(chosen)).items()}
-    if "time" not in chosen or not {"start", "end"} <= set(roles):
-        return None
-    unused = roles["start"], roles["end"]
-    return None if set(unused) & set(chosen.values()) else unused
-
-
 def _usual_roles(columns: Sequence[str], given: set[str]) -> dict[str, str | None]:
     """The usual role of each column; from and to are times beside a subject and an object.
 

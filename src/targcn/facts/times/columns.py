@@ -65,12 +65,6 @@ MULTIPLES: Final = (
     (1440, "minute", "day"),
     (24, "hour", "day"),
 )
-# The lengths of units in nanoseconds, or in months.
-LENGTHS: Final = (
-    {"nanosecond": 1, "microsecond": 10**3, "millisecond": 10**6, "second": 10**9}
-    | {"minute": 60 * 10**9, "hour": 3600 * 10**9, "day": 86400 * 10**9},
-    {"month": 1, "year": 12},
-)
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,6 @@ class TimeColumn:
     has_intervals: bool = False
     style: TimeStyle = DEFAULT_STYLE
     notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
     def read(self) -> Times:
         """The first and the last number that each cell stands for."""
@@ -177,8 +170,8 @@ class TimeColumn:
         times = self._read_dates() if is_dated else self._read_distinct()
         return replace(times, style=self.style, notes=tuple(self.notes))
 
-    def refuse(self, *problems: str) -> NoReturn:
-        raise InputError(f"{self.where}: {'; '.join([*self.problems, *problems])}")
+    def refuse(self, problem: str) -> NoReturn:
+        raise InputError(f"{self.where}: {problem}")
 
     def rows_with(self, values: pl.Series) -> str:
         """The rows of some values, for messages."""
@@ -290,9 +283,7 @@ class TimeColumn:
         dates, rest = _match_forms(
             distinct, self.style.forms + (INTERVAL_FORMS if has_more else ())
         )
-        self._find_misfits(dates, rest)
-        if not dates.height:
-            self.refuse()
+        self._refuse_misfits(dates, rest)
         if dates["has_order"].any():
             dates = self._put_day_first(dates)
         precision = UNITS[int(dates["precision"].min())]  # type: ignore[arg-type]
@@ -305,10 +296,8 @@ class TimeColumn:
                 clock = np.where(np.isnat(clock), _assemble(dates.select("year"))[0], clock)
                 self.notes.append(f"{strays}; only their years are read")
             if np.isnat(clock).any():
-                self.problems.append(f"{strays}; correct them")
+                self.refuse(f"{strays}; correct them")
         self._find_vague(dates, precision)
-        if self.problems:
-            self.refuse()
         if dates["has_zone"].any():
             clock = self._choose_zone(clock, clock - offsets * np.timedelta64(1, "m"))
         elif options.timezone:
@@ -316,7 +305,7 @@ class TimeColumn:
         times = self._count(clock, precision)
         return dates["text"], replace(times, ends=_last_units(dates, clock, times.unit))
 
-    def _find_misfits(self, dates: pl.DataFrame, rest: pl.Series) -> None:
+    def _refuse_misfits(self, dates: pl.DataFrame, rest: pl.Series) -> None:
         """Say what is wrong with texts without a form, and with texts of different forms."""
         date_format = self.options.date_format
         is_number = rest.str.contains(NUMBER) & (date_format is None)
@@ -328,7 +317,7 @@ class TimeColumn:
             if date_format:
                 what, remedy = f"not like {date_format}", "correct them or --date-format"
             rows = self.rows_with(rest.filter(~is_number))
-            self.problems.append(f"times that are {what}: {rows}; {remedy}")
+            self.refuse(f"times that are {what}: {rows}; {remedy}")
         # A date whose day is marked as unknown is a date; so is a month that begins an interval.
         is_date = pl.col("is_marked")
         if self.has_intervals:
@@ -339,7 +328,7 @@ class TimeColumn:
         by_kind = by_kind.group_by("kind").agg("text").sort(pl.col("text").list.len(), "kind")
         if by_kind.height > 1:
             rarest, *others = by_kind["kind"]
-            self.problems.append(
+            self.refuse(
                 f"times of different forms: {rarest} in {self.rows_with(by_kind['text'][0])}, "
                 f"{' and '.join(others)} elsewhere; write all in the same form"
             )
@@ -349,8 +338,6 @@ class TimeColumn:
         order = self.options.date_order or self._find_order(dates.filter("has_order"))
         self.style = replace(self.style, date_order=order)
         is_swapped = pl.col("has_order") & (order == "mdy")
-        if order is None:  # so that only what is in no calendar is said to be so
-            is_swapped = pl.col("has_order") & (pl.col("month") > 12)
         return dates.with_columns(
             day=pl.when(is_swapped).then("month").otherwise("day"),
             month=pl.when(is_swapped).then("day").otherwise("month"),
@@ -364,19 +351,17 @@ class TimeColumn:
         unclear = dates.filter(~late_first)["text"]
         if len(day_first) and len(month_first):
             first, second = self.rows_with(day_first), self.rows_with(month_first)
-            self.problems.append(
-                f"the day comes first in {first}, but the month in {second}; correct them"
-            )
-        elif len(day_first):
+            self.refuse(f"the day comes first in {first}, but the month in {second}; correct them")
+        if len(day_first):
             example = repr(day_first.min())
             self.notes.append(f"dates begin with the day (--date-order dmy), like {example}")
             return "dmy"
-        elif len(month_first):
+        if len(month_first):
             example = repr(month_first.min())
             self.notes.append(f"dates begin with the month (--date-order mdy), like {example}")
             return "mdy"
-        elif len(unclear):
-            self.problems.append(
+        if len(unclear):
+            self.refuse(
                 f"dates like {unclear.min()!r} may begin with the day or with the month, and no "
                 "row decides it; give --date-order dmy or --date-order mdy"
             )
@@ -396,7 +381,7 @@ class TimeColumn:
             elif self.has_intervals:
                 self.notes.append(f"{vague}: {WHOLE}")
             else:
-                self.problems.append(f"{vague}; give --unit {precision}")
+                self.refuse(f"{vague}; give --unit {precision}")
         is_long = dates["kind"].is_in(("a decade", "a century"))
         if is_long.any():
             rows = self.rows_with(dates["text"].filter(is_long))
@@ -508,14 +493,14 @@ class TimeColumn:
         unit = self.options.unit or (tick if tick in UNITS else "step")
         if unit == "step":
             return unit, 1
-        steps = [
-            lengths[unit] // lengths[tick]
-            for lengths in LENGTHS
-            if {unit, tick} <= set(lengths) and lengths[unit] % lengths[tick] == 0
-        ]
-        if not steps:
+        codes = TICK_CODES | {"nanosecond": "ns"}
+        try:
+            step = int(np.ones((), f"m8[{codes[unit]}]") // np.ones((), f"m8[{codes[tick]}]"))
+        except TypeError:  # months have no length in days
+            step = 0
+        if not step:
             self.refuse(f"{tick}s can be counted by {unit} only from a date on; add --origin")
-        return unit, steps[0]
+        return unit, step
 
 
 def _to_numpy(column: pl.Series) -> Moments:
