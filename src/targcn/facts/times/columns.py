@@ -251,13 +251,7 @@ class TimeColumn:
             moments, note = clock, "times are read by the clock where they were written"
         elif zone in (None, "UTC"):
             zone = "UTC"
-            hours = np.unique(in_utc - in_utc.astype("M8[D]"))
             note = "times are in UTC; --timezone reads them in another zone"
-            # Midnights of one zone have two hours in UTC, in summer and in winter.
-            is_daily = len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and _is_whole(in_utc, "m")
-            if is_daily and not _is_whole(in_utc, "D"):
-                shown = " or ".join(str(np.datetime64(0, "us") + hour)[11:16] for hour in hours)
-                note += f" (all are at {shown}: the days of another zone?)"
         else:
             note = f"times are in the zone {zone}"
             moments = _at_zone(in_utc, zone)
