@@ -28,11 +28,7 @@ ROLE_OF_NAME: Final = {name: role for role, names in USUAL_NAMES.items() for nam
 
 
 def usual_role(column: str) -> str | None:
-    """The role that a column of this name usually has, if any.
-
-    >>> usual_role("Event Date"), usual_role("colour")
-    ('time', None)
-    """
+    """The role that a column of this name usually has, if any."""
     return ROLE_OF_NAME.get(_fold(column))
 
 

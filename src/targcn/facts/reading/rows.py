@@ -51,11 +51,7 @@ class FactTable:
 
 
 def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
-    """The columns of all roles and those that --where names.
-
-    >>> needed_columns(["s", "r", "o", "t", "n", "x"], "the frame", ReadOptions(where="n > 1"))
-    ['s', 'r', 'o', 't', 'n']
-    """
+    """The columns of all roles and those that --where names."""
     chosen = find_columns(columns, where, options)
     asked: list[str] = []
     if options.where is not None:

@@ -85,11 +85,7 @@ def _encode_text(blocks: Iterable[bytes], label: str, encoding: str) -> Iterator
 
 
 def safe_name(name: str) -> str:
-    """The last part of a foreign path or address, fit to be a file name here.
-
-    >>> safe_name("../../etc/facts: 2014.csv"), safe_name("a/..")
-    ('facts_ 2014.csv', 'table')
-    """
+    """The last part of a foreign path or address, fit to be a file name here."""
     last = re.split(r"[/\\]", name)[-1][-100:]
     return re.sub(r"[^\w .-]", "_", last).strip(" .") or "table"
 

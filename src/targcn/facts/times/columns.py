@@ -525,11 +525,7 @@ def count_units(moments: Moments, unit: str) -> pl.Series:
 
 
 def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
-    """The last unit of what each moment stands for: a month, if that is the precision.
-
-    >>> count_last_units(np.array(["1970-02-01"], "M8[us]"), "month", "day").to_list()
-    [58]
-    """
+    """The last unit of what each moment stands for: a month, if that is the precision."""
     if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
         return count_units(moments, unit)
     code = CALENDAR_CODES[precision]
