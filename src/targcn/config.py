@@ -40,12 +40,6 @@ def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Setting
     return cls(**checked)
 
 
-def require_seed(seed: int, name: str = "seed") -> None:
-    """Refuse a negative seed, which numpy does not accept."""
-    if seed < 0:
-        raise InputError(f"{name} is {seed}; 0 or more was expected")
-
-
 def require_least(settings: object, **least: int) -> None:
     """Refuse a setting below its least value; None passes."""
     for name, low in least.items():

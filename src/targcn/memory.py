@@ -10,9 +10,6 @@ from pathlib import Path
 
 from targcn.errors import InputError
 
-# What a library with a thread for every core maps before it reads anything.
-BASE, PER_CORE = 512 << 20, 256 << 20
-
 
 def address_space_left() -> float:
     """Bytes that this process may still map; infinite without a limit (`ulimit -v`)."""
@@ -90,7 +87,8 @@ def require_memory(needed: int, what: str, advice: str) -> None:
 
 def require_libraries_fit() -> None:
     """Refuse to begin where the libraries could not be loaded and used, which would end badly."""
-    needed, left = 3 * BASE + PER_CORE * (os.cpu_count() or 1), address_space_left()
+    # They have a thread for every core, which maps memory before it does anything.
+    needed, left = (1536 + 256 * (os.cpu_count() or 1)) << 20, address_space_left()
     if left < needed:
         raise InputError(
             f"this process may take only {int(left) >> 20:,} MB of memory, and its libraries alone "
