@@ -11,7 +11,6 @@ import pytest
 import targcn
 from oracle import World
 from targcn.models.registry import MODELS
-from targcn.runs.store import save_run
 from targcn.training.fit import fit
 
 ROOT = Path(targcn.__file__).parent
@@ -121,14 +120,6 @@ def test_tests_mirror_the_package() -> None:
         assert (ROOT / module).exists() or named in others, named
 
 
-def test_imports_are_found_wherever_they_stand() -> None:
-    source = (
-        "import targcn.files\nfrom targcn import cli, __version__\n"
-        "def late():\n    from targcn.facts import open\n    from targcn.errors import Oops\n"
-    )
-    assert imports_of(source) == {"files", "cli", "facts.open", "errors"}
-
-
 def run_python(code: str, *arguments: object) -> str:
     command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
@@ -179,9 +170,3 @@ def test_torch_and_numpy_are_enough_for_a_prepared_folder(tmp_path: Path) -> Non
     expected = targcn.evaluate(fit(dataset, "decayed-copy", scale=2), device="cpu")
     mrr = expected.metrics["static"]["both"]["mrr"]
     assert printed.split() == [str(mrr)] * 2
-
-
-def test_a_run_is_saved_and_loaded_through_the_door(tmp_path: Path) -> None:
-    run = fit(World(2, 1, [(0, 0, 1, 0)]).dataset, "seen")
-    save_run(run, tmp_path / "run")
-    assert targcn.load_run(tmp_path / "run").recipe.model == "seen"

@@ -10,11 +10,22 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from targcn.errors import InputError
 
 Settings = TypeVar("Settings")
+# What messages call the kinds of values.
+NAMES: Final[dict[Any, str]] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    tuple: "a list",
+    Mapping: "a table",
+}
+# How people write true and false.
+BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Settings:
@@ -38,12 +49,6 @@ def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Setting
             raise InputError(f"{where}.{written} is unknown; {hint}")
         checked[name] = _convert(value, kinds[name], f"{where}.{written}")
     return cls(**checked)
-
-
-def require_seed(seed: int, name: str = "seed") -> None:
-    """Refuse a negative seed, which numpy does not accept."""
-    if seed < 0:
-        raise InputError(f"{name} is {seed}; 0 or more was expected")
 
 
 def require_least(settings: object, **least: int) -> None:
@@ -76,14 +81,10 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             with suppress(InputError):
                 return _convert(value, choice, path)
         return _convert(value, last, path)
-    if origin is tuple:
-        if isinstance(value, list | tuple):
-            return tuple(_convert(part, get_args(kind)[0], path) for part in value)
-        raise InputError(f"{path} is {value!r}; a list was expected")
-    if origin is Mapping:
-        if isinstance(value, Mapping):
-            return value
-        raise InputError(f"{path} is {value!r}; a table was expected")
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_convert(part, get_args(kind)[0], path) for part in value)
+    if origin is Mapping and isinstance(value, Mapping):
+        return value
     if origin is Literal:
         for choice in get_args(kind):
             if str(value) == str(choice):
@@ -91,12 +92,9 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
         raise InputError(
             f"{path} is {value!r}; choose one of {', '.join(map(str, get_args(kind)))}"
         )
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        if str(value).lower() in ("true", "yes", "1", "false", "no", "0"):
-            return str(value).lower() in ("true", "yes", "1")
-    elif kind in (int, float) and not isinstance(value, bool):
+    if kind is bool and str(value).lower() in BOOLEANS:
+        return BOOLEANS[str(value).lower()]
+    if kind in (int, float) and not isinstance(value, bool):
         try:
             if not math.isfinite(float(value)):
                 raise ValueError
@@ -111,9 +109,6 @@ def _convert(value: Any, kind: Any, path: str) -> Any:
             if number and not least <= abs(number) <= most:
                 raise InputError(f"{path} is {value}; {least} to {most} was expected")
             return number
-    elif kind is str and isinstance(value, str):
+    if kind is str and isinstance(value, str):
         return value
-    raise InputError(f"{path} is {value!r}; {_NAMES.get(kind, kind)} was expected")
-
-
-_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    raise InputError(f"{path} is {value!r}; {NAMES.get(origin or kind, kind)} was expected")

@@ -7,12 +7,8 @@ control group or the machine runs out, no allocation fails: the system kills.
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from targcn.errors import InputError
-
-# What a library with a thread for every core maps before it reads anything.
-BASE, PER_CORE = 512 << 20, 256 << 20
 
 
 def address_space_left() -> float:
@@ -42,39 +38,31 @@ def memory_left(root: Path = Path("/")) -> float:
     return max(min(address_space_left(), 1024 * machine["MemAvailable:"] + swap, *groups), 0)
 
 
-# Of the two versions of control groups: where they are; the files of limit and use; what is kept of
-# files, and the part of that which is none.
-GROUPS: Final = {
-    "": ("", "memory.max", "memory.current", "file", "shmem"),
-    "memory": (
-        "memory",
-        *("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        *("total_cache", "total_shmem"),
-    ),
-}
-
-
 def _left_in_groups(root: Path) -> Iterator[int]:
-    """What the limits of this process's control group, and of those around it, leave."""
+    """What the limits of this process's control group, and of those around it, leave.
+
+    Groups are those of the second version, which every Linux of today has.
+    """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
         return
     for line in lines:
         _, controller, place = line.split(":", 2)
-        if controller not in GROUPS:
+        if controller:
             continue
-        where, limit, used, kept, shared = GROUPS[controller]
-        top = root / "sys/fs/cgroup" / where
+        top = root / "sys/fs/cgroup"
         lowest = top / place.lstrip("/")
         for group in (lowest, *lowest.parents):
             try:
-                most, taken = int((group / limit).read_text()), int((group / used).read_text())
+                limit = int((group / "memory.max").read_text())
+                used = int((group / "memory.current").read_text())
             except (OSError, ValueError):
-                most = taken = -1  # no limit, or a group that cannot be seen from here
-            if most >= 0:
+                pass  # no limit, or a group that cannot be seen from here
+            else:
                 counts = _read_counts(group / "memory.stat")
-                yield most - taken + counts.get(kept, 0) - counts.get(shared, 0)
+                # What is kept of files, less what is shared and in no file.
+                yield limit - used + counts.get("file", 0) - counts.get("shmem", 0)
             if group == top:
                 break
 
@@ -99,23 +87,10 @@ def require_memory(needed: int, what: str, advice: str) -> None:
 
 def require_libraries_fit() -> None:
     """Refuse to begin where the libraries could not be loaded and used, which would end badly."""
-    needed, left = 3 * BASE + PER_CORE * (os.cpu_count() or 1), address_space_left()
+    # They have a thread for every core, which maps memory before it does anything.
+    needed, left = (1536 + 256 * (os.cpu_count() or 1)) << 20, address_space_left()
     if left < needed:
         raise InputError(
             f"this process may take only {int(left) >> 20:,} MB of memory, and its libraries alone "
             f"need {needed >> 20:,} MB; raise its limit (ulimit -v)"
-        )
-
-
-def require_room(path: Path, times: int) -> None:
-    """Refuse to read a file that will take so many times its size where less may be taken.
-
-    The library that reads it ends the whole process when memory runs out.
-    """
-    needed = BASE + PER_CORE * (os.cpu_count() or 1) + times * path.stat().st_size
-    left = address_space_left()
-    if left < needed:
-        raise InputError(
-            f"reading {path.name} may take {needed >> 20:,} MB of memory, but this process may "
-            f"take only {int(left) >> 20:,} MB more; raise its limit (ulimit -v)"
         )

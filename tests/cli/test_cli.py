@@ -131,7 +131,7 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
         (["data", "derive", "unsene", "congress", "--out", "x"], "unsene"),
         (
             ["data", "derive", "unseen", "congress", "--out", "x", "--seed", "-1"],
-            "seed is -1; 0 or",
+            "seed is -1; it cannot",
         ),
         (
             ["data", "derive", "forecast", "congress", "--out", "x", "--halves", "file-order"],
@@ -141,7 +141,10 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
         (["data", "info", "--where", "relation ="], "'relation =' is no SQL expression: "),
         (["data", "info", "--encoding", "latin-99"], "encoding 'latin-99' is unknown"),
         (["data", "info", "--sample", "0"], "sample is 0; at least 1 was expected"),
-        (["data", "info", "congress", "--split-seed", "-1"], "split_seed is -1; 0 or more"),
+        (
+            ["data", "info", "congress", "--split-seed", "-1"],
+            "split_seed is -1; it cannot be negative",
+        ),
         (["evaluate", "no-such-run"], "no-such-run is not a run: it has no run.json"),
         (["explain", "no-such-run", *"sroT", "--plot", "a.txt"], "a.txt should end in .png, .svg"),
         (["rules", "no-such-run", "--out", "a.txt"], "a.txt should end in .csv, .json or .md"),

@@ -40,9 +40,6 @@ class Server(http.server.ThreadingHTTPServer):
     def handle_error(self, request, client_address):
         pass  # a client that gave up waiting is part of the tests
 
-    def always(self, file_name, fault):
-        self.faults[file_name] = [fault] * 9
-
     def once(self, file_name, fault):
         self.faults[file_name] = [fault]
 
@@ -78,7 +75,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch, tmp_path):
-    monkeypatch.setattr(catalog, "PAUSE_SECONDS", 0.01)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("TARGCN_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("TARGCN_DATA", raising=False)
@@ -169,57 +165,31 @@ def test_good_download_is_whole_and_reports_progress(server, tiny, target, watch
     ]
 
 
-@pytest.mark.parametrize("fault", ["truncate", "drop", "corrupt", 500, 503])
-def test_one_fault_is_tried_again(server, tiny, target, fault):
-    server.once("train.txt", fault)
-    catalog.download(tiny, target, timeout=600)
-    assert contents(target) == CONTENT
-    assert server.requests == ["train.txt", "train.txt", "valid.txt", "test.txt"]
-
-
-def test_a_silent_server_is_tried_again(server, tiny, target):
-    """On a slow machine more than one answer may take too long: all that counts is the end."""
-    server.once("train.txt", "stall")
-    catalog.download(tiny, target, timeout=0.5, tries=1000)
-    assert contents(target) == CONTENT
-    assert server.requests[:2] == ["train.txt", "train.txt"]
-
-
 @pytest.mark.parametrize("fault", ["slow", "stall"])
-def test_a_lasting_silence_is_one_clear_sentence(server, tiny, target, fault):
-    server.always("train.txt", fault)
+def test_a_silence_is_one_clear_sentence(server, tiny, target, fault):
+    server.once("train.txt", fault)
     sentence = refusal(tiny, target, timeout=0.3)
     assert "tiny/train.txt" in sentence
-    assert "(tries: 3): the server was silent for 0.3 seconds" in sentence
+    assert "the server was silent for 0.3 seconds" in sentence
 
 
 @pytest.mark.parametrize(
-    ("file_name", "fault", "num_requests", "words"),
+    ("file_name", "fault", "words"),
     [
-        ("valid.txt", "truncate", 3, "(tries: 3): the answer stopped after 12 of 25 bytes"),
-        ("valid.txt", "drop", 3, "closed connection"),
-        ("valid.txt", 500, 3, "answered 500"),
-        ("test.txt", "corrupt", 3, "its git blob id is"),
-        # What is missing is not tried again.
-        ("train.txt", 403, 1, "answered 403"),
-        ("train.txt", 404, 1, "answered 404"),
+        ("valid.txt", "truncate", "the answer stopped after 12 of 25 bytes"),
+        ("valid.txt", "drop", "closed connection"),
+        ("valid.txt", 500, "answered 500"),
+        ("test.txt", "corrupt", "its git blob id is"),
+        ("train.txt", 404, "answered 404"),
     ],
 )
-def test_lasting_fault_is_one_clear_sentence(
-    server, tiny, target, file_name, fault, num_requests, words
-):
-    server.always(file_name, fault)
+def test_a_fault_is_one_clear_sentence(server, tiny, target, file_name, fault, words):
+    server.once(file_name, fault)
     sentence = refusal(tiny, target, timeout=600)
     assert words in sentence
     assert f"tiny/{file_name} from {tiny.publisher}/tiny/{file_name}" in sentence
     assert fault != "corrupt" or tiny.files[file_name] in sentence
-    before = list(CONTENT)[: list(CONTENT).index(file_name)]
-    assert server.requests == [*before, *[file_name] * num_requests]
-
-
-def test_zero_tries_still_means_one(server, tiny, target):
-    server.always("train.txt", 500)
-    assert "(tries: 1): the server answered 500" in refusal(tiny, target, tries=0)
+    assert server.requests[-1] == file_name
 
 
 def test_refused_connection(target):
@@ -286,7 +256,7 @@ def test_target_that_appears_meanwhile(server, tiny, target, watched_by, whole):
 
 
 def test_two_processes_at_once(server, tiny, target):
-    server.faults["train.txt"] = ["truncate", "no length"]
+    server.once("train.txt", "no length")
     program = (
         "import sys, pathlib; from targcn.facts import catalog as c;"
         "files = dict(row.split() for row in sys.argv[3:]);"
@@ -352,10 +322,6 @@ def test_catalogue():
         assert entry.publisher.startswith("https://")
         for blob in entry.files.values():
             assert re.fullmatch("[0-9a-f]{40}", blob)
-    assert CATALOG["icews14"].num_facts == (72826, 8941, 8963)
-    assert CATALOG["icews05-15"].num_facts == (368962, 46275, 46092)
-    assert CATALOG["gdelt"].num_facts == (2735685, 341961, 341961)
-    assert CATALOG["gdelt"].origin == "2015-04-01"
 
 
 def test_import_is_light():

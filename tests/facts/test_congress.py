@@ -23,20 +23,6 @@ def test_rows_are_few_sorted_complete_and_distinct(facts: pl.DataFrame) -> None:
     assert facts.filter(pl.col("subject") == pl.col("object")).is_empty()
 
 
-def test_facts_per_relation(facts: pl.DataFrame) -> None:
-    assert dict(facts["relation"].value_counts().iter_rows()) == {
-        "holds House seat": 16059,
-        "holds Senate seat": 1345,
-        "junior senator of": 865,
-        "represents as Democrat": 9676,
-        "represents as Republican": 7726,
-        "represents as independent": 33,
-        "senior senator of": 775,
-        "serves beside": 1311,
-        "succeeded": 3802,
-    }
-
-
 def test_known_facts_are_there(facts: pl.DataFrame) -> None:
     assert set(facts.iter_rows()) >= {
         ("Barack Obama", "holds Senate seat", "Illinois Senate seat, class 3", 2005),

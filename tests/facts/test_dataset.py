@@ -30,12 +30,6 @@ def test_columns_are_as_narrow_as_they_can_be(largest, dtype):
     assert Facts.of([0], [0], [0], [largest]).columns.dtype == dtype
 
 
-def test_the_columns_have_names():
-    facts = Facts.of([0], [1], [2], [3])
-    columns = (facts.subjects, facts.relations, facts.objects, facts.times)
-    assert [column.tolist() for column in columns] == [[0], [1], [2], [3]]
-
-
 @pytest.mark.parametrize("kept", [[1], [False, True, False]])
 def test_facts_at_positions_or_under_a_mask(kept):
     facts = Facts.of([0, 1, 2], [0, 0, 0], [3, 4, 5], [6, 7, 8])

@@ -152,13 +152,6 @@ def test_halves_in_file_order(dataset):
     assert in_words(at_random)["train"] == set(named["train"])
 
 
-def test_other_days_and_gaps_may_be_chosen():
-    dataset = made([f"2014-01-{day:02}" for day in range(1, 31)])
-    asked = derive_unseen(dataset, days=[7])
-    assert {asked.timeline.label(tick) for tick in asked.test.times} == {"2014-01-07"}
-    assert np.diff(derive_irregular(dataset, largest_gap=1).timeline.ticks).max() == 1
-
-
 FEW = [(f"{day}{twin}", "r", "o", f"2014-01-0{day}") for day in range(1, 7) for twin in "ab"]
 
 

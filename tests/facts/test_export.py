@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from small_tables import FACTS, FRAME, as_frame, named, read_table
+from small_tables import FACTS, as_frame, named
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
-from targcn.facts.export import export_dataset, require_ending, write_frame
+from targcn.facts.export import export_dataset, require_ending
 from targcn.facts.open import join_splits, open_dataset
 from targcn.facts.reading.columns import ROLES
 from targcn.facts.times.timeline import CALENDAR_CODES, Timeline
@@ -130,13 +130,6 @@ def test_names_like_formulas_are_read_back_as_they_were(tmp_path, ending):
         export_dataset(dataset, tmp_path / f"x.{ending}")
     again = open_dataset(tmp_path / f"x.{ending}")
     assert (again.entities, again.relations) == (dataset.entities, dataset.relations)
-
-
-@pytest.mark.parametrize("ending", ["csv", "CSV", "jsonl", "parquet"])
-def test_a_frame_is_written_as_its_ending_says(tmp_path, ending):
-    path = tmp_path / f"x.{ending}"
-    write_frame(FRAME, path)
-    assert read_table(path).equals(FRAME)
 
 
 def test_an_ending_that_cannot_be_written(tmp_path):

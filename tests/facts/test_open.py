@@ -27,7 +27,6 @@ from targcn.errors import InputError
 from targcn.facts import sources
 from targcn.facts.open import MODULES, load_sources, open_dataset, recognize
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_source import TableSource
 
 SHARED = {"__init__", "copies", "table_source"}
 
@@ -128,16 +127,6 @@ def test_every_source_is_recognized_by_what_it_is(tmp_path):
 
 def test_a_path_is_not_the_name_of_a_data_set():
     assert recognize(Path("icews14")) is None
-
-
-@pytest.mark.parametrize("packed", ["", ".gz", ".zst", ".bz2", ".xz"])
-def test_tables_are_recognized_by_their_ending(tmp_path, packed):
-    endings = {"csv", "CSV", "tsv", "tab", "txt", "jsonl", "ndjson"}
-    if packed in ("", ".bz2", ".xz"):
-        endings |= {"json", "parquet", "sqlite", "db", "duckdb", "xlsx", "ods", "nq", "ttl"}
-    for ending in endings:
-        path = write_file(tmp_path, f"x.y.{ending}{packed}", "")
-        assert isinstance(recognize(path), TableSource), path
 
 
 @pytest.mark.parametrize(

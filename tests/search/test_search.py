@@ -157,7 +157,7 @@ def test_the_time_is_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ({"trials": 0}, "trials is 0; at least 1 was expected"),
         ({"trials": 1, "models": ["sen"]}, "there is no model 'sen'; did you mean 'seen'?"),
         ({"trials": 1, "filter": "best"}, "filter 'best' is unknown; choose one of raw, static"),
-        ({"trials": 1, "seed": -1}, "seed is -1; 0 or more was expected"),
+        ({"trials": 1, "seed": -1}, "seed is -1; it cannot be negative"),
     ],
 )
 def test_what_cannot_be_searched(tmp_path: Path, options: Any, problem: str) -> None:

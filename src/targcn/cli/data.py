@@ -15,7 +15,7 @@ from targcn.cli.options import (
     open_source,
     show_table,
 )
-from targcn.config import require_at_least, require_seed
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
@@ -109,7 +109,7 @@ def derive_data(
     """
     from targcn.facts.derive import DERIVED
 
-    require_seed(seed)
+    require_at_least(0, seed=seed)
     if kind != "unseen" and halves != "random":
         raise InputError(f"--halves is about unseen alone; leave it out for {kind}")
     options = {"halves": halves} if kind == "unseen" else {}

@@ -5,9 +5,7 @@ or it is derived from such a set, and no file of its own is read.
 """
 
 import hashlib
-import itertools
 import os
-import time
 import tomllib
 from collections.abc import Mapping
 from contextlib import closing
@@ -24,7 +22,6 @@ CATALOG_FILE = Path(__file__).with_name("catalog.toml")
 EMBEDDED = "congress"
 EMBEDDED_FILE = Path(__file__).with_name("congress.parquet")
 FILE_NAMES = ("train.txt", "valid.txt", "test.txt")
-PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def fetch(named_set: NamedSet) -> Path:
     return find_local(named_set.name) or download(named_set, cache_folder() / named_set.name)
 
 
-def download(named_set: NamedSet, target: Path, timeout: float = 30.0, tries: int = 3) -> Path:
+def download(named_set: NamedSet, target: Path, timeout: float = 30.0) -> Path:
     """Download and verify the files of a set; `target` appears whole or not at all.
 
     A `target` with exactly these files is returned as it is; anything else there is refused.
@@ -94,7 +91,7 @@ def download(named_set: NamedSet, target: Path, timeout: float = 30.0, tries: in
     try:
         with atomic_folder(target) as draft:
             for file_name, blob in named_set.files.items():
-                _download_file(named_set, file_name, blob, draft / file_name, timeout, tries)
+                _download_file(named_set, file_name, blob, draft / file_name, timeout)
     except InputError:
         # Another process may have finished the same download in the meantime.
         if not _is_complete(named_set, target):
@@ -111,32 +108,23 @@ def git_blob_id(content_path: Path) -> str:
 
 
 def _download_file(
-    named_set: NamedSet, file_name: str, blob: str, path: Path, timeout: float, tries: int
+    named_set: NamedSet, file_name: str, blob: str, path: Path, timeout: float
 ) -> None:
     name = named_set.name
     url = f"{named_set.publisher}/{named_set.folder or name}/{file_name}"
     label = f"{name}/{file_name}"
-    for attempt in itertools.count(1):
-        # Always from byte zero: the largest file has 150 MB, too few to ask for the rest of it.
-        try:
-            with (
-                open(path, "wb") as draft,
-                closing(download_blocks(url, label, timeout)) as blocks,
-            ):
-                for block, _ in blocks:
-                    draft.write(block)
-            if (received := git_blob_id(path)) == blob:
-                return
-            raise DownloadError(f"its git blob id is {received}, but {blob} was published", False)
-        except DownloadError as failure:
-            reason, is_final = failure.args
-            if is_final or attempt >= tries:
-                raise InputError(
-                    f"cannot download {label} from {url} (tries: {attempt}): {reason}; "
-                    f"try again later, or put {', '.join(named_set.files)} into a folder named "
-                    f"{name} and set TARGCN_DATA to its parent folder"
-                ) from failure
-        time.sleep(PAUSE_SECONDS * attempt)
+    try:
+        with open(path, "wb") as draft, closing(download_blocks(url, label, timeout)) as blocks:
+            for block, _ in blocks:
+                draft.write(block)
+        if (received := git_blob_id(path)) != blob:
+            raise DownloadError(f"its git blob id is {received}, but {blob} was published")
+    except DownloadError as failure:
+        raise InputError(
+            f"cannot download {label} from {url}: {failure}; try again, or put "
+            f"{', '.join(named_set.files)} into a folder named {name} and set TARGCN_DATA to its "
+            "parent folder"
+        ) from failure
 
 
 def _has_files(folder: Path, name: str) -> bool:

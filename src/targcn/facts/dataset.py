@@ -238,9 +238,5 @@ def join_facts(*parts: Facts) -> Facts:
 
 
 def as_intervals(facts: Facts) -> Facts:
-    """The same facts; those of one time hold over intervals of one tick.
-
-    >>> as_intervals(Facts.of([0], [0], [1], [5])).columns.T.tolist()
-    [[0, 0, 1, 5, 5]]
-    """
+    """The same facts; those of one time hold over intervals of one tick."""
     return facts if facts.has_intervals else Facts(facts.columns[[0, 1, 2, 3, 3]])

@@ -7,7 +7,7 @@ time of a fact that holds over an interval is here the first tick.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
@@ -18,29 +18,28 @@ from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts, Split, join_facts
 from targcn.facts.vocabulary import Vocabulary
 
+# As in the paper: the days of each month that are held out, and the largest gap.
 PAPER_DAYS = (5, 15, 25)
+LARGEST_GAP = 4
 # Where train and valid end, as shares of all facts.
 FORECAST_BORDERS = (0.7, 0.85)
 
 
 def derive_unseen(
-    dataset: Dataset,
-    seed: int = 0,
-    days: Collection[int] = PAPER_DAYS,
-    halves: Literal["random", "file-order"] = "random",
+    dataset: Dataset, seed: int = 0, halves: Literal["random", "file-order"] = "random"
 ) -> Dataset:
     """Hold out whole times of the train split; the original valid and test facts are not used.
 
-    If the unit is a day or finer, the facts of the given days of each month are held out,
-    otherwise every tenth distinct time. Held-out facts with an entity that training does not
-    know are dropped; the others are divided into valid and test, at random or, as the authors of
-    the paper did, the first half in the order of the file for valid and the second for test.
+    If the unit is a day or finer, the facts of some days of each month are held out, otherwise
+    every tenth distinct time. Held-out facts with an entity that training does not know are
+    dropped; the others are divided into valid and test, at random or, as the authors of the paper
+    did, the first half in the order of the file for valid and the second for test.
     """
     train = dataset.train
     held_out = np.isin(train.times, np.unique(train.times)[5::10])
     if dataset.timeline.dated and dataset.timeline.unit not in ("year", "month"):
         _, _, day_of_month = dataset.timeline.calendar(train.times.astype(np.int64))
-        held_out = np.isin(np.floor(day_of_month), list(days))
+        held_out = np.isin(np.floor(day_of_month), PAPER_DAYS)
     if not held_out.any() or held_out.all():
         raise InputError(
             f"{dataset.name}: holding out {'all' if held_out.all() else 'no'} times leaves nothing "
@@ -65,16 +64,16 @@ def derive_unseen(
     return _renumbered(dataset, kind, splits, f"unseen times of {dataset.name}: {note}")
 
 
-def derive_irregular(dataset: Dataset, seed: int = 0, largest_gap: int = 4) -> Dataset:
-    """Keep only the facts of some times, each 1 to `largest_gap` times after the previous one.
+def derive_irregular(dataset: Dataset, seed: int = 0) -> Dataset:
+    """Keep only the facts of some times, each 1 to 4 times after the previous one.
 
     Only times with facts are counted; if every day has some, the gaps are days.
     """
     ticks = np.unique(dataset.facts.times)
     random = np.random.default_rng(seed)
-    gaps = random.integers(1, largest_gap, size=len(ticks), endpoint=True)
+    gaps = random.integers(1, LARGEST_GAP, size=len(ticks), endpoint=True)
     positions = np.concatenate([[0], gaps.cumsum()])
-    note = f"gaps of 1 to {largest_gap} times with seed {seed}"
+    note = f"gaps of 1 to {LARGEST_GAP} times with seed {seed}"
     kept_times = ticks[positions[positions < len(ticks)]]
     return keep_times(dataset, kept_times, f"irregular-seed{seed}", note)
 

@@ -87,8 +87,8 @@ def find_names(dataset: Dataset, text: str = "") -> list[FoundName]:
     A name that is the text leads. Where none holds it, the most similar names are given.
 
     >>> from targcn.facts.open import open_dataset
-    >>> found = find_names(open_dataset("congress"), "obama")
-    >>> [(one.kind, one.name, one.first) for one in found]
+    >>> names = find_names(open_dataset("congress"), "obama")
+    >>> [(name.kind, name.name, name.first) for name in names]
     [('entity', 'Barack Obama', '2005')]
     """
     kinds = (NameIndex(dataset, "entity"), NameIndex(dataset, "relation"))

@@ -50,11 +50,7 @@ def distinct_facts(facts: Facts) -> Facts:
 
 
 def leave_out(facts: Facts, others: Facts) -> Facts:
-    """The facts that are not among others.
-
-    >>> leave_out(Facts.of([0, 1], [0, 0], [1, 2], [5, 7]), Facts.of([1], [0], [2], [7])).times
-    array([5], dtype=int32)
-    """
+    """The facts that are not among others."""
     # Together, a fact of one time is an interval of one tick if others have intervals.
     both = _as_frame(join_facts(facts, others)).cast(pl.Int64)
     frame, known = both.head(len(facts)), both.tail(len(others))
@@ -63,12 +59,7 @@ def leave_out(facts: Facts, others: Facts) -> Facts:
 
 
 def leave_out_held(facts: Facts, others: Facts) -> Facts:
-    """The facts that say at no time what others say then.
-
-    >>> others = Facts.of([0], [0], [1], [5], [7])
-    >>> leave_out_held(Facts.of([0, 0], [0, 0], [1, 1], [6, 8]), others).times
-    array([8], dtype=int32)
-    """
+    """The facts that say at no time what others say then."""
     names = ["subject", "relation", "object"]
     sides = [
         pl.DataFrame(

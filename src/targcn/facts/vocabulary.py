@@ -13,11 +13,7 @@ from targcn.errors import InputError
 
 
 def sort_names(names: Iterable[str]) -> list[str]:
-    """Sort by code point, or by value if every name is a whole number.
-
-    >>> sort_names(["10", "9"]), sort_names(["10", "9", "b"])
-    (['9', '10'], ['10', '9', 'b'])
-    """
+    """Sort by code point, or by value if every name is a whole number."""
     names = list(names)
     if all(name.isascii() and name.isdigit() for name in names):
         # By length, then by digits, which is the order of the values: int() refuses long ones.
@@ -26,11 +22,7 @@ def sort_names(names: Iterable[str]) -> list[str]:
 
 
 def tidy_name(name: str) -> str:
-    """A name without blanks around it, in the Unicode form NFC: as tables of facts are read.
-
-    >>> tidy_name(" Zoe\u0308 ") == "Zo\u00eb"
-    True
-    """
+    """A name without blanks around it, in the Unicode form NFC: as tables of facts are read."""
     return unicodedata.normalize("NFC", name.strip())
 
 

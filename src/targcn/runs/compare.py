@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from targcn.config import require_seed
+from targcn.config import require_at_least
 from targcn.devices import choose_device, describe_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
@@ -185,7 +185,7 @@ def compare(
         raise InputError(f"{to} is not one of the runs compared; choose one of {listed}")
     if resamples < 100:
         raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
-    require_seed(seed)
+    require_at_least(0, seed=seed)
     if not sources:
         raise InputError("give a run too: it brings the facts that files of ranks are about")
     opened = {name: open_run(source) for name, source in sources.items()}

@@ -10,7 +10,7 @@ from typing import Final
 
 import torch
 
-from targcn.config import require_seed
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.calibration import calibrate, fit_temperature, rank_and_calibrate
@@ -73,7 +73,7 @@ def fuse(
         raise InputError("fusing takes two runs or more; a single one is what it is already")
     if queries < 1:
         raise InputError(f"queries is {queries}; choose the weights on at least 1")
-    require_seed(seed)
+    require_at_least(0, seed=seed)
     sources = _member_names(name_runs(runs))
     members = {name: open_run(source) for name, source in sources.items()}
     for name, run in members.items():

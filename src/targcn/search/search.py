@@ -17,7 +17,7 @@ import torch
 from optuna import Study, Trial
 from optuna.trial import FrozenTrial, TrialState
 
-from targcn.config import require_at_least, require_seed
+from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
@@ -95,7 +95,7 @@ def search(
     if minutes is not None and not minutes > 0:
         raise InputError(f"minutes is {minutes}; it must be above 0")
     require_at_least(1, trials=trials)
-    require_seed(seed)
+    require_at_least(0, seed=seed)
     if filter not in FILTERS:
         raise InputError(f"filter {filter!r} is unknown; choose one of {', '.join(FILTERS)}")
     for name in models:

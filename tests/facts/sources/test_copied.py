@@ -16,7 +16,6 @@ import pytest
 from small_tables import CSV, FRAME, ROWS, as_bytes, complaint, read_table, write_file
 from targcn.facts.open import open_dataset
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources import copies
 
 
 def zipped(**members: str | bytes) -> bytes:
@@ -276,18 +275,3 @@ def test_what_is_no_address(address, expected):
     sentence = complaint(address)
     assert expected in sentence
     assert "secret" not in sentence
-
-
-def test_progress_is_told_of_every_block(server, monkeypatch):
-    told = []
-
-    class Progress:
-        def __enter__(self):
-            return lambda *what: told.append(what)
-
-        def __exit__(self, *error):
-            pass
-
-    monkeypatch.setattr(copies, "download_progress", Progress)
-    read_table(f"{server}/facts.csv")
-    assert told == [("facts.csv", len(CSV.encode()), len(CSV.encode()))]

@@ -53,13 +53,6 @@ def test_a_column_of_several_types_is_text(tmp_path):
     assert read_table(tmp_path / "x.xlsx").rows()[-1] == ("7", "meets", "Bob", "2014-01-09")
 
 
-def test_a_hole(tmp_path):
-    path = write(
-        tmp_path / "x.xlsx", facts=FRAME.with_columns(object=pl.Series(["Bob", None, "a"]))
-    )
-    assert "x.xlsx: the object is missing in row 2" in complaint(path)
-
-
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04garbage"])
 def test_a_file_that_is_no_workbook(tmp_path, content):
     sentence = complaint(write_file(tmp_path, "bad.xlsx", content))

@@ -65,12 +65,6 @@ def test_an_empty_file(tmp_path, name, content):
     assert f"{name} is empty" in complaint(write_file(tmp_path, name, content))
 
 
-def test_an_array_in_another_encoding(tmp_path):
-    path = write_file(tmp_path, "x.json", ARRAY.encode("latin-1"))
-    assert "x.json is not UTF-8 text (line 1)" in complaint(path)
-    assert read_table(path, ReadOptions(encoding="latin-1")).rows() == ROWS
-
-
 def test_a_key_that_comes_late_and_one_that_is_missing(tmp_path):
     rows = [dict(one) for _ in range(100) for one in OBJECTS]
     rows[-1]["score"] = 7

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from small_tables import (
@@ -113,24 +112,6 @@ def test_a_set_that_the_papers_authors_made(monkeypatch, name):
         ]
         found = [dataset.named(split, position) for position in range(len(expected))]
         assert found == expected
-
-
-@needs_data
-def test_a_published_set_as_ids_and_as_names_is_the_same(monkeypatch, tmp_path):
-    monkeypatch.setenv("TARGCN_DATA", str(DATA))
-    by_id = open_dataset("icews14")
-    (tmp_path / "icews14").mkdir()
-    for split, facts in by_id.splits.items():
-        dates = np.datetime64("2014-01-01") + facts.times
-        entities, relations = np.array(by_id.entities.names), np.array(by_id.relations.names)
-        pl.DataFrame(
-            [entities[facts.subjects], relations[facts.relations], entities[facts.objects], dates]
-        ).write_csv(tmp_path / "icews14" / f"{split}.txt", separator="\t", include_header=False)
-    monkeypatch.setenv("TARGCN_DATA", str(tmp_path))
-    by_name = open_dataset("icews14")
-    for split in SPLITS:
-        assert np.array_equal(by_id.splits[split].columns, by_name.splits[split].columns)
-    assert (by_id.entities, by_id.relations) == (by_name.entities, by_name.relations)
 
 
 @pytest.mark.parametrize("options", [ReadOptions(origin="2014-01-01"), ReadOptions(tick=24)])

@@ -218,13 +218,6 @@ def test_train_alone_is_split():
     )
 
 
-def test_a_dict_of_hugging_face():
-    datasets = pytest.importorskip("datasets", reason="datasets, a large library, is not here")
-    rows = datasets.Dataset.from_polars(as_frame(FACTS))
-    both = datasets.DatasetDict({"train": rows, "validation": rows, "test": rows})
-    assert len(open_dataset(both).train) == len(FACTS)
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -240,8 +233,3 @@ def test_a_dict_of_hugging_face():
 )
 def test_what_is_no_dictionary_of_splits(source, expected):
     assert expected in complaint(source)
-
-
-def test_other_splits_are_refused():
-    source = dict(zip(("train", "valid", "test"), FRAMES, strict=True))
-    assert "comes with splits of its own" in complaint(source, ReadOptions(split="time"))

@@ -1,6 +1,5 @@
 """The prepared folder that a data set is kept in."""
 
-import errno
 import json
 import os
 import pickle
@@ -274,28 +273,12 @@ def test_an_out_that_exists_is_untouched(folder):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_no_space_left_leaves_nothing_behind(tmp_path, monkeypatch):
-    def full(*arguments, **options):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(np, "save", full)
-    with pytest.raises(InputError, match=r"cannot write .*set: no space left on the disk"):
-        made().save(tmp_path / "set")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     "options", [ReadOptions(split="time"), ReadOptions(unit="year"), ReadOptions(time="x")]
 )
 def test_a_prepared_folder_is_not_read_in_another_way(folder, options):
     with pytest.raises(InputError, match="set is prepared: its columns, times and splits are"):
         open_dataset(folder, options)
-
-
-def test_a_folder_without_a_manifest(folder):
-    (folder / "dataset.json").unlink()
-    with pytest.raises(InputError, match=r"a prepared folder holds dataset\.json"):
-        open_dataset(folder)
 
 
 @pytest.mark.parametrize("names", [["Ann", "Ann", "Zoë"], ["Ann", "\ud800", "Zoë"]])

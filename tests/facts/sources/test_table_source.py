@@ -62,19 +62,6 @@ def test_a_title_names_every_ending(format):
     assert all(ending in format.title for ending in format.endings + format.compressions)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_folder_in_place_of_a_file(tmp_path, name):
-    (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match=f"{name}.*cannot|cannot.*{name}"):
-        FORMATS[name].read_table(tmp_path / name, ReadOptions())
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_file_that_is_not_there(tmp_path, name):
-    with pytest.raises(InputError, match="No such file"):
-        FORMATS[name].read_table(tmp_path / name, ReadOptions())
-
-
 QUESTIONS = "subject,relation,object,time\nAnn,visits,?,2014-01-01\n,meets,Bob,2014-01-02\n"
 ASKED = [("Ann", "visits", "?", "2014-01-01"), (None, "meets", "Bob", "2014-01-02")]
 

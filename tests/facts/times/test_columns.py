@@ -277,7 +277,7 @@ def test_the_ranges_reach_from_1973_to_2099(moment, per_second):
 
 def test_midnights_of_another_zone_in_epoch_seconds():
     assert understand(MIDNIGHTS)[1][0] == "2014-09-30T22"
-    assert read(MIDNIGHTS).notes[0].endswith("(all are at 22:00: the days of another zone?)")
+    assert read(MIDNIGHTS).notes[0].endswith(IN_UTC)
     assert understand(MIDNIGHTS, timezone="Europe/Berlin")[1][0] == "2014-10-01"
 
 
@@ -286,7 +286,7 @@ def test_midnights_written_in_utc_are_days_in_their_zone(zone):
     in_utc = in_zone(DAYS, zone).dt.convert_time_zone("UTC").dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     found = read(in_utc)
     assert found.unit in ("hour", "minute")
-    assert found.notes[0].endswith(": the days of another zone?)")
+    assert found.notes == (IN_UTC,)
     assert understand(in_utc, timezone=zone) == ("day", DAYS)
 
 
@@ -445,7 +445,6 @@ REFUSED = [
         for first in ("25.4.2014", "2014-04-25")
     ),
     (["5.4.2014", "31.31.2014"], {}, "x.csv: dates like '5.4.2014' may begin with the day or"),
-    (["5.4.2014", "31.31.2014"], {}, "; times that are not in the calendar: row 2 ('31.31.2014')"),
 ]
 
 
@@ -455,11 +454,7 @@ def test_what_cannot_be_read_is_refused_by_its_rows(times, choices, sentence):
     assert said.startswith(sentence) if sentence.startswith("x.csv: ") else sentence in said
 
 
-def test_all_that_is_wrong_with_the_times_is_said_at_once():
-    sentence = complaint(["2014-10-15", "soon", "2014-02-30", "2014"])
-    assert "neither dates nor whole numbers: row 2 ('soon')" in sentence
-    assert "a number in row 4 ('2014'), a date elsewhere" in sentence
-    assert "not in the calendar: row 3 ('2014-02-30')" in sentence
+def test_a_long_text_is_cut_in_the_message():
     assert len(complaint(["x" * 5000])) < 250
 
 

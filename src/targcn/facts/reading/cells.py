@@ -16,13 +16,7 @@ TEXT: Final = pl.Categorical(pl.Categories("targcn"))
 
 
 def encode_text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """Text as encoded cells; what is no text is left as it is.
-
-    >>> table = pl.LazyFrame({"name": ["b", "a", None]})
-    >>> encoded = table.select(encode_text(pl.col("name"), pl.String())).collect()["name"]
-    >>> encoded.dtype == TEXT, encoded.to_list()
-    (True, ['b', 'a', None])
-    """
+    """Text as encoded cells; what is no text is left as it is."""
     if isinstance(dtype, pl.Categorical | pl.Enum) and dtype != TEXT:
         column = column.cast(pl.String)
     return column.cast(TEXT) if isinstance(dtype, pl.String | pl.Categorical | pl.Enum) else column
@@ -38,33 +32,20 @@ def is_text(cells: pl.Series) -> bool:
 
 
 def distinct_texts(*columns: pl.Series) -> pl.Series:
-    """The distinct texts of some columns of cells, as plain text.
-
-    >>> distinct_texts(as_cells(pl.Series(["b", "a", None, "b"]))).sort().to_list()
-    ['a', 'b']
-    """
+    """The distinct texts of some columns of cells, as plain text."""
     texts = pl.concat([column.unique().alias("text") for column in columns])
     return texts.unique().drop_nulls().cast(pl.String)
 
 
 def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Of which cells a test is true, given the distinct texts; null where there is no text.
-
-    >>> find_cells(as_cells(pl.Series(["ab", None, "b"])), lambda texts: texts == "b").to_list()
-    [False, None, True]
-    """
+    """Of which cells a test is true, given the distinct texts; null where there is no text."""
     texts = distinct_texts(cells)
     codes = texts.filter(test(texts)).cast(TEXT).to_physical()
     return cells.to_physical().is_in(codes.implode())
 
 
 def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[Any]) -> pl.Series:
-    """The value of each cell, given those of all its distinct texts; null where there is no text.
-
-    >>> cells = as_cells(pl.Series(["b", "a", None]))
-    >>> translate(cells, pl.Series(["a", "b"]), np.array([1, 2])).to_list()
-    [2, 1, None]
-    """
+    """The value of each cell, given those of all its distinct texts; null without a text."""
     values = np.asarray(values)
     codes = texts.cast(TEXT).to_physical().to_numpy()
     table = np.zeros(int(codes.max(initial=0)) + 1, dtype=values.dtype)
@@ -73,12 +54,7 @@ def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[An
 
 
 def replace_texts(cells: pl.Series, texts: pl.Series, others: pl.Series) -> pl.Series:
-    """The cells, in which some texts are replaced by others.
-
-    >>> cells = as_cells(pl.Series(["a", "b "]))
-    >>> replace_texts(cells, pl.Series(["b "]), pl.Series(["b"])).to_list()
-    ['a', 'b']
-    """
+    """The cells, in which some texts are replaced by others."""
     if not len(texts):
         return cells
     distinct = distinct_texts(cells)

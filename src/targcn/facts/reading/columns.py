@@ -28,11 +28,7 @@ ROLE_OF_NAME: Final = {name: role for role, names in USUAL_NAMES.items() for nam
 
 
 def usual_role(column: str) -> str | None:
-    """The role that a column of this name usually has, if any.
-
-    >>> usual_role("Event Date"), usual_role("colour")
-    ('time', None)
-    """
+    """The role that a column of this name usually has, if any."""
     return ROLE_OF_NAME.get(_fold(column))
 
 
@@ -72,15 +68,6 @@ def find_columns(columns: Sequence[str], where: str, options: ReadOptions) -> di
     if misfits := [role for role in roles if len(fitting[role]) != 1]:
         raise _misfit(misfits, given, fitting, columns, where)
     return {role: fitting[role][0] for role in roles}
-
-
-def unused_interval(columns: Sequence[str], chosen: dict[str, str]) -> tuple[str, str] | None:
-    """The columns of a start and an end that a table has beside its time, if it has both."""
-    roles = {role: name for name, role in _usual_roles(columns, set(chosen)).items()}
-    if "time" not in chosen or not {"start", "end"} <= set(roles):
-        return None
-    unused = roles["start"], roles["end"]
-    return None if set(unused) & set(chosen.values()) else unused
 
 
 def _usual_roles(columns: Sequence[str], given: set[str]) -> dict[str, str | None]:

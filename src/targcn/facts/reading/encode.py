@@ -56,11 +56,8 @@ def encode_splits(
     If the source lists all its names by id, the tables may hold these ids instead of names.
     """
     whole = _join_tables(name, tables)
-    for table in tables.values():
-        if table.problems:
-            read_table_times(table, options)  # raises
     try:
-        times = _read_cells(whole, options)
+        times = read_table_times(whole, options)
     except InputError:
         # If the cells of one file alone are at fault, its own error names its rows.
         for table in tables.values():
@@ -79,20 +76,6 @@ def encode_splits(
 
 
 def read_table_times(table: FactTable, options: ReadOptions) -> Times:
-    """The times of a table; if they or other cells are at fault, one error says all of it."""
-    problems = list(table.problems)
-    times = None
-    try:
-        if table.frame.height:
-            times = _read_cells(table, options)
-    except InputError as error:
-        problems.append(str(error).removeprefix(f"{table.where}: "))
-    if times is None or problems:
-        raise InputError(f"{table.where}: {'; '.join(problems)}")
-    return times
-
-
-def _read_cells(table: FactTable, options: ReadOptions) -> Times:
     frame = table.frame
     if table.has_intervals:
         return read_times(frame["start"], table.where, options, table.rows, frame["end"])

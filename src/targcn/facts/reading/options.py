@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from io import BytesIO, TextIOWrapper
 from typing import Literal, get_args
 
-from targcn.config import require_at_least, require_seed
+from targcn.config import require_at_least
 from targcn.errors import InputError
 
 Unit = Literal["year", "month", "day", "hour", "minute", "second", "step"]
@@ -87,7 +87,7 @@ class ReadOptions:
             raise InputError(
                 f"tick {self.tick!r} should be a whole number above 0, or {', '.join(ticks)}"
             )
-        require_seed(self.split_seed, "split_seed")
+        require_at_least(0, split_seed=self.split_seed)
         require_at_least(1, sample=self.sample)
         if self.table is not None and self.query is not None:
             raise InputError("--table and --query name two tables; leave one of them out")

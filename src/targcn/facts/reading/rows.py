@@ -17,7 +17,7 @@ from targcn.facts.reading.cells import (
     list_rows,
     replace_texts,
 )
-from targcn.facts.reading.columns import NAMES, find_columns, unused_interval
+from targcn.facts.reading.columns import NAMES, find_columns
 from targcn.facts.reading.options import ReadOptions
 
 # Cells that stand for nothing.
@@ -44,8 +44,6 @@ class FactTable:
     rows: pl.Series | None = None
     # What a user should know about the cells.
     notes: tuple[str, ...] = ()
-    # What is wrong with rows that were left out; whoever reads the times says all that is wrong.
-    problems: tuple[str, ...] = ()
 
     @property
     def has_intervals(self) -> bool:
@@ -53,19 +51,13 @@ class FactTable:
 
 
 def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
-    """The columns of all roles and those that --where names.
-
-    >>> needed_columns(["s", "r", "o", "t", "n", "x"], "the frame", ReadOptions(where="n > 1"))
-    ['s', 'r', 'o', 't', 'n']
-    """
+    """The columns of all roles and those that --where names."""
     chosen = find_columns(columns, where, options)
-    # Beside a time, so that a note can tell of them.
-    unused = unused_interval(columns, chosen) or ()
     asked: list[str] = []
     if options.where is not None:
         known = dict.fromkeys([*columns, *chosen])
         asked = _find_asked(options.where, list(known), where)
-    used = [*chosen.values(), *unused, *(name for name in asked if name in columns)]
+    used = [*chosen.values(), *(name for name in asked if name in columns)]
     return list(dict.fromkeys(used))
 
 
@@ -76,11 +68,6 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     chosen = find_columns(names, where, options)
     roles = {role: pl.col(name) for role, name in chosen.items()}
     notes = []
-    if (unused := unused_interval(names, chosen)) and options.time is None:
-        start, end = unused
-        notes.append(
-            f"the times are in {chosen['time']!r}; --start {start!r} --end {end!r} reads intervals"
-        )
     encoded = {role: encode_text(column, schema[chosen[role]]) for role, column in roles.items()}
     facts = table.select(**encoded).collect(engine="streaming")
     num_rows = facts.height
@@ -163,8 +150,8 @@ def _misfit(condition: str, where: str, problem: str) -> InputError:
 def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:
     """Tidy names, and leave out blank rows and rows with a missing cell.
 
-    Unless missing cells may be dropped, they are a problem, to be raised with all others. A start
-    or an end may be missing, not both.
+    Unless missing cells may be dropped, they are refused. A start or an end may be missing, not
+    both.
     """
     frame, notes = _tidy(_cast_cells(frame, where))
     words = MISSING if options.missing != "keep" else ("",)
@@ -175,7 +162,7 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
         missing["start and end"] = frame["start"].is_null() & frame["end"].is_null()
     else:
         missing["time"] = _find_missing(frame["time"], words)
-    rows, problems = None, []
+    rows = None
     if any(is_hole.any() for is_hole in missing.values()):
         holed = pl.DataFrame(missing)
         is_blank = holed.select(pl.all_horizontal(pl.all())).to_series()
@@ -187,11 +174,10 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
             dropped = frame.height - len(rows) - int(is_blank.sum())
             notes.append(f"{dropped:,} rows were dropped since a cell is missing: {counts}")
         elif holes:
-            problems = _describe_holes(frame, holes)
+            raise InputError(f"{where}: {_describe_holes(frame, holes)}")
         frame = frame[rows]
-    if not problems:
-        require_rows(frame, where)
-    return FactTable(where, frame, rows, tuple(notes), tuple(problems))
+    require_rows(frame, where)
+    return FactTable(where, frame, rows, tuple(notes))
 
 
 def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -219,7 +205,7 @@ def _find_missing(cells: pl.Series, words: tuple[str, ...]) -> pl.Series:
     return find_cells(cells, lambda texts: texts.is_in(words)).fill_null(True)
 
 
-def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[str]:
+def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> str:
     problems, has_words = [], False
     for role, rows in holes.items():
         if role not in frame.columns:
@@ -229,7 +215,7 @@ def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> list[st
         problems.append(f"the {role} is missing in {list_rows(rows, cells)}")
         has_words |= role in NAMES and bool((distinct_texts(cells[rows]) != "").any())
     keep = ", or --missing keep if these are names" if has_words else ""
-    return [*problems, f"fill it in, or give --missing drop to drop the rows{keep}"]
+    return f"{'; '.join(problems)}; fill it in, or give --missing drop to drop the rows{keep}"
 
 
 def _cast_cells(frame: pl.DataFrame, where: str) -> pl.DataFrame:

@@ -6,23 +6,17 @@ the whole process. What is looked at is a few bytes for every page.
 """
 
 import mmap
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import TableFile
 
 # An Arrow file begins with this; what does not is a stream.
 BEGINNING: Final = b"ARROW1"
-STDERR_LOCK: Final = Lock()
 MAGIC: Final = b"PAR1"
 # The fields of Thrift structs that are read here, as parquet.thrift numbers them.
 ROW_GROUPS: Final = 4  # of the file
@@ -35,20 +29,16 @@ COUNTS: Final = (
     *((kind, 1) for kind in (DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_2)),
     *((DATA_PAGE_2, count) for count in (2, 3, 5, 6)),
 )
-MOST_NESTED: Final = 20
+# What bytes raise that are no such structs, or are nested without end.
+UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 
 
 class Parquet(TableFile):
     title = "a Parquet file (.parquet)"
     endings = (".parquet",)
-    memory_per_byte = 64
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
         return scan_parquet(path)
-
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
-        with silence_panics():
-            return super().read_columns(source, options)
 
 
 class ArrowFile(TableFile):
@@ -59,25 +49,6 @@ class ArrowFile(TableFile):
         with path.open("rb") as stream:
             is_stream = stream.read(len(BEGINNING)) != BEGINNING
         return pl.read_ipc_stream(path).lazy() if is_stream else pl.scan_ipc(path)
-
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
-        with silence_panics():
-            return super().read_columns(source, options)
-
-
-@contextmanager
-def silence_panics() -> Iterator[None]:
-    """Hide what the threads of polars print to stderr when they give up on a damaged file."""
-    with STDERR_LOCK:
-        stderr = os.dup(2)
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        try:
-            os.dup2(nowhere, 2)
-            yield
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-            os.close(nowhere)
 
 
 def scan_parquet(paths: Path | list[Path], **how: Any) -> pl.LazyFrame:
@@ -95,47 +66,45 @@ def require_sound_pages(path: Path) -> None:
         except (ValueError, OSError):
             return
         with content:
-            chunks = _find_chunks(content)
-            if not all(_is_sound(chunk, content) for chunk in chunks):
-                raise InputError(f"{path.name} is damaged; write or fetch it again")
+            try:
+                chunks = _find_chunks(content)
+            except UNREADABLE:
+                return
+            try:
+                for chunk in chunks:
+                    _check_pages(chunk, content)
+            except UNREADABLE:
+                raise InputError(f"{path.name} is damaged; write or fetch it again") from None
 
 
 def _find_chunks(content: mmap.mmap) -> list[dict[int, Any]]:
-    """What the end of a file says about its chunks of pages; nothing if it cannot be read."""
+    """What the end of a file says about its chunks of pages."""
     size = int.from_bytes(content[-8:-4], "little")
     if content[-4:] != MAGIC or size > len(content) - 8:
         return []
-    try:
-        about = Thrift(content, len(content) - 8 - size).struct()
-        columns = [column for group in about[ROW_GROUPS] for column in group[COLUMNS]]
-        # A column without this is in another file, which polars refuses.
-        return [column[CHUNK] for column in columns if CHUNK in column]
-    except (ValueError, KeyError, TypeError, IndexError):
-        return []
+    about = Thrift(content, len(content) - 8 - size).struct()
+    columns = [column for group in about[ROW_GROUPS] for column in group[COLUMNS]]
+    # A column without this is in another file, which polars refuses.
+    return [column[CHUNK] for column in columns if CHUNK in column]
 
 
-def _is_sound(chunk: dict[int, Any], content: mmap.mmap) -> bool:
-    """Whether the headers of the pages of a chunk can be read and say what is possible."""
-    try:
-        left, place = chunk[NUM_VALUES], chunk.get(DICTIONARY_OFFSET) or chunk[DATA_OFFSET]
-        end = place + chunk[CHUNK_SIZE]
-        while left > 0 and 0 <= place < min(end, len(content)):
-            thrift = Thrift(content, place)
-            header = thrift.struct()
-            size, unpacked_size = header[SIZE], header[UNPACKED_SIZE]
-            counts = [header[kind].get(which, 0) for kind, which in COUNTS if kind in header]
-            if min(size, unpacked_size, *counts) < 0:
-                return False
-            # Each value of a dictionary takes a byte or more.
-            if header.get(DICTIONARY_PAGE, {}).get(1, 0) > unpacked_size:
-                return False
-            left -= max(header.get(kind, {}).get(1, 0) for kind in (DATA_PAGE, DATA_PAGE_2))
-            place = thrift.place + size
-        if left < 0:
-            return False
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        return False
-    return True
+def _check_pages(chunk: dict[int, Any], content: mmap.mmap) -> None:
+    """Raise an error where the header of a page cannot be read or says what cannot be."""
+    left, place = chunk[NUM_VALUES], chunk.get(DICTIONARY_OFFSET) or chunk[DATA_OFFSET]
+    end = place + chunk[CHUNK_SIZE]
+    while left > 0 and 0 <= place < min(end, len(content)):
+        thrift = Thrift(content, place)
+        header = thrift.struct()
+        size, unpacked_size = header[SIZE], header[UNPACKED_SIZE]
+        counts = [header[kind].get(which, 0) for kind, which in COUNTS if kind in header]
+        # Each value of a dictionary takes a byte or more.
+        num_words = header.get(DICTIONARY_PAGE, {}).get(1, 0)
+        if min(size, unpacked_size, *counts) < 0 or num_words > unpacked_size:
+            raise ValueError("a count that cannot be")
+        left -= max(header.get(kind, {}).get(1, 0) for kind in (DATA_PAGE, DATA_PAGE_2))
+        place = thrift.place + size
+    if left < 0:
+        raise ValueError("more values than the chunk has")
 
 
 class Thrift:
@@ -144,17 +113,15 @@ class Thrift:
     def __init__(self, content: mmap.mmap, place: int) -> None:
         self.content, self.place = content, place
 
-    def struct(self, depth: int = 0) -> dict[int, Any]:
+    def struct(self) -> dict[int, Any]:
         fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()
-            fields[field] = self._value(head & 15, depth)
+            fields[field] = self._value(head & 15)
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if depth > MOST_NESTED:
-            raise ValueError("nested too deep")
+    def _value(self, kind: int) -> Any:
         match kind:
             case 1 | 2:
                 return kind == 1
@@ -163,23 +130,26 @@ class Thrift:
             case 4 | 5 | 6:
                 return self._signed()
             case 7:
-                return self._skip(8)
+                self.place += 8
+                return None
             case 8:
-                return self._skip(self._number())
+                count = self._number()
+                self.place += count
+                return None
             case 9 | 10:
-                return self._several(depth)
+                return self._list()
             case 12:
-                return self.struct(depth + 1)
+                return self.struct()
         raise ValueError("of no kind that Parquet has")
 
-    def _several(self, depth: int) -> list[Any]:
+    def _list(self) -> list[Any]:
         head = self._byte()
         count = head >> 4 if head >> 4 < 15 else self._number()
         if count > len(self.content) - self.place:
             raise ValueError("longer than the file")
         # In a list, unlike in a struct, what is true or false takes a byte.
         kind = 3 if head & 15 in (1, 2) else head & 15
-        return [self._value(kind, depth + 1) for _ in range(count)]
+        return [self._value(kind) for _ in range(count)]
 
     def _byte(self) -> int:
         self.place += 1
@@ -197,9 +167,6 @@ class Thrift:
     def _signed(self) -> int:
         number = self._number()
         return number >> 1 ^ -(number & 1)
-
-    def _skip(self, count: int) -> None:
-        self.place += count
 
 
 SOURCES = (Parquet(), ArrowFile())

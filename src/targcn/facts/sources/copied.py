@@ -150,7 +150,7 @@ class WebAddress(Copied):
                 blocks = chain([first], (block for block, _ in received))
                 return copy_blocks(blocks, folder / name, label, size), options
         except DownloadError as failure:
-            raise InputError(f"cannot download {label}: {failure.args[0]}") from failure
+            raise InputError(f"cannot download {label}: {failure}") from failure
 
 
 def _ending_of(path: Path, options: ReadOptions) -> str:

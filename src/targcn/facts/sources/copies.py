@@ -85,17 +85,13 @@ def _encode_text(blocks: Iterable[bytes], label: str, encoding: str) -> Iterator
 
 
 def safe_name(name: str) -> str:
-    """The last part of a foreign path or address, fit to be a file name here.
-
-    >>> safe_name("../../etc/facts: 2014.csv"), safe_name("a/..")
-    ('facts_ 2014.csv', 'table')
-    """
+    """The last part of a foreign path or address, fit to be a file name here."""
     last = re.split(r"[/\\]", name)[-1][-100:]
     return re.sub(r"[^\w .-]", "_", last).strip(" .") or "table"
 
 
 class DownloadError(Exception):
-    """Why a download failed, and whether that is final: trying again would not help."""
+    """Why a download failed."""
 
 
 def download_blocks(
@@ -129,13 +125,12 @@ def _receive(url: str, timeout: float) -> Iterator[tuple[bytes, int | None]]:
                 yield block, size
     except HTTPError as error:
         error.close()
-        reason = f"the server answered {error.code} {error.reason}"
-        raise DownloadError(reason, error.code < 500) from error
+        raise DownloadError(f"the server answered {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
         cause = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or str(cause) or repr(cause)
         if isinstance(cause, TimeoutError):
             reason = f"the server was silent for {timeout:g} seconds"
-        raise DownloadError(reason, False) from error
+        raise DownloadError(reason) from error
     if size is not None and received < size:
-        raise DownloadError(f"the answer stopped after {received} of {size} bytes", False)
+        raise DownloadError(f"the answer stopped after {received} of {size} bytes")

@@ -132,21 +132,13 @@ def _select(connection: Any, names: str, path: Path, options: ReadOptions) -> pl
     if query is None:
         tables = [name for (name,) in connection.execute(names).fetchall()]
         table = choose_table(tables, "tables", path.name, options)
-        query = f"SELECT * FROM {quote_name(table)}"
+        name = table.replace('"', '""')
+        query = f'SELECT * FROM "{name}"'
     cursor = connection.execute(query)
     if cursor.description is None:
         raise InputError(NO_ROWS)
     batches = iter(lambda: cursor.fetchmany(BATCH_ROWS), [])
     return _frame_of_batches([column[0] for column in cursor.description], batches)
-
-
-def quote_name(name: str) -> str:
-    """The name of a table as SQL writes it.
-
-    >>> print(quote_name('the "new" facts'))
-    "the ""new"" facts"
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _whole_table(connection: Any, label: str, options: ReadOptions) -> str:

@@ -15,8 +15,8 @@ from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
 from targcn.facts.open import Source, is_folder, path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.columnar import scan_parquet, silence_panics
-from targcn.facts.sources.table_source import first_line
+from targcn.facts.sources.columnar import scan_parquet
+from targcn.facts.sources.table_source import first_line, silence_panics
 from targcn.facts.splits import find_repetitions
 from targcn.facts.times.forms import UNITS
 from targcn.facts.times.timeline import Timeline, calendar_value

@@ -12,8 +12,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.open import is_file, is_folder, path_of, recognize
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.columnar import Parquet, scan_parquet, silence_panics
+from targcn.facts.sources.columnar import Parquet, scan_parquet
 from targcn.facts.sources.split_folder import STEMS
 from targcn.facts.sources.table_source import TableFile, TableSource
 
@@ -64,10 +63,6 @@ class ManyFiles(TableSource):
                     "the same"
                 )
         return pl.concat([table.select(names) for table in tables])
-
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
-        with silence_panics():
-            return super().read_columns(source, options)
 
 
 def _files_of_folder(folder: Path) -> list[Path]:

@@ -3,11 +3,14 @@
 A file has a format; text may be compressed, and in another encoding.
 """
 
+import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import ClassVar, Final
 
 import polars as pl
@@ -20,12 +23,12 @@ from targcn.facts.reading.encode import encode_table
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable, check_cells, choose_rows, require_rows
 from targcn.facts.sources.copies import copy_as_utf8
-from targcn.memory import require_room
 
 # Options that only some sources take; no source ignores one of them.
 SPECIAL_OPTIONS: Final = ("table", "query", "encoding")
 # Text is also read in these compressed forms.
 COMPRESSIONS: Final[tuple[str, ...]] = (".gz", ".zst")
+STDERR_LOCK: Final = Lock()
 
 
 class TableSource(Source):
@@ -75,7 +78,8 @@ class TableSource(Source):
                     f"{label} is {self.title}, which takes no --{option}; leave it out"
                 )
         try:
-            table = choose_rows(self.load(source, options), label, options)
+            with silence_panics():
+                table = choose_rows(self.load(source, options), label, options)
         except ModuleNotFoundError as error:
             ours = error.name in self.libraries
             package = f'"targcn[{self.extra}]"' if ours else error.name
@@ -101,8 +105,6 @@ class TableFile(TableSource):
 
     endings: ClassVar[tuple[str, ...]]
     compressions: ClassVar[tuple[str, ...]] = ()
-    # Bytes of memory that reading takes, about, for each byte of the file.
-    memory_per_byte: ClassVar[int] = 16
 
     @abstractmethod
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
@@ -116,7 +118,6 @@ class TableFile(TableSource):
         return path_of(source).name
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        require_room(path_of(source), self.memory_per_byte)
         return self.parse(path_of(source), options)
 
 
@@ -139,6 +140,21 @@ class TextFile(TableFile):
         if "could not infer" in message or "empty reader" in message:
             return explain_empty(path_of(source))
         return super().explain(source, message)
+
+
+@contextmanager
+def silence_panics() -> Iterator[None]:
+    """Hide what the threads of polars print to stderr when they give up on a damaged file."""
+    with STDERR_LOCK:
+        stderr = os.dup(2)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, 2)
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            os.close(nowhere)
 
 
 def find_table(source: object, label: object, wanted: str) -> TableSource:

@@ -65,12 +65,6 @@ MULTIPLES: Final = (
     (1440, "minute", "day"),
     (24, "hour", "day"),
 )
-# The lengths of units in nanoseconds, or in months.
-LENGTHS: Final = (
-    {"nanosecond": 1, "microsecond": 10**3, "millisecond": 10**6, "second": 10**9}
-    | {"minute": 60 * 10**9, "hour": 3600 * 10**9, "day": 86400 * 10**9},
-    {"month": 1, "year": 12},
-)
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,6 @@ class TimeColumn:
     has_intervals: bool = False
     style: TimeStyle = DEFAULT_STYLE
     notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
     def read(self) -> Times:
         """The first and the last number that each cell stands for."""
@@ -177,8 +170,8 @@ class TimeColumn:
         times = self._read_dates() if is_dated else self._read_distinct()
         return replace(times, style=self.style, notes=tuple(self.notes))
 
-    def refuse(self, *problems: str) -> NoReturn:
-        raise InputError(f"{self.where}: {'; '.join([*self.problems, *problems])}")
+    def refuse(self, problem: str) -> NoReturn:
+        raise InputError(f"{self.where}: {problem}")
 
     def rows_with(self, values: pl.Series) -> str:
         """The rows of some values, for messages."""
@@ -258,13 +251,7 @@ class TimeColumn:
             moments, note = clock, "times are read by the clock where they were written"
         elif zone in (None, "UTC"):
             zone = "UTC"
-            hours = np.unique(in_utc - in_utc.astype("M8[D]"))
             note = "times are in UTC; --timezone reads them in another zone"
-            # Midnights of one zone have two hours in UTC, in summer and in winter.
-            is_daily = len(np.unique(in_utc)) >= 5 and len(hours) <= 2 and _is_whole(in_utc, "m")
-            if is_daily and not _is_whole(in_utc, "D"):
-                shown = " or ".join(str(np.datetime64(0, "us") + hour)[11:16] for hour in hours)
-                note += f" (all are at {shown}: the days of another zone?)"
         else:
             note = f"times are in the zone {zone}"
             moments = _at_zone(in_utc, zone)
@@ -290,9 +277,7 @@ class TimeColumn:
         dates, rest = _match_forms(
             distinct, self.style.forms + (INTERVAL_FORMS if has_more else ())
         )
-        self._find_misfits(dates, rest)
-        if not dates.height:
-            self.refuse()
+        self._refuse_misfits(dates, rest)
         if dates["has_order"].any():
             dates = self._put_day_first(dates)
         precision = UNITS[int(dates["precision"].min())]  # type: ignore[arg-type]
@@ -305,10 +290,8 @@ class TimeColumn:
                 clock = np.where(np.isnat(clock), _assemble(dates.select("year"))[0], clock)
                 self.notes.append(f"{strays}; only their years are read")
             if np.isnat(clock).any():
-                self.problems.append(f"{strays}; correct them")
+                self.refuse(f"{strays}; correct them")
         self._find_vague(dates, precision)
-        if self.problems:
-            self.refuse()
         if dates["has_zone"].any():
             clock = self._choose_zone(clock, clock - offsets * np.timedelta64(1, "m"))
         elif options.timezone:
@@ -316,7 +299,7 @@ class TimeColumn:
         times = self._count(clock, precision)
         return dates["text"], replace(times, ends=_last_units(dates, clock, times.unit))
 
-    def _find_misfits(self, dates: pl.DataFrame, rest: pl.Series) -> None:
+    def _refuse_misfits(self, dates: pl.DataFrame, rest: pl.Series) -> None:
         """Say what is wrong with texts without a form, and with texts of different forms."""
         date_format = self.options.date_format
         is_number = rest.str.contains(NUMBER) & (date_format is None)
@@ -328,7 +311,7 @@ class TimeColumn:
             if date_format:
                 what, remedy = f"not like {date_format}", "correct them or --date-format"
             rows = self.rows_with(rest.filter(~is_number))
-            self.problems.append(f"times that are {what}: {rows}; {remedy}")
+            self.refuse(f"times that are {what}: {rows}; {remedy}")
         # A date whose day is marked as unknown is a date; so is a month that begins an interval.
         is_date = pl.col("is_marked")
         if self.has_intervals:
@@ -339,7 +322,7 @@ class TimeColumn:
         by_kind = by_kind.group_by("kind").agg("text").sort(pl.col("text").list.len(), "kind")
         if by_kind.height > 1:
             rarest, *others = by_kind["kind"]
-            self.problems.append(
+            self.refuse(
                 f"times of different forms: {rarest} in {self.rows_with(by_kind['text'][0])}, "
                 f"{' and '.join(others)} elsewhere; write all in the same form"
             )
@@ -349,8 +332,6 @@ class TimeColumn:
         order = self.options.date_order or self._find_order(dates.filter("has_order"))
         self.style = replace(self.style, date_order=order)
         is_swapped = pl.col("has_order") & (order == "mdy")
-        if order is None:  # so that only what is in no calendar is said to be so
-            is_swapped = pl.col("has_order") & (pl.col("month") > 12)
         return dates.with_columns(
             day=pl.when(is_swapped).then("month").otherwise("day"),
             month=pl.when(is_swapped).then("day").otherwise("month"),
@@ -364,19 +345,17 @@ class TimeColumn:
         unclear = dates.filter(~late_first)["text"]
         if len(day_first) and len(month_first):
             first, second = self.rows_with(day_first), self.rows_with(month_first)
-            self.problems.append(
-                f"the day comes first in {first}, but the month in {second}; correct them"
-            )
-        elif len(day_first):
+            self.refuse(f"the day comes first in {first}, but the month in {second}; correct them")
+        if len(day_first):
             example = repr(day_first.min())
             self.notes.append(f"dates begin with the day (--date-order dmy), like {example}")
             return "dmy"
-        elif len(month_first):
+        if len(month_first):
             example = repr(month_first.min())
             self.notes.append(f"dates begin with the month (--date-order mdy), like {example}")
             return "mdy"
-        elif len(unclear):
-            self.problems.append(
+        if len(unclear):
+            self.refuse(
                 f"dates like {unclear.min()!r} may begin with the day or with the month, and no "
                 "row decides it; give --date-order dmy or --date-order mdy"
             )
@@ -396,7 +375,7 @@ class TimeColumn:
             elif self.has_intervals:
                 self.notes.append(f"{vague}: {WHOLE}")
             else:
-                self.problems.append(f"{vague}; give --unit {precision}")
+                self.refuse(f"{vague}; give --unit {precision}")
         is_long = dates["kind"].is_in(("a decade", "a century"))
         if is_long.any():
             rows = self.rows_with(dates["text"].filter(is_long))
@@ -508,14 +487,14 @@ class TimeColumn:
         unit = self.options.unit or (tick if tick in UNITS else "step")
         if unit == "step":
             return unit, 1
-        steps = [
-            lengths[unit] // lengths[tick]
-            for lengths in LENGTHS
-            if {unit, tick} <= set(lengths) and lengths[unit] % lengths[tick] == 0
-        ]
-        if not steps:
+        codes = TICK_CODES | {"nanosecond": "ns"}
+        try:
+            step = int(np.ones((), f"m8[{codes[unit]}]") // np.ones((), f"m8[{codes[tick]}]"))
+        except TypeError:  # months have no length in days
+            step = 0
+        if not step:
             self.refuse(f"{tick}s can be counted by {unit} only from a date on; add --origin")
-        return unit, steps[0]
+        return unit, step
 
 
 def _to_numpy(column: pl.Series) -> Moments:
@@ -546,11 +525,7 @@ def count_units(moments: Moments, unit: str) -> pl.Series:
 
 
 def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
-    """The last unit of what each moment stands for: a month, if that is the precision.
-
-    >>> count_last_units(np.array(["1970-02-01"], "M8[us]"), "month", "day").to_list()
-    [58]
-    """
+    """The last unit of what each moment stands for: a month, if that is the precision."""
     if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
         return count_units(moments, unit)
     code = CALENDAR_CODES[precision]

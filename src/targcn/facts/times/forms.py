@@ -134,11 +134,7 @@ INTERVAL_FORMS: Final = (
 
 @cache
 def pattern_of(format: str) -> str:
-    """The pattern of a strptime format; the same for Python and for polars.
-
-    >>> re.match(pattern_of("%Y-Q%q"), "2014-Q3").groupdict()
-    {'year': '2014', 'quarter': '3'}
-    """
+    """The pattern of a strptime format; the same for Python and for polars."""
     pattern = ""
     for directive, blanks, literal in re.findall("%(.?)|( +)|(.)", format, re.DOTALL):
         pattern += DIRECTIVES.get(directive, "") or (" +" if blanks else re.escape(literal))

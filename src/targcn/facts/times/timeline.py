@@ -152,11 +152,7 @@ class Timeline:
 # Questions and tables ask about the same moments again and again.
 @lru_cache(maxsize=4096)
 def read_moment(text: str, style: TimeStyle) -> np.datetime64 | None:
-    """The moment that a single text means, by the clock of the style's zone, if it means any.
-
-    >>> read_moment("7 Apr 2012", TimeStyle()), read_moment("soon", TimeStyle())
-    (np.datetime64('2012-04-07T00:00:00.000000'), None)
-    """
+    """The moment that a single text means, by the clock of the style's zone, if it means any."""
     for form in (*style.forms, *FORMS, *EARLY_FORMS):
         match = re.fullmatch(form.pattern, text)
         if match is None:
