@@ -132,6 +132,8 @@ class Evidence(Learner):
     Settings = EvidenceSettings
     reads_context = True
     can_filter_loss = True
+    # Which paths are looked at depends on the weights.
+    samples_ahead = False
     about_new_entities = "are scored by their facts and the mean prior"
     settings: EvidenceSettings
 
@@ -331,11 +333,6 @@ class Evidence(Learner):
         return asked if kept is None else asked * kept / (1 - self.settings.prior_dropout)
 
     # --- learn ------------------------------------------------------------------------------
-
-    @property
-    def samples_ahead(self) -> bool:
-        # Which paths are looked at depends on the weights.
-        return False
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor

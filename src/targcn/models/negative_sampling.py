@@ -69,11 +69,8 @@ class NegativeSampling(Learner):
     def __init__(self, settings: NegativeSamplingSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
         self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
+        self.sample_width = settings.negatives
         self._score_all: Callable[..., Tensor] | None = None
-
-    @property
-    def sample_width(self) -> int:
-        return self.settings.negatives
 
     @abstractmethod
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:

@@ -223,8 +223,12 @@ class TARGCN(Learner):
         sizes = dim, self.relation_dim, settings.own_vector
         self.first = Aggregator(*sizes)
         self.second = Aggregator(*sizes) if settings.steps == 2 else None
-        ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
-        self.largest_neighborhood = int(np.bincount(ends, minlength=1).max())
+        neighbors = settings.neighbors
+        if settings.strategy == "whole":
+            self.has_static_shapes = False
+            ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
+            neighbors = max(int(np.bincount(ends, minlength=1).max()), 1)
+        self.sample_width = neighbors if settings.steps == 1 else neighbors * (neighbors + 1)
 
     def embeddings(self) -> dict[str, Tensor]:
         return {"entities": self.entities, "relations": self.relations}
@@ -238,17 +242,6 @@ class TARGCN(Learner):
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         # One seed, so that equal queries get the same neighbourhood.
         return self.score(queries, self.neighborhoods(queries, context, seed=0))
-
-    @property
-    def has_static_shapes(self) -> bool:
-        return self.settings.strategy != "whole"
-
-    @property
-    def sample_width(self) -> int:
-        neighbors = self.settings.neighbors
-        if self.settings.strategy == "whole":
-            neighbors = max(self.largest_neighborhood, 1)
-        return neighbors if self.settings.steps == 1 else neighbors * (neighbors + 1)
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor

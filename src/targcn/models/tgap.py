@@ -177,6 +177,9 @@ class TGAP(Learner):
     reads_context = True
     reads_intervals = False
     can_filter_loss = True
+    # Times differ in how many queries they have; what a batch hides is hidden in one step.
+    has_static_shapes = samples_ahead = False
+    times_per_batch = 1
     about_new_entities = (
         "have no vector of their own (the mean of all vectors stands in for it) and are reached "
         "through their facts"
@@ -209,20 +212,6 @@ class TGAP(Learner):
         known = self.entities.detach()
         mean = known.mean(0, keepdim=True).expand(count, -1)
         self.entities = nn.Parameter(torch.cat([known, mean]))
-
-    @property
-    def has_static_shapes(self) -> bool:
-        # Times differ in how many queries they have.
-        return False
-
-    @property
-    def samples_ahead(self) -> bool:
-        # What a batch hides is hidden in one step.
-        return False
-
-    @property
-    def times_per_batch(self) -> int | None:
-        return 1
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
