@@ -7,7 +7,7 @@ had not been: on the same device, with the same torch and number of threads, to 
 
 import math
 import time
-from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,10 +36,6 @@ SECONDS_BETWEEN_SAVES = 60.0
 STEPS_BETWEEN_AGREEMENTS = 16
 # Training has diverged when its loss is so many times that of the first step, or of 1.
 MOST_GROWTH = 1000.0
-
-
-class DivergedError(InputError):
-    """The loss is no longer a number, or has grown past all bounds."""
 
 
 class Trainer:
@@ -78,7 +74,7 @@ class Trainer:
         )
         self.position = Position()
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
-        self.best_weights = _copy(self.model.state_dict())
+        self.best_weights = deepcopy(self.model.state_dict())
         self.validation: Report | None = None
         self.best_validation: Report | None = None
         self.started = self.epoch_started = self.saved = time.monotonic()
@@ -100,7 +96,8 @@ class Trainer:
                     self._save_or_stop(stop_requested.is_set())
                     self._report_if_due()
                 self._end_epoch()
-                if position.epoch % settings.validate_every == 0 or self._was_last_epoch():
+                is_last = position.epoch == settings.epochs
+                if is_last or position.epoch % settings.validate_every == 0:
                     self._validate()
             # A signal may have come during the last validation.
             [stopping] = self.processes.any_process(stop_requested.is_set())
@@ -121,8 +118,9 @@ class Trainer:
             total += loss.detach()
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        with self.runner.updating():
-            self.optimizer.step()
+        self.runner.is_updating = True
+        self.optimizer.step()
+        self.runner.is_updating = False
         return total
 
     def restore(self, folder: Path) -> None:
@@ -198,7 +196,7 @@ class Trainer:
             best = self.position.best_epoch
             kept = f"the weights of epoch {best}" if best else "the initial weights"
             kept += f" are kept in {self.folder / WEIGHTS}"
-        raise DivergedError(
+        raise InputError(
             f"training diverged by epoch {max(self.position.epoch, 1)}: {problem}; {kept}; "
             "train again with a lower learning rate (--learning-rate)"
         )
@@ -215,7 +213,7 @@ class Trainer:
             self.trace.write(position.epoch, valid=self.validation.metrics, context=context)
         if mrr > position.best_mrr:
             position.best_mrr, position.best_epoch = mrr, position.epoch
-            self.best_weights = _copy(self.model.state_dict())
+            self.best_weights = deepcopy(self.model.state_dict())
             self.best_validation = self.validation
             self._write_result(self._record(finished=False))
         self._save_state()
@@ -223,13 +221,8 @@ class Trainer:
 
     def _evaluate(self, evaluator: Evaluator) -> Report:
         # Whoever follows a training hears of it during a long validation too.
-        def report(done: int, total: int) -> None:
-            self._report_if_due()
-
+        report = self._report_if_due
         return evaluator.evaluate(self.run.model_to_evaluate(), self.run.recipe.model, report)
-
-    def _was_last_epoch(self) -> bool:
-        return self.position.epoch == self.settings.epochs
 
     def _is_out_of_patience(self) -> bool:
         waited = self.position.epoch - self.position.best_epoch
@@ -275,7 +268,7 @@ class Trainer:
             if self.folder is not None:
                 save_position(self.folder, self.position, self.model, self.optimizer, self.settings)
 
-    def _report_if_due(self) -> None:
+    def _report_if_due(self, *_: int) -> None:
         if self.progress.is_due:
             taken = self.position.step or self.num_steps
             self._report_progress(float(self.loss_sum) / taken)
@@ -285,7 +278,3 @@ class Trainer:
 
     def _trace_retry(self, num_parts: int) -> None:
         self.trace.write(self.position.epoch, out_of_memory=True, parts_per_step=num_parts)
-
-
-def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in weights.items()}

@@ -30,11 +30,12 @@ class StepRunner:
         processes: ProcessGroup,
         report_retry: Callable[[int], None],
     ) -> None:
-        self.step, self.device, self.processes = step, device, processes
+        self.step, self.processes = step, processes
         self.batch_size, self.report_retry = settings.batch_size, report_retry
         self.matmul_precision = settings.matmul_precision
         # A batch is computed in this many parts: the same gradients in less memory.
         self.num_parts = 1
+        # While weights change: what happens then cannot be repeated.
         self.is_updating = False
         self.replay: CUDAGraphed[Batch, Tensor] | None = None
         if device.type == "cuda" and model.has_static_shapes and processes.size == 1:
@@ -66,17 +67,6 @@ class StepRunner:
 
     def is_whole(self, batch: Batch) -> bool:
         return len(batch) * self.processes.size == self.batch_size
-
-    @contextmanager
-    def updating(self) -> Iterator[None]:
-        """While weights change: what happens then cannot be repeated.
-
-        (While a CUDA graph is recorded, nothing happens yet.)
-        """
-        on_gpu = self.device.type == "cuda"
-        self.is_updating = not (on_gpu and torch.cuda.is_current_stream_capturing())
-        yield
-        self.is_updating = False
 
 
 @contextmanager
