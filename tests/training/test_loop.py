@@ -232,15 +232,6 @@ def test_a_run_killed_before_it_was_first_saved_begins_again(
     assert trace_of(tmp_path / "run") == trace_of(whole[1])
 
 
-def test_what_is_no_line_of_the_trace_is_forgotten(whole: tuple[Run, Path], tmp_path: Path) -> None:
-    with pytest.raises(TrainingStopped):
-        train(tmp_path / "run", progress=stop_at((1, 0), signal.SIGINT))
-    with (tmp_path / "run" / "trace.jsonl").open("a") as stream:
-        stream.write('garbage\n[]\n{"epoch": 1, "los')
-    resume(tmp_path / "run", device="cpu")
-    assert trace_of(tmp_path / "run") == trace_of(whole[1])
-
-
 def test_a_signal_during_the_last_validation_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

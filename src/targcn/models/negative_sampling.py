@@ -135,21 +135,12 @@ class NegativeSampling(Learner):
 
 
 def softmax_loss(right: Tensor, others: Tensor) -> Tensor:
-    """Cross-entropy of the answer among the others, on average.
-
-    >>> softmax_loss(torch.zeros(1), torch.zeros(1, 3)).exp().round().item()
-    4.0
-    """
+    """Cross-entropy of the answer among the others, on average."""
     return (torch.logsumexp(torch.cat([right[:, None], others], dim=1), dim=1) - right).mean()
 
 
 def self_adversarial_loss(right: Tensor, others: Tensor, temperature: float) -> Tensor:
-    """Push the answer's score above 0 and the others below it; those that score best count most.
-
-    >>> one, two = torch.zeros(1), torch.tensor([[0.0, -99.0]])
-    >>> bool(self_adversarial_loss(one, two, 1.0) > self_adversarial_loss(one, two, 0.0))
-    True
-    """
+    """Push the answer's score above 0 and the others below it; those that score best count most."""
     warmed = torch.where(others > NO_SCORE, temperature * others, NO_SCORE)
     weights = torch.softmax(warmed, dim=1)
     of_others = (weights * functional.softplus(others)).sum(1)

@@ -40,7 +40,6 @@ from targcn.models.layers.edge_attention import (
     xavier,
 )
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.reasons import Reasons
 from targcn.models.tgap_reasons import find_reasons
 
 # Added to a mass before its logarithm is taken: an entity that nothing reached has none.
@@ -228,18 +227,14 @@ class TGAP(Learner):
 
     def score(self, queries: Queries, sample: TGAPSample) -> Tensor:
         """The score of every entity, given what the queries see."""
-        return self._score(queries, sample.context, sample)
+        return self.forward(queries, sample.context, sample.hidden)
 
-    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        return self._score(queries, context)
-
-    def _score(
-        self, queries: Queries, context: TemporalGraph, sample: TGAPSample | None = None
+    def forward(
+        self, queries: Queries, context: TemporalGraph, hidden: HiddenFacts | None = None
     ) -> Tensor:
         scores, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
             rows = (queries.times == time).nonzero().flatten()
-            hidden = None if sample is None else sample.hidden
             shared = self.share(time, context, hidden, len(rows))
             for part in torch.split(rows, self._queries_at_once(context)):
                 mass, _ = self.flow(queries[part], shared)
@@ -251,9 +246,7 @@ class TGAP(Learner):
         """The scores: the logarithm of the mean over the heads."""
         return (mass.mean(1) + LEAST_MASS).log()
 
-    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
-        """The paths that brought mass to an answer, and how much each of them did."""
-        return find_reasons(self, query, answer, context)
+    reasons = find_reasons
 
     def _queries_at_once(self, context: TemporalGraph) -> int:
         """How many queries flow at once; in training as many as a batch has."""

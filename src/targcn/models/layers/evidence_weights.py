@@ -128,13 +128,7 @@ def weigh_pieces(weights: FactWeights | PathWeights, filled: Tensor, *columns: T
 
 
 def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
-    """out · relu(rows[places[i]] + table[codes[i, j]]) for each i, j.
-
-    >>> rows, table = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.0, 0.0], [1.0, 1.0]])
-    >>> places, codes, out = torch.tensor([0]), torch.tensor([[0, 1]]), torch.tensor([1.0, 10.0])
-    >>> relu_product(rows, places, table, codes, out).tolist()
-    [[1.0, 2.0]]
-    """
+    """out · relu(rows[places[i]] + table[codes[i, j]]) for each i, j."""
     node: Any = _ReluProduct
     products: Tensor = node.apply(rows, places, table, codes, out)
     return products
