@@ -135,11 +135,7 @@ def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out
 
 
 def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
-    """log(1 + the sum of the evidence that ends in an entity), for each row and every entity.
-
-    >>> log_of_sums(torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 1]]), 2).exp().tolist()
-    [[1.0, 4.0]]
-    """
+    """log(1 + the sum of the evidence that ends in an entity), for each row and every entity."""
     node: Any = _LogOfSums
     logs: Tensor = node.apply(evidence, ends, num_entities)
     return logs
