@@ -7,6 +7,8 @@ had not been: on the same device, with the same torch and number of threads, to 
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from targcn.devices import compiled, describe_device
+from targcn.devices import compiled, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup, distributed_loss
 from targcn.errors import InputError
 from targcn.evaluation.calibration import calibrate, fit_temperature
@@ -25,11 +27,11 @@ from targcn.models.base import Learner
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import TRACE, WEIGHTS, write_result, write_temperature
 from targcn.training.batches import Batch, Batches
+from targcn.training.cuda_graph import CUDAGraphed
 from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
 from targcn.training.position import Position, restore_position, save_position
 from targcn.training.progress import ProgressCallback, ProgressReporter, Trace
 from targcn.training.signals import TrainingStopped, stop_on_signal
-from targcn.training.step_runner import StepRunner
 
 SECONDS_BETWEEN_SAVES = 60.0
 # Several processes agree on stopping and saving only now and then: asking costs time.
@@ -64,9 +66,13 @@ class Trainer:
             # Models share a loss function, of which torch compiles a few variants and no more.
             torch.compiler.reset()
             self.loss = compiled(self.loss, instead=self.loss, dynamic=False)
-        self.runner = StepRunner(
-            self.take_step, self.model, settings, device, processes, self._trace_retry
-        )
+        # A batch is computed in this many parts: the same gradients in less memory.
+        self.num_parts = 1
+        # While weights change: what happens then cannot be repeated.
+        self.is_updating = False
+        self.replay: CUDAGraphed[Batch, Tensor] | None = None
+        if device.type == "cuda" and self.model.has_static_shapes and processes.size == 1:
+            self.replay = CUDAGraphed(self.step, device)
         self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
         callback = progress if processes.is_main else None
         self.progress = ProgressReporter(
@@ -92,7 +98,7 @@ class Trainer:
                     step = position.epoch * self.num_steps + position.step
                     rate = learning_rate(settings, step, settings.epochs * self.num_steps)
                     set_learning_rate(self.optimizer, rate)
-                    self._count(self.runner(batch))
+                    self._count(self.take_step(batch))
                     self._save_or_stop(stop_requested.is_set())
                     self._report_if_due()
                 self._end_epoch()
@@ -106,22 +112,46 @@ class Trainer:
         return self._finish()
 
     def take_step(self, batch: Batch) -> Tensor:
+        """Take a step, in more parts if memory runs out; the loss of the batch."""
+        while True:
+            try:
+                with matmul_precision(self.settings.matmul_precision):
+                    if self.replay is not None and self._is_whole(batch):
+                        return self.replay(batch)
+                    return self.step(batch)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                # Nor can one of several processes repeat what the others have done.
+                repeatable = not self.is_updating and self.processes.size == 1
+                if not (is_out_of_memory(error) and repeatable and self.num_parts < len(batch)):
+                    raise
+                self.num_parts *= 2
+                if self._is_whole(batch):
+                    self.replay = None
+                said = {"out_of_memory": True, "parts_per_step": self.num_parts}
+                self.trace.write(self.position.epoch, **said)
+
+    def step(self, batch: Batch) -> Tensor:
         """One update of the weights by the gradients of a batch's loss, which is given back."""
         self.optimizer.zero_grad(set_to_none=True)
         # Compiling for the smaller last batch would take longer than it saves.
-        loss_function = self.loss if self.runner.is_whole(batch) else self.loss_of_last
+        loss_function = self.loss if self._is_whole(batch) else self.loss_of_last
         total = torch.zeros((), device=self.device)
-        for part in self.runner.parts(batch):
+        size = -(-len(batch) // self.num_parts)
+        for first in range(0, len(batch), size):
+            part = batch[first : first + size]
             loss = loss_function(part.queries, part.answers, part.sample, part.others)
             loss = loss * (len(part) / len(batch) * batch.weight)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.runner.is_updating = True
+        self.is_updating = True
         self.optimizer.step()
-        self.runner.is_updating = False
+        self.is_updating = False
         return total
+
+    def _is_whole(self, batch: Batch) -> bool:
+        return len(batch) * self.processes.size == self.settings.batch_size
 
     def restore(self, folder: Path) -> None:
         """Go back to the state in a folder, if one was kept.
@@ -276,5 +306,13 @@ class Trainer:
     def _report_progress(self, loss: float | None) -> None:
         self.progress.report(self.position.epoch, self.position.step, loss, self.validation)
 
-    def _trace_retry(self, num_parts: int) -> None:
-        self.trace.write(self.position.epoch, out_of_memory=True, parts_per_step=num_parts)
+
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """Matrix products of this precision inside the block, and as before after it."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

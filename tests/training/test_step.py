@@ -88,7 +88,7 @@ def test_parts_have_the_gradient_of_the_whole(rows: int, filtered: bool) -> None
         run = fit(TWO_AT_A_TIME.dataset, "targcn", **options)
         trainer = Trainer(run, None, torch.device("cpu"))
         trainer.model.train()
-        trainer.runner.num_parts = parts
+        trainer.num_parts = parts
         batch = next(trainer.batches.of_epoch(3))[:rows]
         loss = trainer.take_step(batch)
         found.append([loss, *(weight.grad for weight in trainer.model.parameters())])
