@@ -148,7 +148,7 @@ class Aggregator(nn.Module):
 
     def __init__(self, dim: int, relation_dim: int, own_vector: bool) -> None:
         super().__init__()
-        self.dim, self.own_vector = dim, own_vector
+        self.own_vector = own_vector
         self.f = nn.Linear(2 * dim, dim)
         self.W = nn.Linear(dim + relation_dim, dim)
         nn.init.xavier_normal_(self.W.weight)
@@ -184,11 +184,6 @@ class Aggregator(nn.Module):
         if self.own_vector:
             around = around + own
         return torch.where(alone, encoded, around), entities
-
-    @property
-    def entity_weight(self) -> Tensor:
-        """F_e."""
-        return self.f.weight.narrow(1, 0, self.dim)
 
 
 class TARGCN(Learner):
@@ -298,7 +293,8 @@ class TARGCN(Learner):
         # A candidate is f(h_o ‖ Φ(0)), and wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o
         # + a number that all candidates share and that changes no rank and no probability: one
         # product with the entity table.
-        return wanted @ self.first.entity_weight @ table.T
+        entity_weight = self.first.f.weight.narrow(1, 0, self.settings.dim)
+        return wanted @ entity_weight @ table.T
 
     def encode(self, queries: Queries, sample: TARGCNSample) -> tuple[Tensor, Tensor]:
         """The vectors h_(s,t) of the queries' subjects, and the entity table to go on with."""

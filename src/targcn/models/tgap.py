@@ -107,12 +107,6 @@ class WholeGraph:
         if context.past_only:
             self.most_edges = torch.iinfo(torch.int64).max
 
-    def are_there(self, time: int, hidden: HiddenFacts | None = None) -> Tensor:
-        """Which edges are seen from a time: not those that are hidden then."""
-        there = torch.ones_like(self.sources, dtype=torch.bool)
-        there[: self.num_facts] = shown_facts(self.context, self.codes, time, hidden)
-        return there
-
 
 @dataclass(frozen=True, eq=False)
 class TGAPSample(Columns):
@@ -275,7 +269,9 @@ class TGAP(Learner):
         at_first = self.settings.loop_time == "first"
         loops = graph.times.new_full((context.num_entities,), -time if at_first else 0)
         deltas = torch.cat([graph.times - time, loops])
-        there = graph.are_there(time, hidden)
+        # Not those that are hidden then, but every loop.
+        there = torch.ones_like(graph.sources, dtype=torch.bool)
+        there[: graph.num_facts] = shown_facts(context, graph.codes, time, hidden)
         most = 0 if context.past_only else max(context.span - 1 - time, 0)
         distances = Distances(self.distances, min(-time, 0), most)
         terms = self.whole_layer.terms(self.relations, distances)
