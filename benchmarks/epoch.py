@@ -30,9 +30,8 @@ from targcn.models.targcn import TARGCN
 from targcn.runs.run import Run
 from targcn.training.batches import Batch
 from targcn.training.cuda_graph import CUDAGraphed
-from targcn.training.loop import Trainer
+from targcn.training.loop import Trainer, matmul_precision
 from targcn.training.optimizers import set_learning_rate
-from targcn.training.step_runner import matmul_precision
 
 TRAINING: Final = "training"
 PRODUCTS: Final = "scoring products and loss alone"
@@ -146,7 +145,7 @@ def _training_step(trainer: Trainer) -> Step:
 
     def step(batch: Batch) -> None:
         set_learning_rate(trainer.optimizer, trainer.settings.learning_rate)
-        loss_sum.add_(trainer.runner(batch))
+        loss_sum.add_(trainer.take_step(batch))
 
     return step
 

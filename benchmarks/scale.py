@@ -129,7 +129,7 @@ def _train(run: Run, steps: int, device: torch.device) -> float:
     batches = chain.from_iterable(trainer.batches.of_epoch(epoch) for epoch in count())
 
     def take_step() -> None:
-        trainer.runner(next(batches))
+        trainer.take_step(next(batches))
 
     seconds = [measure.timed(take_step, device)[1] for _ in range(steps + 1)]
     return run.recipe.training.batch_size / statistics.median(seconds[1:])

@@ -17,7 +17,6 @@ from oracle import (
     last_tick,
     nearest,
     queries_of,
-    worlds_with_another_future,
     worlds_with_queries,
 )
 from targcn.graph import nearest as nearest_facts
@@ -58,21 +57,6 @@ def test_the_nearest_facts_are_found(
         assert of_entity == nearest(facts_from(facts, number, s), t, count, past_only)
         assert of_relation == nearest(facts_under(facts, number, r), t, count, past_only)
         assert not past_only or all(fact[3] < t for fact in of_entity + of_relation)
-
-
-@checked
-@given(worlds_with_another_future(), COUNTS)
-def test_in_a_graph_of_the_past_nothing_else_changes_anything(
-    drawn: tuple[World, World, list[Query]], count: int
-) -> None:
-    world, another, queries = drawn
-    assert find(world.past, queries, count) == find(another.past, queries, count)
-
-
-def test_of_two_as_far_the_earlier_one_is_taken() -> None:
-    world = World(3, 1, [(0, 0, 1, 3), (0, 0, 2, 7), (0, 0, 1, 9)])
-    [[of_entity], [of_relation]] = find(world.graph, [(0, 0, 5)], 1)
-    assert of_entity == of_relation == [(0, 0, 1, 3)]
 
 
 def test_of_one_time_those_next_to_the_query_in_the_order_of_the_graph_are_taken() -> None:

@@ -18,7 +18,6 @@ from oracle import (
     partners,
     queries_of,
     with_reciprocals,
-    worlds_with_another_future,
     worlds_with_queries,
 )
 from targcn.graph.hidden import SIDES_OF_A_FACT, HiddenFacts, hide_partner
@@ -47,15 +46,6 @@ def test_the_most_frequent_partners_come_first(
     for (s, _, t), row in zip(queries, rows, strict=True):
         before = t if past_only else None
         assert row == partners(world.facts, world.num_relations, s, before)[:count]
-
-
-@checked
-@given(worlds_with_another_future(), COUNTS)
-def test_in_a_graph_of_the_past_nothing_else_changes_anything(
-    drawn: tuple[World, World, list[Query]], count: int
-) -> None:
-    world, another, queries = drawn
-    assert find(world.past, queries, count) == find(another.past, queries, count)
 
 
 @checked

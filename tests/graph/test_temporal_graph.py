@@ -42,22 +42,6 @@ def test_incoming_facts_of_each_entity_lie_together_by_time(world: World) -> Non
         assert rows(graph)[first:last] == [(s, r, entity, t) for t, r, s in incoming]
 
 
-@checked
-@given(worlds())
-def test_every_fact_and_its_reciprocal_stand_in_it_once(world: World) -> None:
-    assert sorted(rows(world.graph)) == sorted(with_reciprocals(world.facts, world.num_relations))
-    assert len(world.graph) == 2 * len(world.facts)
-
-
-@checked
-@given(worlds(), st.randoms(use_true_random=False))
-def test_order_of_the_facts_changes_nothing(world: World, random: object) -> None:
-    shuffled = list(world.facts)
-    random.shuffle(shuffled)
-    graph = TemporalGraph.of(facts_of(shuffled), world.num_entities, world.num_relations)
-    assert rows(graph) == rows(world.graph)
-
-
 def test_of_the_context_past_is_everything_and_past_only() -> None:
     world = World(3, 1, [(0, 0, 1, 2), (1, 0, 2, 0), (0, 0, 2, 1)], cuts=(1, 2))
     past = TemporalGraph.of_context(world.dataset, "past")

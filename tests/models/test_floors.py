@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,20 +74,6 @@ def test_of_the_past_they_are_their_formulas_of_the_facts_before(
         assert found[0][row] == pytest.approx(seen(before, *sizes, query), rel=1e-12)
         expected = decayed_copy(before, *sizes, query, scale)
         assert found[1][row] == pytest.approx(expected, rel=1e-6)
-
-
-# --- batches and contexts ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_another_context_is_another_index(name: str) -> None:
-    smaller, larger = World(3, 1, [(0, 0, 1, 0)]), World(3, 1, [(0, 0, 1, 0), (0, 0, 2, 4)])
-    queries = queries_of([(0, 0, 4)])
-    model = create(name, larger.dataset)
-    for world in (smaller, larger, smaller):
-        fresh = create(name, world.dataset)(queries, world.graph)
-        assert torch.equal(model(queries, world.graph), fresh)
-    assert not torch.equal(model(queries, smaller.graph), model(queries, larger.graph))
 
 
 # --- settings ------------------------------------------------------------------------------

@@ -224,17 +224,6 @@ def test_a_run_that_is_compiled_is_evaluated_compiled(
     assert len(compiled) == 2
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_candidates_of_ones_own_and_everyones_have_the_same_scores(name: str) -> None:
-    model, queries = build(name), queries_of(QUERIES)
-    whole = scores_of(model, QUERIES)
-    own = torch.tensor([[(n * 3 + k * k) % 7 for k in range(9)] for n in range(20)])
-    shared = torch.tensor([[6, 0, 0, 3]])
-    with torch.no_grad():
-        torch.testing.assert_close(model.score(queries, own), whole.gather(1, own))
-        torch.testing.assert_close(model.score(queries, shared), whole[:, shared[0]])
-
-
 def test_the_ticks_of_a_bucket_are_one_time() -> None:
     times = range(-7, 12)
     scores = scores_of(build("atise", bucket=5), [(0, 1, time) for time in times])

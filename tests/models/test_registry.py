@@ -13,7 +13,7 @@ from small_training import create, same_weights, stop_at
 from targcn.errors import InputError
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, Model, ModelSettings
-from targcn.models.registry import DEFAULT, MODELS, find_model
+from targcn.models.registry import MODELS, find_model
 from targcn.runs.store import load_run
 from targcn.training.fit import fit, resume
 from targcn.training.signals import TrainingStopped
@@ -37,10 +37,6 @@ def test_every_model_is_found_and_has_settings_with_defaults(name: str) -> None:
     assert fields(model.Settings())
     assert MODELS[name].summary
     assert create(name, World(3, 1, [(0, 0, 1, 0)], cuts=(1, 1)).dataset).settings
-
-
-def test_the_model_that_is_taken_unless_another_is_asked_for_exists() -> None:
-    assert DEFAULT in MODELS
 
 
 def test_an_unknown_model_is_refused_with_the_nearest() -> None:

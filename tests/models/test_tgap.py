@@ -19,7 +19,6 @@ from oracle import (
 )
 from small_training import create
 from targcn.errors import InputError
-from targcn.facts.dataset import Facts
 from targcn.graph.columns import Columns
 from targcn.models import tgap as tgap_module
 from targcn.models.tgap import LEAST_MASS, TGAP
@@ -154,16 +153,6 @@ def test_a_new_entity_is_reached_through_its_facts() -> None:
     assert masses.shape == (2, 7)
     assert masses[0, 6].item() > 1e-3
     torch.testing.assert_close(model.entities[6], model.entities[:6].mean(0))
-
-
-def test_facts_taken_out_and_put_in_are_as_if_the_data_had_been_so() -> None:
-    model, asked = build(), queries_of([(0, 0, 3), (2, 1, 7)])
-    gone, given = FACTS[0], (0, 1, 3, 4)
-    changed = WORLD.graph.changed(
-        *(Facts.of(*([value] for value in fact)) for fact in (gone, given))
-    )
-    expected = model(asked, World(6, 2, [*FACTS[1:], given]).graph)
-    torch.testing.assert_close(model(asked, changed), expected)
 
 
 def test_settings_that_cannot_be_are_refused() -> None:

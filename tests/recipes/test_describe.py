@@ -25,7 +25,3 @@ def test_the_training_has_the_defaults_of_the_models_recipe() -> None:
     described = {one.name: one.default for one in describe_training("evidence")}
     assert described.keys() == {one.name for one in fields(TrainingSettings)}
     assert described["epochs"] == find_recipe("evidence").training.epochs
-
-
-def test_a_rule_is_not_trained() -> None:
-    assert describe_training("decayed-copy") == []

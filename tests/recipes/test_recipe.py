@@ -140,11 +140,6 @@ def test_an_unknown_recipe_is_refused(name: str, dataset: str, message: str) -> 
     assert message in str(refused.value)
 
 
-def test_a_recipe_of_an_unknown_model_is_refused() -> None:
-    with pytest.raises(InputError, match="there is no model 'tragcn'; did you mean 'targcn'"):
-        find_recipe("tragcn")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -107,20 +107,6 @@ def test_each_step_is_sampled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     next(Batches(alone.model, DATA, how, 10**15, CPU).of_epoch(10**5))
 
 
-def test_out_of_memory_fewer_steps_are_sampled_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    [alone] = batches_of(1)
-    whole = [rows_of(batch) for batch in of_epoch(alone, ahead=1)]
-    sample = alone.model.sample
-
-    def limited(queries: Any, *rest: Any) -> Any:
-        if len(queries) > 100:
-            raise torch.OutOfMemoryError("no more")
-        return sample(queries, *rest)
-
-    monkeypatch.setattr(alone.model, "sample", limited)
-    assert [rows_of(batch) for batch in of_epoch(alone, ahead=9)] == whole
-
-
 # Every second fact is open at one end; those of day 5 are asked then alone.
 LASTING = World(
     30,

@@ -75,11 +75,6 @@ def test_any_source_is_trained_on() -> None:
     assert fit("congress", "seen").dataset.name == "congress"
 
 
-def test_how_to_read_a_source_is_said_where_it_is_opened() -> None:
-    with pytest.raises(InputError, match=r"give fit\(open_dataset\(source, split=…\)\) instead"):
-        fit("congress", split="time")
-
-
 def test_what_a_kill_left_beside_a_finished_run_is_swept(tmp_path: Path) -> None:
     train(tmp_path / "run", epochs=1)
     (tmp_path / "run" / f".README.md.x{DRAFT}").mkdir()

@@ -60,11 +60,6 @@ def draw_ticks(facts: Facts, ticks: Tensor, seed: int, epoch: int) -> Tensor:
     """One of the timeline's ticks in each fact's interval; another draw for every fact and epoch.
 
     An open interval reaches to the end of the timeline.
-
-    >>> facts = Facts.of([0] * 4, [0] * 4, [1] * 4, [3, 3, OPEN, 8], [3, 4, 3, OPEN])
-    >>> ticks = torch.tensor([0, 3, 4, 8, 99])
-    >>> [draw_ticks(facts, ticks, seed=0, epoch=epoch).tolist() for epoch in range(3)]
-    [[3, 3, 0, 8], [3, 4, 3, 8], [3, 4, 3, 8]]
     """
     firsts = torch.searchsorted(ticks, torch.from_numpy(facts.times.astype("int64")))
     ends = torch.searchsorted(ticks, torch.from_numpy(facts.ends.astype("int64")), right=True)

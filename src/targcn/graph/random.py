@@ -24,11 +24,7 @@ def mix(values: Tensor) -> Tensor:
 
 
 def combine(seed: Tensor | int, *parts: Tensor) -> Tensor:
-    """One 32-bit hash of a seed and several integers, element by element.
-
-    >>> combine(7, torch.tensor([1, 1, 2])).unique().numel()
-    2
-    """
+    """One 32-bit hash of a seed and several integers, element by element."""
     mixed = torch.as_tensor(seed, device=parts[0].device).to(torch.int32)
     for part in parts:
         mixed = mix(mix(part.to(torch.int32)) + mixed * 31 + 1)
@@ -47,24 +43,14 @@ def shifted(rows: Tensor, by: Tensor) -> Tensor:
 
 
 def uniform(rows: Tensor, columns: Tensor) -> Tensor:
-    """A number in (0, 1) for each pair of a row's hash and a column's integer, which broadcast.
-
-    >>> numbers = uniform(combine(0, torch.arange(100))[:, None], torch.arange(100))
-    >>> bool((numbers > 0).all() and (numbers < 1).all()), round(float(numbers.mean()), 1)
-    (True, 0.5)
-    """
+    """A number in (0, 1) for each pair of a row's hash and a column's integer, which broadcast."""
     # 23 bits: with one more, the last number would be half a step below 1 and be rounded to 1.
     bits = _bits(rows, columns).bitwise_right_shift_(8)
     return bits.bitwise_and_(0x7FFFFF).to(torch.float32).add_(0.5).mul_(2**-23)
 
 
 def whole_numbers(rows: Tensor, columns: Tensor, below: Tensor | int) -> Tensor:
-    """A whole number below `below` for each pair, all of them about equally likely.
-
-    >>> numbers = whole_numbers(combine(0, torch.arange(100))[:, None], torch.arange(100), 4)
-    >>> numbers.shape, numbers.unique().tolist()
-    (torch.Size([100, 100]), [0, 1, 2, 3])
-    """
+    """A whole number below `below` for each pair, all of them about equally likely."""
     return (_bits(rows, columns) & 0x7FFFFFFF).long() % below
 
 

@@ -198,12 +198,7 @@ class TemporalGraph:
         return self.ends is not self.times
 
     def ends_before(self, entities: Tensor, times: Tensor) -> Tensor:
-        """The end of the facts that come in to each entity before a time; offsets are the start.
-
-        >>> graph = TemporalGraph.of(Facts.of([0, 0], [0, 0], [1, 2], [5, 3]), 3, 1)
-        >>> graph.ends_before(torch.tensor([0, 0, 0]), torch.tensor([3, 5, 99])).tolist()
-        [0, 1, 2]
-        """
+        """The end of the facts that come in to each entity before a time; offsets are the start."""
         return find_first(self.keys, self.span, entities, times)
 
     @cached_property

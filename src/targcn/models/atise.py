@@ -101,12 +101,6 @@ def energies(
     With D = μ_s − μ_o, V = σ_s + σ_o and the relation's μ and σ, the energy of a fact is
     ¼ Σ [V/σ + σ/V − 2 + (D − μ)² (1/σ + 1/V)]; its reciprocal has −D and the reciprocal relation.
     The squares are expanded, so that tensors as large as all pairs are read only a few times.
-
-    >>> one, two = torch.ones(1, 1), torch.full((1, 1), 2.0)
-    >>> energies(0 * one, one, (0 * one, one), (0 * one, one)).item()
-    0.0
-    >>> energies(two, one, (0 * one, one), (0 * one, one)).item()
-    4.0
     """
     (mean, variance), (mean_back, variance_back) = there, back
     narrow, narrow_back = 1 / variance, 1 / variance_back

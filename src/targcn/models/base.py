@@ -131,25 +131,14 @@ class Learner(Model):
     can be made ahead of time and split among processes, and a GPU can replay the arithmetic.
     """
 
-    @property
-    def has_static_shapes(self) -> bool:
-        """Whether every step has the same shapes, so that a GPU can record and replay it."""
-        return True
-
-    @property
-    def sample_width(self) -> int:
-        """About how many numbers of each kind are sampled per query; limits sampling ahead."""
-        return 0
-
-    @property
-    def samples_ahead(self) -> bool:
-        """Whether samples may be made some steps ahead: not if they depend on the weights."""
-        return True
-
-    @property
-    def times_per_batch(self) -> int | None:
-        """How many times the queries of a batch may have; None: as many as they happen to have."""
-        return None
+    # Whether every step has the same shapes, so that a GPU can record and replay it.
+    has_static_shapes: bool = True
+    # About how many numbers of each kind are sampled per query; limits sampling ahead.
+    sample_width: int = 0
+    # Whether samples may be made some steps ahead: not if they depend on the weights.
+    samples_ahead: bool = True
+    # How many times the queries of a batch may have; None: as many as they happen to have.
+    times_per_batch: int | None = None
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor

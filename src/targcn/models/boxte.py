@@ -97,10 +97,6 @@ def distance(points: Tensor, centres: Tensor, spans: Tensor) -> Tensor:
 
     With w the box's width plus 1, it is |p − c| / w inside and |p − c| w − ½ (w − 1)(w − 1/w)
     outside. The two are equal at the edge, and each is the larger one where it holds.
-
-    >>> points = torch.tensor([0.0, 0.5, 1.5])
-    >>> distance(points, torch.zeros(3), torch.ones(3)).tolist()
-    [0.0, 0.25, 2.25]
     """
     offsets = (points - centres).abs()
     width = spans + 1

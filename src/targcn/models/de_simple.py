@@ -54,11 +54,13 @@ class DESimplE(Learner):
 
     Settings = DESimplESettings
     can_filter_loss = True
+    # Batches differ in how many years, months and days they have.
+    has_static_shapes = False
     settings: DESimplESettings
 
     def __init__(self, settings: DESimplESettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
-        self.timeline = dataset.timeline
+        self.timeline, self.sample_width = dataset.timeline, 2 * settings.dim
         self.num_relations, num_entities = len(dataset.relations), len(dataset.entities)
         still = round(settings.dim * settings.static_share)
         moving = settings.dim - still
@@ -78,15 +80,6 @@ class DESimplE(Learner):
         tables: dict[str, Tensor] = {"entities.static": self.static, "relations": self.relations}
         tables |= {f"entities.{name}": table.transpose(0, 1) for name, table in waves}
         return {name: table.flatten(1) for name, table in tables.items()}
-
-    @property
-    def has_static_shapes(self) -> bool:
-        # Batches differ in how many years, months and days they have.
-        return False
-
-    @property
-    def sample_width(self) -> int:
-        return 2 * self.settings.dim
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         return self.score(queries, self.dates(queries.times))

@@ -14,7 +14,6 @@ So a query is answered in three steps, which follow each other below: find the e
 (layers/evidence_weights.py), add it up.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -52,7 +51,6 @@ from targcn.models.layers.evidence_weights import (
     weigh_pieces,
 )
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.reasons import Reasons, Rules
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
 MOST_PIECES_AT_ONCE = {"cpu": 1 << 19, "cuda": 1 << 22}
@@ -132,6 +130,8 @@ class Evidence(Learner):
     Settings = EvidenceSettings
     reads_context = True
     can_filter_loss = True
+    # Which paths are looked at depends on the weights.
+    samples_ahead = False
     about_new_entities = "are scored by their facts and the mean prior"
     settings: EvidenceSettings
 
@@ -332,11 +332,6 @@ class Evidence(Learner):
 
     # --- learn ------------------------------------------------------------------------------
 
-    @property
-    def samples_ahead(self) -> bool:
-        # Which paths are looked at depends on the weights.
-        return False
-
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
     ) -> EvidenceSample:
@@ -381,20 +376,8 @@ class Evidence(Learner):
         entities, scores = self.score_some(queries, self.find(queries, context))
         return self._listed[1].beside(entities, scores, self.asked(queries))
 
-    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
-        """The pieces of evidence for an answer: each has its share of log(1 + Σ exp c)."""
-        return find_reasons(self, query, answer, context)
-
-    def rules(
-        self,
-        queries: Queries,
-        answers: Tensor,
-        context: TemporalGraph,
-        top: int,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Rules:
-        """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
-        return find_rules(self, queries, answers, context, top, progress)
+    reasons = find_reasons
+    rules = find_rules
 
     def embeddings(self) -> dict[str, Tensor]:
         """The vectors of the prior, the only ones of entities; evidence itself has none."""

@@ -83,13 +83,7 @@ def sampled_cross_entropy(
 
 
 def products_of_rows(vectors: Tensor, table: Tensor, which: Tensor) -> Tensor:
-    """vectors[i] · table[which[i, j]] for each i, j.
-
-    >>> table = torch.tensor([[1.0], [10.0], [100.0]])
-    >>> vectors, which = torch.tensor([[1.0], [2.0]]), torch.tensor([[2, 0], [1, 1]])
-    >>> products_of_rows(vectors, table, which).tolist()
-    [[100.0, 1.0], [20.0, 20.0]]
-    """
+    """vectors[i] · table[which[i, j]] for each i, j."""
     # A GPU could not record how many are distinct.
     if not which.is_cuda:
         rows, places = distinct(which.flatten())

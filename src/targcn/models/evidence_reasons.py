@@ -69,7 +69,7 @@ def find_rules(
     answers: Tensor,
     context: TemporalGraph,
     top: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Rules:
     """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
     size = model.queries_at_once(context)

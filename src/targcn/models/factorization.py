@@ -117,14 +117,10 @@ class Factorization(Learner):
             powers = powers + self.entity_share * of_ends
             loss = loss + settings.factor_weight / len(answers) * powers
         if settings.time_weight > 0 and self.uses_time:
-            loss = loss + settings.time_weight * self.time_roughness()
+            moved = self.time_changes()
+            powers = sum_of_powers(in_parts(moved, self.time_parts), settings.power)
+            loss = loss + settings.time_weight * (powers / max(len(moved), 1))
         return loss
-
-    def time_roughness(self) -> Tensor:
-        """The mean of the powers of the changes from one row of the time table to the next."""
-        moved = self.time_changes()
-        powers = sum_of_powers(in_parts(moved, self.time_parts), self.settings.power)
-        return powers / max(len(moved), 1)
 
     def time_changes(self) -> Tensor:
         """The difference of each row of the time table to the one before, to be kept small."""

@@ -69,11 +69,8 @@ class NegativeSampling(Learner):
     def __init__(self, settings: NegativeSamplingSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
         self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
+        self.sample_width = settings.negatives
         self._score_all: Callable[..., Tensor] | None = None
-
-    @property
-    def sample_width(self) -> int:
-        return self.settings.negatives
 
     @abstractmethod
     def score(self, queries: Queries, candidates: Tensor) -> Tensor:
@@ -138,21 +135,12 @@ class NegativeSampling(Learner):
 
 
 def softmax_loss(right: Tensor, others: Tensor) -> Tensor:
-    """Cross-entropy of the answer among the others, on average.
-
-    >>> softmax_loss(torch.zeros(1), torch.zeros(1, 3)).exp().round().item()
-    4.0
-    """
+    """Cross-entropy of the answer among the others, on average."""
     return (torch.logsumexp(torch.cat([right[:, None], others], dim=1), dim=1) - right).mean()
 
 
 def self_adversarial_loss(right: Tensor, others: Tensor, temperature: float) -> Tensor:
-    """Push the answer's score above 0 and the others below it; those that score best count most.
-
-    >>> one, two = torch.zeros(1), torch.tensor([[0.0, -99.0]])
-    >>> bool(self_adversarial_loss(one, two, 1.0) > self_adversarial_loss(one, two, 0.0))
-    True
-    """
+    """Push the answer's score above 0 and the others below it; those that score best count most."""
     warmed = torch.where(others > NO_SCORE, temperature * others, NO_SCORE)
     weights = torch.softmax(warmed, dim=1)
     of_others = (weights * functional.softplus(others)).sum(1)

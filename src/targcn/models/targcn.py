@@ -148,7 +148,7 @@ class Aggregator(nn.Module):
 
     def __init__(self, dim: int, relation_dim: int, own_vector: bool) -> None:
         super().__init__()
-        self.dim, self.own_vector = dim, own_vector
+        self.own_vector = own_vector
         self.f = nn.Linear(2 * dim, dim)
         self.W = nn.Linear(dim + relation_dim, dim)
         nn.init.xavier_normal_(self.W.weight)
@@ -185,11 +185,6 @@ class Aggregator(nn.Module):
             around = around + own
         return torch.where(alone, encoded, around), entities
 
-    @property
-    def entity_weight(self) -> Tensor:
-        """F_e."""
-        return self.f.weight.narrow(1, 0, self.dim)
-
 
 class TARGCN(Learner):
     """The encoder of the paper, before a decoder that is linear in its candidates."""
@@ -223,8 +218,12 @@ class TARGCN(Learner):
         sizes = dim, self.relation_dim, settings.own_vector
         self.first = Aggregator(*sizes)
         self.second = Aggregator(*sizes) if settings.steps == 2 else None
-        ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
-        self.largest_neighborhood = int(np.bincount(ends, minlength=1).max())
+        neighbors = settings.neighbors
+        if settings.strategy == "whole":
+            self.has_static_shapes = False
+            ends = np.concatenate([dataset.train.subjects, dataset.train.objects])
+            neighbors = max(int(np.bincount(ends, minlength=1).max()), 1)
+        self.sample_width = neighbors if settings.steps == 1 else neighbors * (neighbors + 1)
 
     def embeddings(self) -> dict[str, Tensor]:
         return {"entities": self.entities, "relations": self.relations}
@@ -238,17 +237,6 @@ class TARGCN(Learner):
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         # One seed, so that equal queries get the same neighbourhood.
         return self.score(queries, self.neighborhoods(queries, context, seed=0))
-
-    @property
-    def has_static_shapes(self) -> bool:
-        return self.settings.strategy != "whole"
-
-    @property
-    def sample_width(self) -> int:
-        neighbors = self.settings.neighbors
-        if self.settings.strategy == "whole":
-            neighbors = max(self.largest_neighborhood, 1)
-        return neighbors if self.settings.steps == 1 else neighbors * (neighbors + 1)
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
@@ -305,7 +293,8 @@ class TARGCN(Learner):
         # A candidate is f(h_o ‖ Φ(0)), and wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o
         # + a number that all candidates share and that changes no rank and no probability: one
         # product with the entity table.
-        return wanted @ self.first.entity_weight @ table.T
+        entity_weight = self.first.f.weight.narrow(1, 0, self.settings.dim)
+        return wanted @ entity_weight @ table.T
 
     def encode(self, queries: Queries, sample: TARGCNSample) -> tuple[Tensor, Tensor]:
         """The vectors h_(s,t) of the queries' subjects, and the entity table to go on with."""

@@ -69,12 +69,7 @@ class TeLM(Factorization):
 
 
 def geometric_product(one: Tensor, other: Tensor) -> Tensor:
-    """The product of multivectors, whose four parts lie one after another.
-
-    >>> e1, e2 = torch.tensor([0.0, 1, 0, 0]), torch.tensor([0.0, 0, 1, 0])
-    >>> geometric_product(e1, e2).tolist(), geometric_product(e1, e1).tolist()
-    ([0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.0])
-    """
+    """The product of multivectors, whose four parts lie one after another."""
     a0, a1, a2, a3 = one.chunk(4, dim=-1)
     b0, b1, b2, b3 = other.chunk(4, dim=-1)
     return torch.cat(

@@ -168,11 +168,13 @@ class TeMP(Learner):
     reads_context = True
     reads_intervals = False
     can_filter_loss = True
+    # The queries of a batch share their windows, and several batches would share many.
+    has_static_shapes = samples_ahead = False
     settings: TeMPSettings
 
     def __init__(self, settings: TeMPSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
-        dim = settings.dim
+        dim, self.times_per_batch = settings.dim, settings.times_per_batch
         self.num_entities, self.num_relations = len(dataset.entities), len(dataset.relations)
         self.entities = xavier(self.num_entities, dim)
         self.relations = xavier(self.num_relations, dim)
@@ -217,19 +219,6 @@ class TeMP(Learner):
     def bias(self, layer: int) -> Tensor | float:
         """What a layer of the encoder adds to every vector."""
         return 0.0
-
-    @property
-    def has_static_shapes(self) -> bool:
-        return False
-
-    @property
-    def samples_ahead(self) -> bool:
-        """No: the queries of a batch share their windows, and several batches would share many."""
-        return False
-
-    @property
-    def times_per_batch(self) -> int:
-        return self.settings.times_per_batch
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         snapshots = self._snapshots.of(context)

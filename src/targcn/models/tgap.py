@@ -40,7 +40,6 @@ from targcn.models.layers.edge_attention import (
     xavier,
 )
 from targcn.models.layers.losses import cross_entropy
-from targcn.models.reasons import Reasons
 from targcn.models.tgap_reasons import find_reasons
 
 # Added to a mass before its logarithm is taken: an entity that nothing reached has none.
@@ -108,12 +107,6 @@ class WholeGraph:
         if context.past_only:
             self.most_edges = torch.iinfo(torch.int64).max
 
-    def are_there(self, time: int, hidden: HiddenFacts | None = None) -> Tensor:
-        """Which edges are seen from a time: not those that are hidden then."""
-        there = torch.ones_like(self.sources, dtype=torch.bool)
-        there[: self.num_facts] = shown_facts(self.context, self.codes, time, hidden)
-        return there
-
 
 @dataclass(frozen=True, eq=False)
 class TGAPSample(Columns):
@@ -177,6 +170,9 @@ class TGAP(Learner):
     reads_context = True
     reads_intervals = False
     can_filter_loss = True
+    # Times differ in how many queries they have; what a batch hides is hidden in one step.
+    has_static_shapes = samples_ahead = False
+    times_per_batch = 1
     about_new_entities = (
         "have no vector of their own (the mean of all vectors stands in for it) and are reached "
         "through their facts"
@@ -210,20 +206,6 @@ class TGAP(Learner):
         mean = known.mean(0, keepdim=True).expand(count, -1)
         self.entities = nn.Parameter(torch.cat([known, mean]))
 
-    @property
-    def has_static_shapes(self) -> bool:
-        # Times differ in how many queries they have.
-        return False
-
-    @property
-    def samples_ahead(self) -> bool:
-        # What a batch hides is hidden in one step.
-        return False
-
-    @property
-    def times_per_batch(self) -> int | None:
-        return 1
-
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
     ) -> TGAPSample:
@@ -239,18 +221,14 @@ class TGAP(Learner):
 
     def score(self, queries: Queries, sample: TGAPSample) -> Tensor:
         """The score of every entity, given what the queries see."""
-        return self._score(queries, sample.context, sample)
+        return self.forward(queries, sample.context, sample.hidden)
 
-    def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        return self._score(queries, context)
-
-    def _score(
-        self, queries: Queries, context: TemporalGraph, sample: TGAPSample | None = None
+    def forward(
+        self, queries: Queries, context: TemporalGraph, hidden: HiddenFacts | None = None
     ) -> Tensor:
         scores, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
             rows = (queries.times == time).nonzero().flatten()
-            hidden = None if sample is None else sample.hidden
             shared = self.share(time, context, hidden, len(rows))
             for part in torch.split(rows, self._queries_at_once(context)):
                 mass, _ = self.flow(queries[part], shared)
@@ -262,9 +240,7 @@ class TGAP(Learner):
         """The scores: the logarithm of the mean over the heads."""
         return (mass.mean(1) + LEAST_MASS).log()
 
-    def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
-        """The paths that brought mass to an answer, and how much each of them did."""
-        return find_reasons(self, query, answer, context)
+    reasons = find_reasons
 
     def _queries_at_once(self, context: TemporalGraph) -> int:
         """How many queries flow at once; in training as many as a batch has."""
@@ -293,7 +269,9 @@ class TGAP(Learner):
         at_first = self.settings.loop_time == "first"
         loops = graph.times.new_full((context.num_entities,), -time if at_first else 0)
         deltas = torch.cat([graph.times - time, loops])
-        there = graph.are_there(time, hidden)
+        # Not those that are hidden then, but every loop.
+        there = torch.ones_like(graph.sources, dtype=torch.bool)
+        there[: graph.num_facts] = shown_facts(context, graph.codes, time, hidden)
         most = 0 if context.past_only else max(context.span - 1 - time, 0)
         distances = Distances(self.distances, min(-time, 0), most)
         terms = self.whole_layer.terms(self.relations, distances)

@@ -142,15 +142,7 @@ def read_recipe_file(path: Path) -> RecipeFile:
 
 
 def write_recipe(recipe: Recipe, path: Path) -> None:
-    """Write all settings of a recipe as a file that `train --recipe` takes.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "mine.toml"
-    ...     write_recipe(find_recipe("decayed-copy", changes={"scale": 7}), path)
-    ...     print(path.read_text().splitlines()[:5], find_recipe(None, str(path)).settings.scale)
-    ['model = "decayed-copy"', 'about = ""', '', '[settings]', 'scale = 7.0'] 7.0
-    """
+    """Write all settings of a recipe as a file that `train --recipe` takes."""
     lines = [f"model = {_toml(recipe.model)}", f"about = {_toml(recipe.about)}"]
     for part in ("settings", "training"):
         lines += ["", f"[{part}]"]

@@ -11,7 +11,6 @@ from itertools import accumulate, pairwise
 import torch
 from torch import Tensor
 
-from targcn.devices import is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.filters import KnownAnswers
@@ -113,13 +112,7 @@ class Batches:
             rows, own_sizes = self._share(order, bounds[step : end + 1])
             ends = [0, *accumulate(own_sizes)]
             seeds = self._seeds(epoch, step, own_sizes)
-            try:
-                ahead = self._sample(_Rows(rows, None if times is None else times[rows], seeds))
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error) or self.steps_ahead == 1:
-                    raise
-                self.steps_ahead = max(self.steps_ahead // 4, 1)
-                continue
+            ahead = self._sample(_Rows(rows, None if times is None else times[rows], seeds))
             for now, (first, last) in enumerate(pairwise(ends), step):
                 in_step = bounds[now + 1] - bounds[now]
                 yield replace(ahead[first:last], weight=self._weight(in_step))

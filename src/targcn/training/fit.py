@@ -1,8 +1,7 @@
 """From a data set to a trained run, or from a stopped training to its end."""
 
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.facts.open import open_dataset
-from targcn.facts.reading.options import ReadOptions
 from targcn.files import remove_drafts, require_absent, require_plain, sole_writer
 from targcn.memory import require_memory
 from targcn.models.base import Learner, Model
@@ -57,7 +55,7 @@ def fit(
     >>> targcn.predict(run, "Barack Obama", "succeeded", None, 2005, top=1)["answer"].to_list()
     ['Peter G. Fitzgerald']
     """
-    dataset = source if isinstance(source, Dataset) else _open(source, settings)
+    dataset = source if isinstance(source, Dataset) else open_dataset(source)
     if not isinstance(recipe, Recipe):
         recipe = find_recipe(model, str(recipe), dataset.name, settings)
     elif model in (None, recipe.model):
@@ -100,18 +98,24 @@ def resume(
             if processes.is_main and is_unfinished(folder):
                 held.enter_context(sole_writer(folder))
         shown = held.enter_context(training_progress(progress))
-        return _go_on(folder, where, shown, processes)
-
-
-def _open(source: object, settings: Mapping[str, Any]) -> Dataset:
-    """A source as a data set; the settings of a training do not say how to read it."""
-    for field in fields(ReadOptions):
-        if field.name in settings:
-            raise InputError(
-                f"{field.name} says how to read a source, not how to train; give "
-                f"fit(open_dataset(source, {field.name}=…)) instead"
-            )
-    return open_dataset(source)
+        with processes.barrier():
+            run = load_run(folder)
+            if processes.is_main:
+                remove_drafts(folder)
+            unfinished = is_unfinished(folder)
+        if isinstance(run.model, Learner) and unfinished:
+            if not (folder / STATE).exists():
+                # No state was saved yet; the folder may hold trained weights all the same.
+                run = replace(run, model=initialize(run.recipe, run.dataset, run.seed))
+            trainer = Trainer(run, folder, where, shown, processes)
+            with processes.barrier():
+                trainer.restore(folder)
+            return trainer.train()
+    if isinstance(run.model, Learner) and len(run.dataset.valid):
+        # The folder does not keep all of the report.
+        report = evaluate(run, split="valid", device=where, processes=processes)
+        run = replace(run, validation=report)
+    return run
 
 
 def initialize(recipe: Recipe, dataset: Dataset, seed: int) -> Model:
@@ -143,31 +147,6 @@ def _initial_run(recipe: Recipe, seed: int, dataset: Dataset, device: str) -> Ru
         # What the folder says if training is killed before its first validation.
         trained = TrainingRecord(0, 0, 0.0, device, finished=False)
     return Run(recipe, seed, dataset, model, trained)
-
-
-def _go_on(
-    folder: Path, where: torch.device, progress: ProgressCallback | None, processes: ProcessGroup
-) -> Run:
-    with processes.barrier():
-        run = load_run(folder)
-        if processes.is_main:
-            remove_drafts(folder)
-        unfinished = is_unfinished(folder)
-    if not isinstance(run.model, Learner):
-        return run
-    if not unfinished:
-        if len(run.dataset.valid) == 0:
-            return run
-        # The folder does not keep all of the report.
-        report = evaluate(run, split="valid", device=where, processes=processes)
-        return replace(run, validation=report)
-    if not (folder / STATE).exists():
-        # No state was saved yet; the folder may hold trained weights all the same.
-        run = replace(run, model=initialize(run.recipe, run.dataset, run.seed))
-    trainer = Trainer(run, folder, where, progress, processes)
-    with processes.barrier():
-        trainer.restore(folder)
-    return trainer.train()
 
 
 def _holds(folder: Path, run: Run) -> bool:

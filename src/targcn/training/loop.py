@@ -7,14 +7,16 @@ had not been: on the same device, with the same torch and number of threads, to 
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from targcn.devices import compiled, describe_device
+from targcn.devices import compiled, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup, distributed_loss
 from targcn.errors import InputError
 from targcn.evaluation.calibration import calibrate, fit_temperature
@@ -25,21 +27,17 @@ from targcn.models.base import Learner
 from targcn.runs.run import Run, TrainingRecord
 from targcn.runs.store import TRACE, WEIGHTS, write_result, write_temperature
 from targcn.training.batches import Batch, Batches
+from targcn.training.cuda_graph import CUDAGraphed
 from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
 from targcn.training.position import Position, restore_position, save_position
 from targcn.training.progress import ProgressCallback, ProgressReporter, Trace
 from targcn.training.signals import TrainingStopped, stop_on_signal
-from targcn.training.step_runner import StepRunner
 
 SECONDS_BETWEEN_SAVES = 60.0
 # Several processes agree on stopping and saving only now and then: asking costs time.
 STEPS_BETWEEN_AGREEMENTS = 16
 # Training has diverged when its loss is so many times that of the first step, or of 1.
 MOST_GROWTH = 1000.0
-
-
-class DivergedError(InputError):
-    """The loss is no longer a number, or has grown past all bounds."""
 
 
 class Trainer:
@@ -68,9 +66,13 @@ class Trainer:
             # Models share a loss function, of which torch compiles a few variants and no more.
             torch.compiler.reset()
             self.loss = compiled(self.loss, instead=self.loss, dynamic=False)
-        self.runner = StepRunner(
-            self.take_step, self.model, settings, device, processes, self._trace_retry
-        )
+        # A batch is computed in this many parts: the same gradients in less memory.
+        self.num_parts = 1
+        # While weights change: what happens then cannot be repeated.
+        self.is_updating = False
+        self.replay: CUDAGraphed[Batch, Tensor] | None = None
+        if device.type == "cuda" and self.model.has_static_shapes and processes.size == 1:
+            self.replay = CUDAGraphed(self.step, device)
         self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
         callback = progress if processes.is_main else None
         self.progress = ProgressReporter(
@@ -78,7 +80,7 @@ class Trainer:
         )
         self.position = Position()
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
-        self.best_weights = _copy(self.model.state_dict())
+        self.best_weights = deepcopy(self.model.state_dict())
         self.validation: Report | None = None
         self.best_validation: Report | None = None
         self.started = self.epoch_started = self.saved = time.monotonic()
@@ -96,11 +98,12 @@ class Trainer:
                     step = position.epoch * self.num_steps + position.step
                     rate = learning_rate(settings, step, settings.epochs * self.num_steps)
                     set_learning_rate(self.optimizer, rate)
-                    self._count(self.runner(batch))
+                    self._count(self.take_step(batch))
                     self._save_or_stop(stop_requested.is_set())
                     self._report_if_due()
                 self._end_epoch()
-                if position.epoch % settings.validate_every == 0 or self._was_last_epoch():
+                is_last = position.epoch == settings.epochs
+                if is_last or position.epoch % settings.validate_every == 0:
                     self._validate()
             # A signal may have come during the last validation.
             [stopping] = self.processes.any_process(stop_requested.is_set())
@@ -109,21 +112,46 @@ class Trainer:
         return self._finish()
 
     def take_step(self, batch: Batch) -> Tensor:
+        """Take a step, in more parts if memory runs out; the loss of the batch."""
+        while True:
+            try:
+                with matmul_precision(self.settings.matmul_precision):
+                    if self.replay is not None and self._is_whole(batch):
+                        return self.replay(batch)
+                    return self.step(batch)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                # Nor can one of several processes repeat what the others have done.
+                repeatable = not self.is_updating and self.processes.size == 1
+                if not (is_out_of_memory(error) and repeatable and self.num_parts < len(batch)):
+                    raise
+                self.num_parts *= 2
+                if self._is_whole(batch):
+                    self.replay = None
+                said = {"out_of_memory": True, "parts_per_step": self.num_parts}
+                self.trace.write(self.position.epoch, **said)
+
+    def step(self, batch: Batch) -> Tensor:
         """One update of the weights by the gradients of a batch's loss, which is given back."""
         self.optimizer.zero_grad(set_to_none=True)
         # Compiling for the smaller last batch would take longer than it saves.
-        loss_function = self.loss if self.runner.is_whole(batch) else self.loss_of_last
+        loss_function = self.loss if self._is_whole(batch) else self.loss_of_last
         total = torch.zeros((), device=self.device)
-        for part in self.runner.parts(batch):
+        size = -(-len(batch) // self.num_parts)
+        for first in range(0, len(batch), size):
+            part = batch[first : first + size]
             loss = loss_function(part.queries, part.answers, part.sample, part.others)
             loss = loss * (len(part) / len(batch) * batch.weight)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        with self.runner.updating():
-            self.optimizer.step()
+        self.is_updating = True
+        self.optimizer.step()
+        self.is_updating = False
         return total
+
+    def _is_whole(self, batch: Batch) -> bool:
+        return len(batch) * self.processes.size == self.settings.batch_size
 
     def restore(self, folder: Path) -> None:
         """Go back to the state in a folder, if one was kept.
@@ -198,7 +226,7 @@ class Trainer:
             best = self.position.best_epoch
             kept = f"the weights of epoch {best}" if best else "the initial weights"
             kept += f" are kept in {self.folder / WEIGHTS}"
-        raise DivergedError(
+        raise InputError(
             f"training diverged by epoch {max(self.position.epoch, 1)}: {problem}; {kept}; "
             "train again with a lower learning rate (--learning-rate)"
         )
@@ -215,7 +243,7 @@ class Trainer:
             self.trace.write(position.epoch, valid=self.validation.metrics, context=context)
         if mrr > position.best_mrr:
             position.best_mrr, position.best_epoch = mrr, position.epoch
-            self.best_weights = _copy(self.model.state_dict())
+            self.best_weights = deepcopy(self.model.state_dict())
             self.best_validation = self.validation
             self._write_result(self._record(finished=False))
         self._save_state()
@@ -223,13 +251,8 @@ class Trainer:
 
     def _evaluate(self, evaluator: Evaluator) -> Report:
         # Whoever follows a training hears of it during a long validation too.
-        def report(done: int, total: int) -> None:
-            self._report_if_due()
-
+        report = self._report_if_due
         return evaluator.evaluate(self.run.model_to_evaluate(), self.run.recipe.model, report)
-
-    def _was_last_epoch(self) -> bool:
-        return self.position.epoch == self.settings.epochs
 
     def _is_out_of_patience(self) -> bool:
         waited = self.position.epoch - self.position.best_epoch
@@ -275,7 +298,7 @@ class Trainer:
             if self.folder is not None:
                 save_position(self.folder, self.position, self.model, self.optimizer, self.settings)
 
-    def _report_if_due(self) -> None:
+    def _report_if_due(self, *_: int) -> None:
         if self.progress.is_due:
             taken = self.position.step or self.num_steps
             self._report_progress(float(self.loss_sum) / taken)
@@ -283,9 +306,13 @@ class Trainer:
     def _report_progress(self, loss: float | None) -> None:
         self.progress.report(self.position.epoch, self.position.step, loss, self.validation)
 
-    def _trace_retry(self, num_parts: int) -> None:
-        self.trace.write(self.position.epoch, out_of_memory=True, parts_per_step=num_parts)
 
-
-def _copy(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in weights.items()}
+@contextmanager
+def matmul_precision(name: str) -> Iterator[None]:
+    """Matrix products of this precision inside the block, and as before after it."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from oracle import fact_weight, path_weight, tables_of
 from targcn.models.layers import evidence_weights
 from targcn.models.layers.evidence_weights import (
     FactWeights,
@@ -59,38 +58,6 @@ def randomised(module: torch.nn.Module) -> torch.nn.Module:
     for weight in module.double().parameters():
         torch.nn.init.normal_(weight)
     return module
-
-
-def test_the_weight_of_a_fact_follows_the_formula() -> None:
-    weights = randomised(FactWeights(num_relations=3, num_buckets=5, dim=4, bias=-1.0))
-    asked = torch.tensor([0, 2, 1, 2])
-    found, buckets = torch.randint(0, 3, (4, 9)), torch.randint(0, 5, (4, 9))
-    tables = tables_of(weights)
-    expected = [
-        [fact_weight(tables, r, int(found[row, n]), int(buckets[row, n])) for n in range(9)]
-        for row, r in enumerate(asked.tolist())
-    ]
-    answer = torch.tensor(expected, dtype=torch.float64)
-    torch.testing.assert_close(weights(asked, found, buckets).detach(), answer)
-
-
-def test_the_weight_of_a_path_follows_the_formula() -> None:
-    weights = randomised(PathWeights(num_relations=3, num_buckets=5, dim=4, bias=-4.0))
-    asked = torch.tensor([0, 2, 1])
-    first, first_buckets = torch.randint(0, 3, (3, 2)), torch.randint(0, 5, (3, 2))
-    second, buckets = torch.randint(0, 3, (3, 2, 6)), torch.randint(0, 5, (3, 2, 6))
-    found = weights(asked, first, first_buckets, second, buckets).detach()
-    tables = tables_of(weights)
-    for row, one, two in torch.cartesian_prod(*map(torch.arange, second.shape)).tolist():
-        numbers = (
-            asked[row],
-            first[row, one],
-            first_buckets[row, one],
-            second[row, one, two],
-            buckets[row, one, two],
-        )
-        expected = path_weight(tables, *map(int, numbers))
-        assert float(found[row, one, two]) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [FactWeights, PathWeights])

@@ -56,11 +56,7 @@ def in_parts(vectors: Tensor, parts: int) -> Tensor:
 
 
 def sum_of_powers(numbers: Tensor, power: int) -> Tensor:
-    """The sum of the powers of the numbers' absolute values, each number given in parts.
-
-    >>> sum_of_powers(torch.tensor([[3.0, 1.0], [4.0, 0.0]]), 3).item()
-    126.0
-    """
+    """The sum of the powers of the numbers' absolute values, each number given in parts."""
     return _SumOfPowers.apply(numbers, power)  # type: ignore[no-any-return, no-untyped-call]
 
 

@@ -62,12 +62,7 @@ class TimeBuckets(nn.Module):
         return sides + (deltas < 0) * self.PER_SIDE
 
     def ranges(self) -> tuple[Tensor, Tensor]:
-        """The first and the last whole difference of every bucket; the farthest have no end.
-
-        >>> first, last = TimeBuckets(unit=1.0).ranges()
-        >>> first[[0, 8, 33, 40]].tolist(), last[[0, 8, 33, 40]].tolist()
-        ([0, 8, -1, -10], [0, 10, -1, -8])
-        """
+        """The first and the last whole difference of every bucket; the farthest have no end."""
         least, most = _whole_ranges(self.edges, start=0)
         return torch.cat([least, -most]), torch.cat([most, -least.clamp(min=1)])
 
@@ -91,12 +86,7 @@ class CountBuckets(nn.Module):
         return torch.bucketize(counts.float(), self.edges, right=True)
 
     def ranges(self) -> tuple[Tensor, Tensor]:
-        """The least and the largest count of every bucket; the last has no end.
-
-        >>> least, most = CountBuckets().ranges()
-        >>> least[[0, 3, 6]].tolist(), most[[0, 3, 6]].tolist()
-        ([1, 3, 8], [1, 3, 11])
-        """
+        """The least and the largest count of every bucket; the last has no end."""
         return _whole_ranges(self.edges, start=1)
 
 

@@ -58,12 +58,7 @@ class Distances:
         self.table, self.least, self.most = table, max(least, -last), min(most, last)
 
     def both_ways(self, maps: Tensor) -> Tensor:
-        """The vectors of all Δ in order: τ of its distance, under the map of its sign.
-
-        >>> table, maps = torch.tensor([[5.0], [6.0], [7.0]]), torch.tensor([-1.0, 0.0, 1.0])
-        >>> Distances(table, -9, 1).both_ways(maps.view(3, 1, 1)).flatten().tolist()
-        [-7.0, -6.0, 0.0, 6.0]
-        """
+        """The vectors of all Δ in order: τ of its distance, under the map of its sign."""
         past, present, future = self.table @ maps
         return torch.cat([past[1 : 1 - self.least].flip(0), present[:1], future[1 : 1 + self.most]])
 
@@ -79,15 +74,6 @@ class Terms:
     of_relations: Tensor
     of_times: Tensor
     distances: Distances
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """What edges send to their targets, and the scores of it, coordinate by coordinate."""
-
-    targets: Tensor
-    messages: Tensor
-    scores: Tensor
 
 
 class EdgeAttention(nn.Module):
@@ -107,34 +93,37 @@ class EdgeAttention(nn.Module):
         """The nodes after the layer; one that no edge comes in to is 0."""
         sent, wanted = (nodes @ self.maps).flatten(0, 1), self.attention * nodes
 
-        def scored() -> Iterator[Scored]:
+        def scored() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
             return (_score(sent, wanted, terms, part) for part in edges.parts())
 
         # Several parts are scored twice rather than kept.
         kept = list(scored()) if len(edges.parts()) == 1 else None
         largest = torch.full_like(nodes, -torch.inf)
-        for part in kept or scored():
-            _raise(largest, part.scores.detach(), part.targets)
+        for targets, _, scores in kept or scored():
+            rows = targets[:, None].expand_as(scores)
+            largest.scatter_reduce_(0, rows, scores.detach(), "amax")
         # Subtracting it changes no softmax.
         largest = largest.masked_fill(largest == -torch.inf, 0).detach()
         total, joined = torch.zeros_like(nodes), torch.zeros_like(nodes)
-        for part in kept or scored():
-            weights = (part.scores - largest.index_select(0, part.targets)).exp()
-            total = total.index_add_(0, part.targets, weights)
-            joined = joined.index_add_(0, part.targets, weights * part.messages)
+        for targets, messages, scores in kept or scored():
+            weights = (scores - largest.index_select(0, targets)).exp()
+            total = total.index_add_(0, targets, weights)
+            joined = joined.index_add_(0, targets, weights * messages)
         # The largest weight of a node is 1: a smaller sum is one of nothing.
         return joined / total.clamp(min=0.5)
 
 
-def _score(sent: Tensor, wanted: Tensor, terms: Terms, edges: Edges) -> Scored:
-    """Messages and their scores, from products W_λ x and a ⊙ x of the nodes."""
+def _score(
+    sent: Tensor, wanted: Tensor, terms: Terms, edges: Edges
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Targets, messages and their scores, from products W_λ x and a ⊙ x of the nodes."""
     signs = edges.deltas.sign() + 1
     messages = sent.index_select(0, signs * len(wanted) + edges.sources)
     relations = signs * (len(terms.of_relations) // 3) + edges.relations
     messages = messages + terms.of_relations.index_select(0, relations)
     messages = messages + terms.of_times.index_select(0, terms.distances.places(edges.deltas))
     scores = functional.leaky_relu(wanted.index_select(0, edges.targets) * messages, SLOPE)
-    return Scored(edges.targets, messages, scores.masked_fill(~edges.there[:, None], -torch.inf))
+    return edges.targets, messages, scores.masked_fill(~edges.there[:, None], -torch.inf)
 
 
 class TransitionScores(nn.Module):
@@ -248,12 +237,6 @@ def three_maps(dim: int) -> nn.Parameter:
 
 def xavier(rows: int, columns: int) -> Tensor:
     return nn.init.xavier_normal_(torch.empty(rows, columns))
-
-
-@torch.no_grad()
-def _raise(largest: Tensor, scores: Tensor, targets: Tensor) -> None:
-    """Let each node know the largest score of the edges that come in to it."""
-    largest.scatter_reduce_(0, targets[:, None].expand_as(scores), scores, "amax")
 
 
 def _rows(table: Tensor, places: Tensor) -> Tensor:

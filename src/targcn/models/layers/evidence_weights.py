@@ -128,24 +128,14 @@ def weigh_pieces(weights: FactWeights | PathWeights, filled: Tensor, *columns: T
 
 
 def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
-    """out · relu(rows[places[i]] + table[codes[i, j]]) for each i, j.
-
-    >>> rows, table = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.0, 0.0], [1.0, 1.0]])
-    >>> places, codes, out = torch.tensor([0]), torch.tensor([[0, 1]]), torch.tensor([1.0, 10.0])
-    >>> relu_product(rows, places, table, codes, out).tolist()
-    [[1.0, 2.0]]
-    """
+    """out · relu(rows[places[i]] + table[codes[i, j]]) for each i, j."""
     node: Any = _ReluProduct
     products: Tensor = node.apply(rows, places, table, codes, out)
     return products
 
 
 def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
-    """log(1 + the sum of the evidence that ends in an entity), for each row and every entity.
-
-    >>> log_of_sums(torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 1]]), 2).exp().tolist()
-    [[1.0, 4.0]]
-    """
+    """log(1 + the sum of the evidence that ends in an entity), for each row and every entity."""
     node: Any = _LogOfSums
     logs: Tensor = node.apply(evidence, ends, num_entities)
     return logs

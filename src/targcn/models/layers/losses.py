@@ -33,13 +33,6 @@ def cross_entropy_among(
     """Cross-entropy of the answers against some entities of each row, on average.
 
     Among these, true answers do not count; `others` are as for `cross_entropy`.
-
-    >>> scores, answers = torch.zeros(1, 4), torch.tensor([2])
-    >>> cross_entropy_among(scores, answers, torch.tensor([[0, 2, 3]]), None).exp().round().item()
-    3.0
-    >>> others = torch.tensor([[3]])
-    >>> cross_entropy_among(scores, answers, torch.tensor([[0, 2, 3]]), others).exp().round().item()
-    2.0
     """
     own = scores.gather(1, answers[:, None])
     if others is not None:
