@@ -23,7 +23,7 @@ from targcn.training.fit import fit
 
 # What tests do wrong on purpose is shown by the page, and logged by the browser too.
 EXPECTED = re.compile("status of (404|422|504)|ERR_INTERNET_DISCONNECTED")
-MOST_MILLISECONDS = 20 * 60_000
+MOST_MILLISECONDS = 5 * 60_000
 
 
 def find_chromium() -> str:

@@ -153,13 +153,19 @@ def test_keyboard_alone(page: Page) -> None:
     while page.evaluate("document.activeElement.getAttribute('role')") != "combobox":
         press("Tab")
     page.keyboard.type("ted kenn")
-    expect(page.get_by_role("option", name="Ted Kennedy")).to_be_visible()
+    names = page.get_by_role("listbox").get_by_role("option")
+    expect(names.first).to_contain_text("Ted Kennedy")
     press("ArrowDown")
     active = page.locator("[aria-selected=true]")
     expect(active).to_contain_text("Ted Kennedy")
-    expect(field(page, "subject")).to_have_attribute(
-        "aria-activedescendant", active.get_attribute("id") or ""
+    with page.expect_response("**/api/names*"):
+        page.keyboard.type("e")
+    # Names that come later leave the choice as it is; both are read at one moment.
+    page.wait_for_function(
+        """() => document.querySelector("[aria-selected=true]")?.id
+            === document.activeElement.getAttribute("aria-activedescendant")"""
     )
+    expect(active).to_contain_text("Ted Kennedy")
     press("Enter")
     press("Tab")
     page.keyboard.type("serves beside")

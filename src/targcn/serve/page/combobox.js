@@ -76,6 +76,7 @@ export function combobox({ label, page, onChoose = () => {}, placeholder = "?" }
       id,
     );
     if (document.activeElement !== input) return;
+    const pointed = list.children[active]?.dataset.value;
     const option = (value, key, ...content) => h(
       "li",
       { role: "option", id: `${id}-${key}`, "aria-selected": "false", "data-value": value },
@@ -87,6 +88,9 @@ export function combobox({ label, page, onChoose = () => {}, placeholder = "?" }
       names.map((one, index) => option(one.name, index, named(one.name), h("small", describe(one)))),
     );
     open(true);
+    // The answer to a later key may come after an arrow key: what is pointed at stays so.
+    const place = [...list.children].findIndex((shown) => shown.dataset.value === pointed);
+    if (place >= 0) point(place);
   }
 
   input.addEventListener("input", () => (fit(), offerSoon()));
