@@ -210,6 +210,7 @@ class Predictor:
             relation=self.dataset.relations.names[ids[1]],
             object=entities[ids[2]],
             time=self.dataset.timeline.label(tick),
+            tick=tick,
             asked=asked,
             context=self.context + self.dataset.addition,
             unit=self.dataset.timeline.unit,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from targcn.inference.answer_table import describe_forecast, notes_on
 from targcn.inference.answers import Known
-from targcn.inference.explanation import DatedFact, End, Explanation, Reason, describe_reason
+from targcn.inference.explanation import End, Explanation, describe_reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ask, Question, as_written
 
@@ -49,27 +49,6 @@ class Answer:
     error: str | None = None
     suggestions: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
-
-
-@dataclass(frozen=True)
-class PlacedFact(DatedFact):
-    """A fact whose time is one at which it holds; `when` is its time or interval in words."""
-
-    when: str | None = None
-    tick: int | None = None
-
-
-@dataclass(frozen=True)
-class PlacedReason(Reason):
-    facts: tuple[PlacedFact, ...]
-
-
-@dataclass(frozen=True, repr=False)
-class Explained(Explanation):
-    """An answer and the evidence for it, strongest first (targcn.Explanation)."""
-
-    reasons: tuple[PlacedReason, ...]
-    tick: int = 0
 
 
 def cost_of(question: Question, how: HowToAnswer, predictor: Predictor) -> int:
@@ -130,20 +109,3 @@ def explain_row(predictor: Predictor, question: Question, row: Row, top: int) ->
     words = (str(question.subject), str(question.relation), str(question.object))
     side: End = "subject" if row.asked == "subject" else "object"
     return predictor.explain(*words, question.time or "", asked=side, top=top)
-
-
-def placed(explanation: Explanation, predictor: Predictor) -> Explained:
-    """An explanation whose facts have their ticks."""
-    timeline = predictor.dataset.timeline
-    tick = timeline.tick(explanation.time)
-
-    def place(fact: DatedFact) -> PlacedFact:
-        at = None if fact.delta is None else tick + fact.delta
-        time = None if at is None else timeline.label(at)
-        return PlacedFact(**vars(fact) | {"time": time}, when=fact.time, tick=at)
-
-    reasons = tuple(
-        PlacedReason(**vars(reason) | {"facts": tuple(map(place, reason.facts))})
-        for reason in explanation.reasons
-    )
-    return Explained(**vars(explanation) | {"reasons": reasons}, tick=tick)
