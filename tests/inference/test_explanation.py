@@ -286,8 +286,8 @@ def test_an_answer_that_no_path_leads_to_says_so(small: Dataset, flowing: Run) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"top": 0}, "top is 0; ask for at least 1 fact"),
-        ({"top": -1}, "top is -1; ask for at least 1 fact"),
+        ({"top": 0}, "top is 0; at least 1 was"),
+        ({"top": -1}, "top is -1; at least 1 was"),
         ({"asked": "Subject"}, "asked 'Subject' is unknown; choose one of object, subject"),
     ],
 )

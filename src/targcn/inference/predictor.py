@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 from torch import Tensor
 
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
@@ -140,7 +141,7 @@ class Predictor:
         progress: Progress | None = None,
     ) -> Answers:
         """The best answers to questions, as columns; `predict_many` puts them into words."""
-        _require_some(top, "answer")
+        require_at_least(1, top=top)
         # A fact that is asked about would be a reason for itself.
         without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
         parts = []
@@ -166,7 +167,7 @@ class Predictor:
         A row is an answer that is among the best before, after, or both; `change` says which ones
         came in and which dropped out. What is known stays what the data say.
         """
-        _require_some(top, "answer")
+        require_at_least(1, top=top)
         return ask_what_if(self, questions, without, given, top, on_error, progress)
 
     def explain(
@@ -180,9 +181,8 @@ class Predictor:
         top: int = 10,
     ) -> Explanation:
         """The facts behind one answer; see `targcn.explain`."""
-        if asked not in ENDS:
-            raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ENDS)}")
-        _require_some(top, "fact")
+        require_choice(ENDS, asked=asked)
+        require_at_least(1, top=top)
         question = Question(subject, relation, object, time)
         if question.asked != "fact":
             raise InputError("a complete fact is explained; leave no place of it open")
@@ -243,7 +243,7 @@ class Predictor:
         that are at least as probable as 1 in 10 are all found. A model without probabilities gives
         scores.
         """
-        _require_some(top, "fact")
+        require_at_least(1, top=top)
         sweep = what_to_ask(self, time, relation, entity)
         return find_missing(self, sweep, top, progress)
 
@@ -342,8 +342,3 @@ class Predictor:
         if not self.model.reads_context:
             return self.graph
         return without_facts(self.graph, torch.stack(facts.tensors(), dim=1).tolist())
-
-
-def _require_some(top: int, what: str) -> None:
-    if top < 1:
-        raise InputError(f"top is {top}; ask for at least 1 {what}")

@@ -10,7 +10,7 @@ from typing import Final
 
 import torch
 
-from targcn.config import require_seed
+from targcn.config import require_at_least, require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.calibration import calibrate, fit_temperature, rank_and_calibrate
@@ -71,8 +71,7 @@ def fuse(
         require_absent(Path(out))
     if len(runs) < 2:
         raise InputError("fusing takes two runs or more; a single one is what it is already")
-    if queries < 1:
-        raise InputError(f"queries is {queries}; choose the weights on at least 1")
+    require_at_least(1, queries=queries)
     require_seed(seed)
     sources = _member_names(name_runs(runs))
     members = {name: open_run(source) for name, source in sources.items()}

@@ -17,7 +17,7 @@ import torch
 from optuna import Study, Trial
 from optuna.trial import FrozenTrial, TrialState
 
-from targcn.config import require_at_least, require_seed
+from targcn.config import require_at_least, require_choice, require_seed
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
@@ -93,8 +93,7 @@ def search(
         raise InputError(f"minutes is {minutes}; it must be above 0")
     require_at_least(1, trials=trials)
     require_seed(seed)
-    if filter not in FILTERS:
-        raise InputError(f"filter {filter!r} is unknown; choose one of {', '.join(FILTERS)}")
+    require_choice(FILTERS, filter=filter)
     for name in models:
         find_model(name)
     for split in ("train", "valid"):
