@@ -12,7 +12,7 @@ from targcn.cli.options import (
     load_predictor,
     show_table,
 )
-from targcn.output.terminal import count_progress, show, show_json
+from targcn.output.terminal import show, show_json
 
 
 def explain_answer(
@@ -92,7 +92,5 @@ def list_rules(
     """
     from targcn.inference.rules import rules, rules_table
 
-    loaded = load_folder(run)
-    with count_progress("counting", "queries") as progress:
-        listed = rules(loaded, relation=relation, top=top, progress=progress)
+    listed = rules(load_folder(run), relation=relation, top=top)
     show_table(rules_table(listed), out, json)
