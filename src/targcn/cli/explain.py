@@ -30,18 +30,10 @@ def explain_answer(
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
 
-    A run of evidence: an answer's score is the sum of the effects. A piece of
-    evidence is a fact of the given entity, a fact of the relation, whosever it
-    is, a path of two facts, or a partner: what happened between the two at any
-    time. The log of (1 + the weights × of all pieces) is shared out among them;
-    the rest is the prior, what was learned about the names themselves.
-
-    A run of targcn: the effect is the answer's probability with all facts, minus
-    its probability without this one. A run of t-gap: the effect of a path of
-    facts is its part of the answer's probability, and all paths add up to it. A
-    fused run: an effect is that of leaving out a fact or piece of evidence on a
-    member's probability, times its weight. All of these are before the run's
-    temperature. Other models do not explain their answers.
+    A run of evidence: the effects are parts of the answer's score, and add up to
+    it. A run of t-gap: they are parts of its probability. A run of targcn, or a
+    fused one: what leaving the fact out would take from the probability. These
+    are before the run's temperature. Other models do not explain their answers.
 
     If the context holds the explained fact itself, it is hidden.
 

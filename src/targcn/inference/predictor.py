@@ -143,7 +143,10 @@ class Predictor:
         """The best answers to questions, as columns; `predict_many` puts them into words."""
         require_at_least(1, top=top)
         # A fact that is asked about would be a reason for itself.
-        without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
+        without = self.graph
+        if "fact" in asked.facts and self.model.reads_context:
+            complete = torch.stack(asked.facts["fact"].tensors(), dim=1)
+            without = without_facts(self.graph, complete.tolist())
         parts = []
         for place, numbers, facts in asked.batches(self.questions_at_once, progress):
             graph = without if place == "fact" else self.graph
@@ -336,9 +339,3 @@ class Predictor:
         if place == "relation" or place == "time":
             width = len(self.candidates[place])
         return min(rows_at_once(width, self.device), MOST_QUESTIONS_AT_ONCE)
-
-    def _without(self, facts: FactColumns) -> TemporalGraph:
-        """The context without these facts."""
-        if not self.model.reads_context:
-            return self.graph
-        return without_facts(self.graph, torch.stack(facts.tensors(), dim=1).tolist())
