@@ -69,11 +69,7 @@ def list_rules(
 
     "A ← B, 1 day before: × 14, seen 312 times": where A is asked for, a fact B one
     day before speaks for its answer and adds 14 to a sum that is 1 without
-    evidence. A fact counts if it is the given entity's, or anybody's if the rule
-    says so; "B, then C" is a path of two facts, "at 3 times" is about any time.
-    A⁻¹ is A read from its object back to its subject. The weights are the model's
-    own. Seen is how often such evidence ended in the true answer to a query of
-    train, whose own fact is hidden.
+    evidence. "B, then C" is a path of two facts, "at 3 times" is about any time.
 
     First come the rules that gave most to true answers: seen × log(1 + weight).
     Rules that were never seen are left out.

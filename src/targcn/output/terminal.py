@@ -102,17 +102,12 @@ def progress_bar(
         return
     _in_progress.append(describe)
     try:
-        with _open_display() as display:
+        lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
+        has_bar = sys.stderr.isatty() and find_spec("rich")
+        with _terminal_display() if has_bar else nullcontext(lines) as display:
             yield lambda *what: display(*describe(*what))
     finally:
         _in_progress.clear()
-
-
-def _open_display() -> AbstractContextManager[Display]:
-    if sys.stderr.isatty() and find_spec("rich"):
-        return _terminal_display()
-    lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
-    return nullcontext(lines)
 
 
 @contextmanager

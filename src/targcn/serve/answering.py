@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from targcn.inference.answer_table import describe_forecast, notes_on
+from targcn.inference.answer_table import describe_forecast, explain_answer, notes_on
 from targcn.inference.answers import Known
-from targcn.inference.explanation import End, Explanation, describe_reason
+from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ask, Question, as_written
 
@@ -98,14 +98,5 @@ def _complete(predictor: Predictor, question: Question, frame: Any, how: HowToAn
 
 def _why(predictor: Predictor, question: Question, row: Row) -> str | None:
     """The strongest reason for an answer, in words."""
-    explanation = explain_row(predictor, question, row, top=1)
+    explanation = explain_answer(predictor, question, row.asked, row.answer, top=1)
     return describe_reason(explanation.reasons[0]) if explanation.reasons else None
-
-
-def explain_row(predictor: Predictor, question: Question, row: Row, top: int) -> Explanation:
-    """The facts behind an answer to a question as it was understood."""
-    if question.asked != "fact":
-        question = replace(question, **{row.asked: row.answer})
-    words = (str(question.subject), str(question.relation), str(question.object))
-    side: End = "subject" if row.asked == "subject" else "object"
-    return predictor.explain(*words, question.time or "", asked=side, top=top)
