@@ -190,12 +190,12 @@ COMMANDS: dict[str, Command] = {
     ),
     "compare": _several(
         *("compare", "{base}/evidence", "{base}/tntcomplex", "--device=cpu", "--resamples=100"),
-        *("--out={out}/figures.json"),
+        "--out={out}/figures.json",
         kept=_untimed,
     ),
     "predict": _several(
         *("predict", "{base}/tntcomplex", *QUESTION[:3], "?"),
-        *("--out={out}/answers.csv"),
+        "--out={out}/answers.csv",
     ),
     "predict, a table": _several(
         *("predict", "{base}/evidence", "--queries={base}/questions.csv"),
