@@ -31,10 +31,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_prints_one_table_and_writes_files(folders: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     runs = sorted(folders.iterdir())
     files = [tmp_path / f"all.{ending}" for ending in ("csv", "json", "md")]
     flags = [flag for path in files for flag in ("--out", path)]
-    printed = output_of("compare", *runs, "--to", runs[-1], *flags)
+    picture = tmp_path / "deep" / "all.svg"
+    printed = output_of("compare", *runs, "--to", runs[-1], *flags, "--plot", picture)
     lines = printed.splitlines()
     assert len(lines) == 1 + 2 + len(runs) + 1
     assert "context train+valid, mean rank on ties" in lines[0]
@@ -52,15 +54,16 @@ def test_the_command_prints_one_table_and_writes_files(folders: Path, tmp_path: 
     (line,) = (line for line in lines if line.startswith("learned"))
     assert f" {learned.trained.seconds:,.0f} " in line
     assert " cpu with" in line
-    assert all(path.exists() for path in files)
+    assert all(path.exists() for path in [*files, picture])
 
 
 def test_the_command_leaves_alone_what_is_there(folders: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     runs = (folders / "seen", folders / "copy-300")
-    out = tmp_path / "events.csv"
-    out.write_text("precious")
-    assert "already exists" in complaint_of(call("compare", *runs, "--out", out))
-    assert out.read_text() == "precious"
+    for option, name in (("--out", "events.csv"), ("--plot", "mine.png")):
+        (tmp_path / name).write_text("precious")
+        assert "already exists" in complaint_of(call("compare", *runs, option, tmp_path / name))
+        assert (tmp_path / name).read_text() == "precious"
 
 
 def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
@@ -80,6 +83,7 @@ def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
         ([seen, broken], f"{broken / 'metrics.json'} is damaged"),
         ([seen, copy, "--to", other], f"{other} is not one of the runs compared"),
         ([seen, copy, "--out", tmp_path / "a.txt"], "a.txt should end in .csv, .json or .md"),
+        ([seen, copy, "--plot", tmp_path / "a.gif"], "a.gif should end in .png, .svg or .pdf"),
         ([seen, copy, "--filter", "none"], "none"),
     ):
         assert sentence in complaint_of(call("compare", *arguments))
@@ -105,6 +109,14 @@ def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_pat
     os.close(writing)
     assert "Traceback" not in left.stderr
     assert out.read_text(encoding="utf-8").count("\n") == 3
+
+
+def test_without_matplotlib_the_plot_is_refused_before_anything_is_evaluated(
+    folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    runs = (folders / "seen", folders / "copy-300")
+    assert "pip install 'targcn[plot]'" in complaint_of(call("compare", *runs, "--plot", "all.png"))
 
 
 def test_a_file_of_another_system_is_judged_beside_runs(folders: Path, tmp_path: Path) -> None:

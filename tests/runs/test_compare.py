@@ -26,6 +26,7 @@ from targcn.runs.compare import (
     Comparison,
     compare,
     comparison_table,
+    plot_comparison,
     resampled_means,
 )
 from targcn.runs.evaluate import evaluate
@@ -363,6 +364,22 @@ def test_the_reference_is_not_compared_with_itself(found: Comparison) -> None:
     first = table.labels.index("difference\ntime-aware")
     assert table.cells()[0][first : first + 4] == ["–"] * 4
     assert table.cells()[-1][first + 3] in ("yes", "no")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+@pytest.mark.parametrize("parameters", [(0, 0, 0, 0), (0, 500, 500, 10**7)])
+@pytest.mark.filterwarnings("error")
+def test_plot_writes_a_picture(
+    found: Comparison, tmp_path: Path, ending: str, parameters: tuple[int, ...]
+) -> None:
+    pytest.importorskip("matplotlib")
+    runs = [
+        replace(run, num_parameters=number, name=f"${run.name}")
+        for run, number in zip(found.runs, parameters, strict=True)
+    ]
+    plot_comparison(Comparison(tuple(runs)), tmp_path / f"all.{ending}")
+    start = {"png": b"\x89PNG", "svg": b"<?xml"}[ending]
+    assert (tmp_path / f"all.{ending}").read_bytes().startswith(start)
 
 
 def test_what_is_not_known_of_systems_from_outside(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "compare": _several(
         *("compare", "{base}/evidence", "{base}/tntcomplex", "--device=cpu", "--resamples=100"),
-        "--out={out}/figures.json",
+        *("--out={out}/figures.json", "--plot={out}/runs.svg"),
         kept=_untimed,
     ),
     "predict": _several(

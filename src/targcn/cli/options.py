@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
+from targcn.output.plots import require_picture
 from targcn.output.tables import Table, require_table_file, write_table
 from targcn.output.terminal import say, show, show_json
 
@@ -57,6 +58,7 @@ NewTable = Annotated[
     checked(require_table_file, require_absent),
     Parameter(help="Write the table to this new file too: .csv, .json or .md."),
 ]
+NewPicture = Annotated[Path | None, checked(require_picture, require_absent)]
 NewerFacts = Annotated[
     str | None,
     Parameter(help="A table of newer facts that join the context; its relations are not new."),

@@ -10,6 +10,7 @@ from targcn.cli.options import Device, Words
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.files import atomic_file, read_text
+from targcn.output.plots import require_picture
 from targcn.output.tables import Table
 from targcn.output.terminal import show
 
@@ -125,7 +126,7 @@ def report_results(
             costs; `EXPERIMENT all mrr` is the MRR on all data sets.
         plots: Write the plots of the experiments into this folder.
     """
-    from targcn.experiments.plots import plot_experiments, require_matplotlib
+    from targcn.experiments.plots import plot_experiments
     from targcn.experiments.results import read_results
 
     if plots is None and not fill:
@@ -133,7 +134,7 @@ def report_results(
             "nothing to write; --fill FILE fills the tables of a text, --plots DIR draws the plots"
         )
     if plots is not None:
-        require_matplotlib()
+        require_picture(plots / "plot.svg")
     measured = read_results(results)
     if not measured:
         raise InputError(f"there is no result in {results}; 'targcn reproduce NAME' makes some")

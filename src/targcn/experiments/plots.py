@@ -1,54 +1,22 @@
-"""The plots of the experiments: what was measured beside what the paper prints.
+"""The plots of the experiments: what was measured beside what the paper prints."""
 
-Backgrounds are transparent and text is grey, so that a plot is readable on light and dark pages.
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import count, groupby
 from pathlib import Path
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
 from targcn.experiments.tables import Line, Results, lines_of
-from targcn.files import atomic_file
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from targcn.output.plots import Curve, Mark, plot_lines, plot_marks
 
 # The experiment whose rows are points over the number of their parameters.
 MAIN: Final = "main"
 # What plots show.
 SETTING: Final = SETTINGS[0]
 COMMON_FILTER: Final[Filter] = "static"
-INK: Final = "#808080"
-COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
-MARKERS: Final = "os^Dv"
-POINT_SIZE: Final = 5
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Points joined by a line; lines that belong together have the same color."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    color: int
-    dashed: bool
-
-
-def require_matplotlib() -> None:
-    """Refuse plots before any work is done, where they cannot be drawn."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "plots need matplotlib; install it with: pip install 'targcn[plot]'"
-        ) from None
 
 
 def plot_experiments(results: Results, folder: Path) -> list[Path]:
@@ -65,14 +33,14 @@ def plot_experiments(results: Results, folder: Path) -> list[Path]:
             setting = f"{SETTING.split} split, context {SETTING.context}"
             title = f"{experiment.title}, {data}\n{setting}"
             if experiment.name == MAIN:
-                figure = draw_results(lines, f"{title}, time-aware filter")
+                title += ", time-aware filter"
+                plot_marks(list(_marks(lines)), path, title, "MRR, time-aware filter")
             elif all(line.row.place is not None for line in lines):
-                curves = lines_over_places(lines)
-                figure = _draw_lines(curves, title, experiment.plot, "MRR and Hits", False)
+                curves = list(lines_over_places(lines))
+                plot_lines(curves, path, title, experiment.plot, "MRR and Hits", logarithmic=False)
             else:
-                curves = lines_over_parameters(lines)
-                figure = _draw_lines(curves, title, experiment.plot, "MRR", True)
-            _save(figure, path)
+                curves = list(lines_over_parameters(lines))
+                plot_lines(curves, path, title, experiment.plot, "MRR", logarithmic=True)
             written.append(path)
     return written
 
@@ -124,81 +92,10 @@ def _place(line: Line, num_parameters: int | None) -> float:
     return float(place)
 
 
-def draw_results(lines: Sequence[Line], title: str) -> "Figure":
-    """The MRR of rows over their parameters; the legend names them in the order of their MRR.
-
-    A row is at its mean, with the deviation of its seeds; one without parameters is a horizontal
-    line.
-    """
-    figure, axes = _grey_axes(title, "parameters", "MRR, time-aware filter", logarithmic=True)
-    measured = [(line, line.measured(SETTING, "time-aware", "mrr")) for line in lines]
-    rows = [(mean(values), values, line) for line, values in measured if values]
-    handles: list[Any] = []
-    for number, (middle, values, line) in enumerate(sorted(rows, key=lambda row: -row[0])):
-        look = {"label": line.row.name, "color": COLORS[number % len(COLORS)]}
-        if num_parameters := line.results[0].parameters:
-            reach = stdev(values) if len(values) > 1 else 0.0
-            # After all colors have been used, they meet other markers.
-            marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
-            how = {"fmt": marker, "markersize": POINT_SIZE, **look}
-            handles.append(axes.errorbar(num_parameters, middle, reach, **how))
-        else:
-            handles.append(axes.axhline(middle, linestyle="--", linewidth=1, **look))
-    _add_legend(figure, handles)
-    return figure
-
-
-def _draw_lines(
-    lines: Iterable[Curve], title: str, across: str, up: str, logarithmic: bool
-) -> "Figure":
-    """Lines with a legend beside them."""
-    figure, axes = _grey_axes(title, across, up, logarithmic)
-    handles: list[Any] = []
+def _marks(lines: Sequence[Line]) -> Iterator[Mark]:
     for line in lines:
-        handles += axes.plot(
-            *zip(*line.points, strict=True),
-            label=line.name,
-            color=COLORS[line.color % len(COLORS)],
-            marker=MARKERS[line.color % len(MARKERS)],
-            markersize=POINT_SIZE,
-            linestyle="--" if line.dashed else "-",
-        )
-    _add_legend(figure, handles)
-    return figure
-
-
-def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:
-    """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
-
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
-    axes: Any = figure.add_subplot()
-    axes.set_title(title, color=INK, parse_math=False)
-    axes.set_xlabel(across, color=INK)
-    axes.set_ylabel(up, color=INK)
-    axes.tick_params(which="both", colors=INK)
-    for spine in axes.spines.values():
-        spine.set_edgecolor(INK)
-    if logarithmic:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
-        axes.xaxis.set_major_formatter(EngFormatter())
-        axes.xaxis.set_minor_locator(NullLocator())
-    return figure, axes
-
-
-def _add_legend(figure: "Figure", handles: Sequence[Any]) -> None:
-    legend = figure.legend(
-        handles=handles, loc="outside right center", frameon=False, labelcolor=INK, fontsize=9
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def _save(figure: "Figure", path: Path) -> None:
-    """Write a figure as SVG; equal figures give equal files."""
-    from matplotlib import rc_context
-
-    with atomic_file(path) as draft, rc_context({"svg.hashsalt": "targcn"}):
-        figure.savefig(draft, format="svg", transparent=True, metadata={"Date": None})
+        if line.results:
+            values = line.measured(SETTING, "time-aware", "mrr")
+            middle, reach = mean(values), stdev(values) if len(values) > 1 else 0.0
+            num_parameters = line.results[0].parameters
+            yield Mark(line.row.name, num_parameters, middle, middle - reach, middle + reach)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from targcn.errors import InputError
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
@@ -11,14 +11,12 @@ from targcn.inference.answers import Answers
 from targcn.inference.explanation import End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
+from targcn.output.plots import draw_curve
 from targcn.output.tables import Column, Table, Value
 from targcn.runs.run import describe_new
 
 if TYPE_CHECKING:
     import polars as pl
-
-# The heights of a bar within a line of text.
-EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 
 
 def answer_table(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> Table:
@@ -104,38 +102,6 @@ def curve_over_time(predictor: Predictor, answers: Answers) -> str:
     """The values of all times as a curve in text."""
     timeline = predictor.dataset.timeline
     return draw_curve(_points(predictor, answers), timeline.first, timeline.last)
-
-
-def draw_curve(
-    points: Sequence[tuple[float, float]], first: str, last: str, width: int = 72, height: int = 6
-) -> str:
-    """A curve in plain text, from the least value to the largest, from the first point to the last.
-
-    A column shows the largest of its values as a bar; one without any is empty.
-
-    >>> print(draw_curve([(0, 1.0), (1, 3.0), (3, 5.0)], "2001", "2004", width=8, height=2))
-    5 ┤       █
-    1 ┤▁ █    █
-      └────────
-       2001 2004
-    """
-    left, right = points[0][0], points[-1][0]
-    least, most = min(value for _, value in points), max(value for _, value in points)
-    bars: list[int] = [0] * width
-    for place, value in points:
-        column = int((place - left) / max(right - left, 1) * (width - 1))
-        share = (value - least) / (most - least) if most > least else 1.0
-        bars[column] = max(bars[column], 1, round(share * 8 * height))
-    labels = {height - 1: f"{most:.3g}", 0: f"{least:.3g}"}
-    margin = max(len(label) for label in labels.values())
-    lines = []
-    for row in reversed(range(height)):
-        drawn = "".join(EIGHTHS[min(max(bar - 8 * row, 0), 8)] for bar in bars)
-        label = labels.get(row, "")
-        lines.append(f"{label:>{margin}} {'┤' if label else '│'}{drawn}".rstrip())
-    axis = f"{first}{last:>{max(width - len(first), len(last) + 1)}}"
-    blank = " " * (margin + 1)
-    return "\n".join([*lines, f"{blank}└{'─' * width}", f"{blank} {axis}"])
 
 
 @dataclass(frozen=True)

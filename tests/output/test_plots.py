@@ -1,6 +1,22 @@
-"""Curves in text."""
+"""The legend of plots, and curves in text."""
 
-from targcn.inference.answer_table import draw_curve
+import pytest
+
+from targcn.output.plots import (
+    Mark,
+    draw_curve,
+    draw_marks,
+)
+
+pytest.importorskip("matplotlib")
+
+
+def test_the_legend_names_marks_by_their_values() -> None:
+    values = {"$a$": 0.4, "b": 0.6, "without parameters": 0.5}
+    marks = [Mark(name, 10 * (len(name) < 9), v, v, v) for name, v in values.items()]
+    [legend] = draw_marks(marks, "main results", "MRR").legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["b", "without parameters", "$a$"]
 
 
 def test_the_largest_value_of_a_column_is_shown() -> None:

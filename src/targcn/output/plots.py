@@ -1,0 +1,181 @@
+"""Plots. matplotlib is an optional dependency and is imported when a plot is wanted.
+
+Backgrounds are transparent and text is grey, so that a plot is readable on light and dark pages.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from targcn.errors import InputError
+from targcn.files import atomic_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDINGS: Final = (".png", ".svg", ".pdf")
+INK: Final = "#808080"
+COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
+MARKERS: Final = "os^Dv"
+POINT_SIZE: Final = 5
+EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A named value with its interval, placed at a number of parameters."""
+
+    name: str
+    num_parameters: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points joined by a line; lines that belong together have the same color."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    color: int
+    dashed: bool
+
+
+def require_picture(path: Path) -> None:
+    """Refuse a picture that could not be written, before any work is done."""
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"{path} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "plots need matplotlib; install it with: pip install 'targcn[plot]'"
+        ) from None
+
+
+def _new_figure(height: float = 4.5) -> "Figure":
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(9, height), layout="constrained")
+
+
+def _save(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of its file name; equal figures give equal files."""
+    from matplotlib import rc_context
+
+    dateless = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
+    with atomic_file(path) as draft, rc_context({"svg.hashsalt": "targcn"}):
+        figure.savefig(draft, dpi=150, transparent=True, **dateless)
+
+
+def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
+    """Plot values against the number of parameters; one without parameters is a horizontal line."""
+    _save(draw_marks(marks, title, up), path)
+
+
+def draw_marks(marks: Sequence[Mark], title: str, up: str) -> "Figure":
+    """The legend names them in the order of their values."""
+    sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
+    across = "parameters" if sizes else "no run has parameters"
+    figure, axes = _grey_axes(title, across, up, logarithmic=bool(sizes))
+    if not sizes:
+        axes.set_xticks([])
+    handles: list[Any] = []
+    for number, mark in enumerate(sorted(marks, key=lambda mark: -mark.value)):
+        look = {"label": mark.name, "color": COLORS[number % len(COLORS)]}
+        if mark.num_parameters:
+            spread = [[mark.value - mark.low], [mark.high - mark.value]]
+            # After all colors have been used, they meet other markers.
+            marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+            point = (mark.num_parameters, mark.value)
+            bar = axes.errorbar(*point, spread, fmt=marker, markersize=POINT_SIZE, **look)
+            handles.append(bar)
+        else:
+            handles.append(axes.axhline(mark.value, linestyle="--", linewidth=1, **look))
+    _add_legend(figure, handles)
+    return figure
+
+
+def plot_lines(
+    lines: Sequence[Curve], path: Path, title: str, across: str, up: str, logarithmic: bool
+) -> None:
+    """Plot lines with a legend beside them."""
+    figure, axes = _grey_axes(title, across, up, logarithmic)
+    handles: list[Any] = []
+    for line in lines:
+        handles += axes.plot(
+            *zip(*line.points, strict=True),
+            label=line.name,
+            color=COLORS[line.color % len(COLORS)],
+            marker=MARKERS[line.color % len(MARKERS)],
+            markersize=POINT_SIZE,
+            linestyle="--" if line.dashed else "-",
+        )
+    _add_legend(figure, handles)
+    _save(figure, path)
+
+
+def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:
+    """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    figure = _new_figure()
+    axes: Any = figure.add_subplot()
+    axes.set_title(title, color=INK, parse_math=False)
+    axes.set_xlabel(across, color=INK)
+    axes.set_ylabel(up, color=INK)
+    _make_grey(axes)
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+        axes.xaxis.set_major_formatter(EngFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
+    return figure, axes
+
+
+def _make_grey(axes: Any) -> None:
+    axes.tick_params(which="both", colors=INK)
+    for spine in axes.spines.values():
+        spine.set_edgecolor(INK)
+
+
+def _add_legend(figure: "Figure", handles: Sequence[Any]) -> None:
+    legend = figure.legend(
+        handles=handles, loc="outside right center", frameon=False, labelcolor=INK, fontsize=9
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def draw_curve(
+    points: Sequence[tuple[float, float]], first: str, last: str, width: int = 72, height: int = 6
+) -> str:
+    """A curve in plain text, from the least value to the largest, from the first point to the last.
+
+    A column shows the largest of its values as a bar; one without any is empty.
+
+    >>> print(draw_curve([(0, 1.0), (1, 3.0), (3, 5.0)], "2001", "2004", width=8, height=2))
+    5 ┤       █
+    1 ┤▁ █    █
+      └────────
+       2001 2004
+    """
+    left, right = points[0][0], points[-1][0]
+    least, most = min(value for _, value in points), max(value for _, value in points)
+    bars: list[int] = [0] * width
+    for place, value in points:
+        column = int((place - left) / max(right - left, 1) * (width - 1))
+        share = (value - least) / (most - least) if most > least else 1.0
+        bars[column] = max(bars[column], 1, round(share * 8 * height))
+    labels = {height - 1: f"{most:.3g}", 0: f"{least:.3g}"}
+    margin = max(len(label) for label in labels.values())
+    lines = []
+    for row in reversed(range(height)):
+        drawn = "".join(EIGHTHS[min(max(bar - 8 * row, 0), 8)] for bar in bars)
+        label = labels.get(row, "")
+        lines.append(f"{label:>{margin}} {'┤' if label else '│'}{drawn}".rstrip())
+    axis = f"{first}{last:>{max(width - len(first), len(last) + 1)}}"
+    blank = " " * (margin + 1)
+    return "\n".join([*lines, f"{blank}└{'─' * width}", f"{blank} {axis}"])
