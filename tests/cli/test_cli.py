@@ -143,7 +143,7 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
         (["data", "info", "--sample", "0"], "sample is 0; at least 1 was expected"),
         (["data", "info", "congress", "--split-seed", "-1"], "split_seed is -1; 0 or more"),
         (["evaluate", "no-such-run"], "no-such-run is not a run: it has no run.json"),
-        (["compare", "no-such-run", "--plot", "a.txt"], "a.txt should end in .png, .svg"),
+        (["explain", "no-such-run", *"sroT", "--plot", "a.txt"], "a.txt should end in .png, .svg"),
         (["rules", "no-such-run", "--out", "a.txt"], "a.txt should end in .csv, .json or .md"),
         (
             ["predict", "no-such-run", *"sroT", "--out", "a.txt"],

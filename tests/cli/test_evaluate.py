@@ -41,15 +41,20 @@ def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:
     assert list(report["metrics"]["raw"]) == ["relation"]
 
 
-def test_how_well_probabilities_fit(meetings: Path, tmp_path: Path) -> None:
+def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:
     trained = tmp_path / "run"
     small = ("--model", "distmult", "--dim", 4, "--epochs", 1, "--device", "cpu")
     assert "expected calibration error" in call("train", meetings, *small, "--out", trained).stdout
     assert "Probabilities: expected calibration error" in (trained / "README.md").read_text()
-    shown = call("evaluate", trained)
+    shown = call("evaluate", trained, "--plot", tmp_path / "x.svg")
     assert "expected calibration error" in shown.stdout
+    assert (tmp_path / "x.svg").exists()
     content = json.loads(call("evaluate", trained, "--json").stdout)["calibration"]
     assert content["temperature"] == json.loads((trained / "run.json").read_text())["temperature"]
+    refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg"))
+    assert "the scores of decayed-copy do not stand for probabilities" in refused
+    refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg", "--ask", "time"))
+    assert "--plot shows the probabilities of entities; leave out --ask" in refused
 
 
 def test_how_intervals_are_asked_is_chosen_and_named(run: Path, tmp_path: Path) -> None:

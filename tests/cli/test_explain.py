@@ -25,14 +25,17 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_program_shows_reasons(run: Path) -> None:
-    answer = start("explain", run, *FACT, "--top", 2)
+def test_the_program_shows_reasons_and_plots_them(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / "reasons.svg"
+    answer = start("explain", run, *FACT, "--top", 2, "--plot", plot)
     assert (answer.returncode, answer.stderr) == (0, "")
     first, hidden, *reasons = answer.stdout.splitlines()
     assert first.startswith("e0 — r0 — e1, 1970-01-04: probability 0.")
     assert first.endswith("from 5 facts of the context all")
     assert hidden == "The fact itself is in the context and was hidden."
     assert [reason[0] in "+-" for reason in reasons] == [True, True]
+    assert plot.is_file()
 
 
 def test_an_explanation_as_json(run: Path) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +18,13 @@ from targcn.inference.explanation import (
     ScorePart,
     describe_reason,
     in_words,
+    lanes_of,
     name_reasons,
+    plot,
 )
 from targcn.inference.predictor import Predictor
 from targcn.models.reasons import Reasons
+from targcn.output.plots import Lane
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +285,33 @@ def test_an_answer_that_no_path_leads_to_says_so(small: Dataset, flowing: Run) -
     assert in_words(found)[1:] == [
         "Nothing in the context speaks for this answer; no path of the flow leads to it."
     ]
+
+
+# --- plots ----------------------------------------------------------------------------------
+
+
+def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "reasons.png"
+    plot(explain(run, "person 1", "meets", "person 2", 2005), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_lane_for_every_reason_and_every_other_part() -> None:
+    assert lanes_of(each_kind()) == [
+        Lane("a — meets — b", [-1], 2.0),
+        Lane("d — calls — b, of the relation", [0], 1.0),
+        Lane("a — meets — b\nb — calls — c", [-1, 0], 1.0),
+        Lane("a — meets — b, at 12 times", [], 0.5, always=True),
+        Lane("2 more pieces of evidence", (), 0.5),
+        Lane("prior", (), -0.25),
+    ]
+
+
+def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"reasons\.txt should end in \.png, \.svg or \.pdf"):
+        plot(explain(run, "person 1", "meets", "person 2", 2005), tmp_path / "reasons.txt")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,7 @@ COMMANDS: dict[str, Command] = {
     "evaluate": _several(
         *("evaluate", "{base}/tntcomplex", "--device=cpu", "--out={out}/figures.csv"),
         *("--ranks-out={out}/ranks.parquet", "--scores-out={out}/scores.parquet"),
+        "--plot={out}/curve.svg",
     ),
     "compare": _several(
         *("compare", "{base}/evidence", "{base}/tntcomplex", "--device=cpu", "--resamples=100"),
@@ -195,12 +196,13 @@ COMMANDS: dict[str, Command] = {
     ),
     "predict": _several(
         *("predict", "{base}/tntcomplex", *QUESTION[:3], "?"),
-        "--out={out}/answers.csv",
+        *("--out={out}/answers.csv", "--plot={out}/curve.svg"),
     ),
     "predict, a table": _several(
         *("predict", "{base}/evidence", "--queries={base}/questions.csv"),
         "--out={out}/answers.parquet",
     ),
+    "explain": _several("explain", "{base}/evidence", *QUESTION, "--plot={out}/reasons.svg"),
     "export, a page": _several(
         *("export", "{base}/evidence", "--out={out}/page.html"),
         f"--question={QUESTION[0]} | {QUESTION[1]} | ? | {QUESTION[3]}",

@@ -9,6 +9,7 @@ from targcn.cli.options import (
     Device,
     Intervals,
     NewerFacts,
+    NewPicture,
     NewTable,
     RunFolder,
     Split,
@@ -16,6 +17,7 @@ from targcn.cli.options import (
     load_folder,
     warn_if_in_context,
 )
+from targcn.errors import InputError
 from targcn.output.tables import write_table
 from targcn.output.terminal import show, show_json
 
@@ -32,6 +34,7 @@ def evaluate_run(
     seed: int = 0,
     facts: NewerFacts = None,
     by_relation: bool = False,
+    plot: NewPicture = None,
     device: Device = "auto",
     out: NewTable = None,
     ranks_out: Path | None = None,
@@ -53,11 +56,16 @@ def evaluate_run(
         queries: Ask for relations or times of so many facts only.
         seed: Which facts these are.
         by_relation: Show the figures of every relation too.
+        plot: Plot how often answers of each probability are right, into this new file: .png, .svg
+            or .pdf (needs matplotlib).
         ranks_out: Write the ranks of every query to this new .parquet file (docs/judging.md).
         scores_out: Write the scores of all entities for every query to this new .parquet file,
             which is large.
     """
+    if plot is not None and ask != "entity":
+        raise InputError("--plot shows the probabilities of entities; leave out --ask")
     from targcn.distributed import join_process_group
+    from targcn.evaluation.calibration import plot_reliability
     from targcn.evaluation.report import relation_table, report_table
     from targcn.runs.evaluate import evaluate
 
@@ -82,6 +90,10 @@ def evaluate_run(
         )
     if not processes.is_main:
         return
+    if plot is not None:
+        if report.calibration is None:
+            raise InputError(f"the scores of {report.model} do not stand for probabilities")
+        plot_reliability(report.calibration, plot, f"{report.model} on {report.dataset}")
     if out is not None:
         write_table(report_table(report), out)
     if json:

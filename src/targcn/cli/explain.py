@@ -6,6 +6,7 @@ from typing import Literal
 from targcn.cli.options import (
     AsJson,
     Context,
+    NewPicture,
     NewTable,
     RunFolder,
     load_folder,
@@ -26,6 +27,7 @@ def explain_answer(
     asked: Literal["object", "subject"] = "object",
     top: int = 10,
     context: Context = None,
+    plot: NewPicture = None,
     json: AsJson = False,
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
@@ -44,12 +46,16 @@ def explain_answer(
         time: Its date.
         asked: Which of the two is the answer.
         top: How many facts or pieces of evidence to show.
+        plot: Plot them on a time line into this new file: .png, .svg or .pdf (needs matplotlib).
     """
     from targcn.inference.explanation import in_words
+    from targcn.inference.explanation import plot as plot_explanation
 
     explanation = load_predictor(run, context).explain(
         subject, relation, object, time, asked=asked, top=top
     )
+    if plot is not None:
+        plot_explanation(explanation, plot)
     if json:
         show_json(asdict(explanation))
     else:

@@ -12,6 +12,7 @@ from targcn.cli.options import (
     Context,
     Device,
     NewerFacts,
+    NewPicture,
     NewTable,
     RunFolder,
     checked,
@@ -51,6 +52,7 @@ def predict_answers(
     without: tuple[str, ...] = (),
     given: Annotated[tuple[str, ...], Parameter(name="--with")] = (),
     explain: bool = False,
+    plot: NewPicture = None,
     queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
     out: Annotated[Path | None, checked(_require_ending, require_absent)] = None,
@@ -84,6 +86,7 @@ def predict_answers(
         without: Answer as if this fact of the context were not there; can be given several times.
         given: Answer as if this fact were in the context; can be given several times.
         explain: Show the facts behind the best answer too.
+        plot: Plot the curve of a time question into this new file: .png, .svg or .pdf.
         queries: A table of questions: subject, relation, object, time; what is asked is ? or empty;
             - for standard input.
         on_error: Whether a question of a table that cannot be asked is skipped, with the reason in
@@ -91,7 +94,7 @@ def predict_answers(
         out: A new file to write the answers to: .csv, .jsonl or .parquet.
     """
     if queries is not None:
-        given_too = {"a question in words": subject, "--explain": explain}
+        given_too = {"a question in words": subject, "--explain": explain, "--plot": plot}
         if unwanted := [option for option, value in given_too.items() if value]:
             raise InputError(f"--queries answers a table; leave out {' and '.join(unwanted)}")
     elif relation is None or time is None:
@@ -113,7 +116,7 @@ def predict_answers(
 
     question = Question(subject, relation, object, time)
     changes = {"without": without, "with": given} if without or given else {}
-    _answer_one(predictor, ask, question, changes, out, explain, json)
+    _answer_one(predictor, ask, question, changes, out, plot, explain, json)
 
 
 def _answer_one(
@@ -122,6 +125,7 @@ def _answer_one(
     question: "Question",
     changes: dict[str, tuple[str, ...]],
     out: Path | None,
+    plot: Path | None,
     explain: bool,
     json: bool,
 ) -> None:
@@ -131,6 +135,7 @@ def _answer_one(
         explain_answer,
         interval_over_time,
         new_among,
+        plot_times,
     )
     from targcn.inference.explanation import in_words
     from targcn.inference.questions import as_written, encode
@@ -151,6 +156,10 @@ def _answer_one(
         if (interval := interval_over_time(predictor, question, every)) is not None:
             below.append(str(interval))
             content["interval"] = asdict(interval)
+        if plot is not None:
+            plot_times(predictor, question, every, plot)
+    elif plot is not None:
+        raise InputError("--plot draws the times of a fact; ask for its time with ?")
     else:
         answers = ask([question])
     if dataset.additions:

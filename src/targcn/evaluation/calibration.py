@@ -8,6 +8,7 @@ true at that time are left out, as under the time-aware filter: they are no riva
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import torch
@@ -24,6 +25,7 @@ from targcn.evaluation.ranking import (
 )
 from targcn.graph.queries import Queries, time_order
 from targcn.models.base import Model
+from targcn.output.plots import Curve, plot_lines
 
 # Queries, at most, that a temperature or a calibration error is measured on.
 MOST_QUERIES: Final = 5_000
@@ -125,6 +127,21 @@ def rank_and_calibrate(
 
     ranks = evaluator.ranks(model, progress, watch)
     return ranks, _calibration_of(evaluator.processes.sum(counts), temperature)
+
+
+def plot_reliability(calibration: Calibration, path: Path, title: str) -> None:
+    """Plot the share of right answers over their probability, and where both are equal."""
+    lines = {
+        "without temperature": calibration.bins_before,
+        f"temperature {calibration.temperature:.3g}": calibration.bins_after,
+    }
+    curves = [
+        Curve(name, [(of.probability, of.share_right) for of in bins], number, dashed=False)
+        for number, (name, bins) in enumerate(lines.items())
+    ]
+    curves.append(Curve("as they should be", [(0.0, 0.0), (1.0, 1.0)], len(curves), dashed=True))
+    across, up = "probability of the best answer", "share of them that are right"
+    plot_lines(curves, path, title=title, across=across, up=up, logarithmic=False)
 
 
 def _add_up(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from targcn.errors import InputError
@@ -11,7 +12,7 @@ from targcn.inference.answers import Answers
 from targcn.inference.explanation import End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
-from targcn.output.plots import draw_curve
+from targcn.output.plots import Curve, draw_curve, plot_lines
 from targcn.output.tables import Column, Table, Value
 from targcn.runs.run import describe_new
 
@@ -135,6 +136,20 @@ def interval_over_time(
     first, last = grow_intervals(by_time.scores[None], by_time.ids, length)
     labels = timeline.label(int(first)), timeline.label(int(last))
     return FoundInterval(*labels, int(length), timeline.unit)
+
+
+def plot_times(predictor: Predictor, question: Question, answers: Answers, path: Path) -> None:
+    """Plot the values of all times."""
+    asked, timeline = as_written(question, predictor.dataset), predictor.dataset.timeline
+    key = "probability" if predictor.has_probabilities else "score"
+    plot_lines(
+        [Curve(key, _points(predictor, answers), 0, dashed=False)],
+        path,
+        title=f"{asked.subject} — {asked.relation} — {asked.object}",
+        across=f"{timeline.unit}s after {timeline.first}",
+        up=key,
+        logarithmic=False,
+    )
 
 
 def _points(predictor: Predictor, answers: Answers) -> list[tuple[float, float]]:

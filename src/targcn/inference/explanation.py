@@ -1,6 +1,7 @@
-"""Explanations: an answer and the facts behind it, as values and in words."""
+"""Explanations: an answer and the facts behind it, as values, in words and as a plot."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts
 from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Measure, Part, Reasons
+from targcn.output.plots import Lane, plot_lanes, require_picture
 from targcn.output.tables import Shown, Table
 
 End = Literal["object", "subject"]
@@ -200,6 +202,34 @@ def in_words(explanation: Explanation) -> list[str]:
 def describe_reason(reason: Reason, unit: str | None = None) -> str:
     """The facts of a reason in words; with a unit, how far each is from the asked time, too."""
     return ", then ".join(_in_words(fact, reason, unit) for fact in reason.facts)
+
+
+def plot(explanation: Explanation, path: Path | str) -> None:
+    """Plot the reasons on a time line, one lane each, and a bar for each effect."""
+    path = Path(path)
+    require_picture(path)
+    plot_lanes(
+        lanes_of(explanation),
+        path,
+        title=f"{explanation.subject} — {explanation.relation} — {explanation.object}",
+        across=f"{explanation.unit}s from {explanation.time}",
+        measure=explanation.measure,
+    )
+
+
+def lanes_of(explanation: Explanation) -> list[Lane]:
+    """A lane for each reason, and for each other part of the score."""
+    lanes = []
+    for reason in explanation.reasons:
+        label = "\n".join(
+            f"{fact.subject} — {fact.relation} — {fact.object}"
+            + (f", {_times(reason.count)}" if fact.delta is None else "")
+            + (", of the relation" if reason.kind == "relation" else "")
+            for fact in reason.facts
+        )
+        deltas = [fact.delta for fact in reason.facts if fact.delta is not None]
+        lanes.append(Lane(label, deltas, reason.effect, always=not deltas))
+    return lanes + [Lane(part.name, (), part.effect) for part in explanation.others]
 
 
 def _strongest_first(reasons: Reasons) -> Tensor:

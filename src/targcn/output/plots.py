@@ -20,6 +20,12 @@ COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
 MARKERS: Final = "os^Dv"
 POINT_SIZE: Final = 5
 EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
+# Letters of a line beside a lane, and of a title above: what a figure has room for.
+LABEL_WIDTH: Final = 56
+TITLE_WIDTH: Final = 100
+INCHES_PER_LINE: Final = 0.16
+INCHES_AROUND_LANES: Final = 1.2
+INCHES_BESIDE_LABELS: Final = 6.5
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,19 @@ class Mark:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One row of a plot over time: its label, its points, if any, and its value.
+
+    Points are joined; a lane that is `always` has a line across all times instead.
+    """
+
+    label: str
+    points: Sequence[float]
+    value: float
+    always: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +134,60 @@ def plot_lines(
         )
     _add_legend(figure, handles)
     _save(figure, path)
+
+
+def plot_lanes(lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str) -> None:
+    """Plot lanes, the first at the top: its label, its points over time, a bar and its value."""
+    _save(draw_lanes(lanes, title, across, measure), path)
+
+
+def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> "Figure":
+    """Lanes are as high as the longest label needs, so that none covers another."""
+    labels = [
+        "\n".join(shorten(line, LABEL_WIDTH) for line in lane.label.split("\n")) for lane in lanes
+    ]
+    num_lines = max((label.count("\n") + 1 for label in labels), default=1)
+    height = INCHES_PER_LINE * (num_lines + 1) * max(len(lanes), 1)
+    figure = _new_figure(height + INCHES_AROUND_LANES)
+    times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
+    rows = range(len(lanes))
+    for row, lane in zip(rows, lanes, strict=True):
+        color = COLORS[0] if lane.value >= 0 else COLORS[1]
+        times.plot(lane.points, [row] * len(lane.points), "o-", color=color, markersize=6)
+        if lane.always:
+            times.axhline(row, color=color, linestyle=":")
+        bars.barh(row, lane.value, height=1 / (num_lines + 1), color=color)
+    for axes in (times, bars):
+        _make_grey(axes)
+        axes.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.locator_params(axis="x", nbins=4)
+        axes.margins(x=0.1)
+        axes.tick_params(labelsize=8)
+        axes.tick_params(axis="y", length=0)
+    times.set_yticks(rows, labels, parse_math=False)
+    bars.yaxis.tick_right()
+    bars.set_yticks(rows, [f"{lane.value:+.4f}" for lane in lanes])
+    times.set_xlabel(across, color=INK, parse_math=False)
+    bars.set_xlabel(measure, color=INK)
+    figure.suptitle(shorten(title, TITLE_WIDTH), color=INK, fontsize=10, parse_math=False)
+    # Whatever the labels need, times and bars have room.
+    figure.draw_without_rendering()
+    widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
+    figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
+    return figure
+
+
+def shorten(text: str, width: int) -> str:
+    """Text of at most so many letters; what is left out of its middle is an ellipsis.
+
+    >>> shorten("Illinois Senate seat, class 3", 15)
+    'Illinoi…class 3'
+    """
+    if len(text) <= width:
+        return text
+    ahead = width // 2
+    return f"{text[:ahead]}…{text[len(text) - (width - ahead - 1) :]}"
 
 
 def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:

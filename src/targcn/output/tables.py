@@ -14,6 +14,7 @@ from typing import Final
 
 from targcn.errors import InputError
 from targcn.files import atomic_file
+from targcn.output.plots import shorten
 
 Value = str | int | float | bool | None
 # Letters of a cell in plain text, unless it is the last of its row.
@@ -103,18 +104,6 @@ def to_text(table: Table) -> str:
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
     title = [_one_line(table.title)] if table.title else []
     return "\n".join([*title, *lines, *map(_one_line, table.notes)])
-
-
-def shorten(text: str, width: int) -> str:
-    """Text of at most so many letters; what is left out of its middle is an ellipsis.
-
-    >>> shorten("Illinois Senate seat, class 3", 15)
-    'Illinoi…class 3'
-    """
-    if len(text) <= width:
-        return text
-    ahead = width // 2
-    return f"{text[:ahead]}…{text[len(text) - (width - ahead - 1) :]}"
 
 
 def to_html(table: Table) -> str:
