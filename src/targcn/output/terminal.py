@@ -1,6 +1,7 @@
 """What the terminal shows: text and tables on stdout, messages and progress on stderr.
 
-Progress is a bar on a terminal, and elsewhere, such as in a notebook, a line every half minute.
+Progress is a bar on a terminal, a bar below the cell of a notebook, and elsewhere, such as in a
+file, a line every half minute.
 """
 
 import json
@@ -11,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
+from html import escape
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from targcn.output.tables import Table
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 # Control characters but tab and newline, both line separators, and marks of direction.
 STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 SECONDS_BETWEEN_LINES: Final = 30.0
+SECONDS_BETWEEN_DRAWINGS: Final = 0.5
 
 # What progress is shown with: how much is done, of how much, and a text beside it.
 Display = Callable[[int, int | None, str], None]
@@ -102,12 +105,19 @@ def progress_bar(
         return
     _in_progress.append(describe)
     try:
-        lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
-        has_bar = sys.stderr.isatty() and find_spec("rich")
-        with _terminal_display() if has_bar else nullcontext(lines) as display:
+        with _open_display() as display:
             yield lambda *what: display(*describe(*what))
     finally:
         _in_progress.clear()
+
+
+def _open_display() -> AbstractContextManager[Display]:
+    if (draw := _notebook_display()) is not None:
+        return _cell_display(draw)
+    if sys.stderr.isatty() and find_spec("rich"):
+        return _terminal_display()
+    lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
+    return nullcontext(lines)
 
 
 @contextmanager
@@ -121,6 +131,33 @@ def _terminal_display() -> Iterator[Display]:
         yield lambda done, total, text: bar.update(
             task, completed=done, total=total, description=printable(text)
         )
+
+
+@contextmanager
+def _cell_display(draw: Callable[..., Any]) -> Iterator[Display]:
+    """A bar below the cell, which is gone in the end."""
+    nothing = {"text/plain": "", "text/html": ""}
+    below = draw(nothing, raw=True, display_id=True)
+
+    def update(done: int, total: int | None, text: str) -> None:
+        part = f' value="{done}" max="{total}"' if total else ""
+        html = f"<progress{part}></progress> {escape(text)}"
+        below.update({"text/plain": text, "text/html": html}, raw=True)
+
+    yield _every(SECONDS_BETWEEN_DRAWINGS, update)
+    below.update(nothing, raw=True)
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """IPython's function that draws below a cell, if this runs in a notebook."""
+    # A notebook has imported IPython; a shell of IPython in a terminal has no kernel.
+    ipython: Any = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    draw: Callable[..., Any] = display
+    return draw
 
 
 def _every(seconds: float, display: Display) -> Display:
