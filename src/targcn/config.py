@@ -6,7 +6,7 @@ so that a machine with only torch and numpy can read a run.
 
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
@@ -49,6 +49,13 @@ def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Setting
             raise InputError(f"{where}.{written} is unknown; {hint}")
         checked[name] = _convert(value, kinds[name], f"{where}.{written}")
     return cls(**checked)
+
+
+def require_choice(choices: Collection[str], **given: str) -> None:
+    """Refuse what is not among the choices, naming the first."""
+    for name, value in given.items():
+        if value not in choices:
+            raise InputError(f"{name} {value!r} is unknown; choose one of {', '.join(choices)}")
 
 
 def require_least(settings: object, **least: int) -> None:

@@ -16,7 +16,6 @@ def test_a_search_ends_with_a_table_a_recipe_and_a_run(meetings: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     assert "search on meetings: 6 trials, 0 stopped early; valid split" in answer.stdout
     assert "the best one on test, which nothing was chosen on:" in answer.stdout
-    assert "what mattered: " in answer.stdout
     assert "targcn: trial 0, seen: MRR 0." in answer.stderr
     [last] = answer.stdout.splitlines()[-1:]
     assert last.endswith(f"targcn train {meetings} --recipe {out / 'best.toml'}")

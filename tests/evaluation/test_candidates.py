@@ -109,7 +109,7 @@ def test_some_facts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert evaluate(run, queries=4, **how).num_queries == 4
     assert evaluate(run, queries=4, **how) == evaluate(run, queries=4, **how)
     assert evaluate(run, queries=99, **how) == evaluate(run, **how)
-    with pytest.raises(InputError, match="queries is 0; ask about at least 1 fact"):
+    with pytest.raises(InputError, match="queries is 0; at least 1 was expected"):
         evaluate(run, queries=0, **how)
     with pytest.raises(InputError, match="only relations or times are asked of some facts"):
         evaluate(run, queries=4, device="cpu")

@@ -26,7 +26,6 @@ from targcn.evaluation.filters import (
     FILTERS,
     Filter,
     KnownAnswers,
-    KnownValues,
     known_answers,
     merge_intervals,
 )
@@ -78,7 +77,7 @@ def test_keys_past_64_bits_are_refused() -> None:
     graph = replace(WORLD.graph, num_entities=2**30, num_relations=2**30)
     with pytest.raises(InputError, match="too far for so many entities"):
         KnownAnswers.of(graph, "time-aware")
-    assert len(KnownAnswers.of(graph, "static").values.keys) == 6
+    assert len(KnownAnswers.of(graph, "static").keys) == 6
 
 
 # --- intervals -----------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def test_intervals_of_one_tick_are_points(drawn: tuple[World, list[Query]]) -> N
         assert look_up(lasting, which, queries) == look_up(world, which, queries)
 
 
-# --- which values hold when, against looking at every interval ---------------------------------
+# --- merging ---------------------------------------------------------------------------------
 
 SPAN = 9
 Held = tuple[int, int, int, int]  # group, value, first and last tick; 99 if open
@@ -158,16 +157,10 @@ def columns(rows: list[Held]) -> list[Tensor]:
     return list(torch.tensor(rows, dtype=torch.int64).reshape(-1, 4).T)
 
 
-def known_of(rows: list[Held]) -> KnownValues:
-    return KnownValues.over_time(merge_intervals(*columns(rows), SPAN), SPAN)
-
-
 @checked
 @given(intervals)
 def test_merged_intervals_cover_the_same_ticks_and_are_apart(rows: list[Held]) -> None:
-    merged = list(
-        zip(*(one.tolist() for one in merge_intervals(*columns(rows), SPAN)), strict=True)
-    )
+    merged = list(zip(*(one.tolist() for one in merge_intervals(columns(rows), SPAN)), strict=True))
     assert merged == sorted(merged)
     for group, value in {row[:2] for row in rows}:
         covered: list[int] = []
@@ -181,21 +174,3 @@ def test_merged_intervals_cover_the_same_ticks_and_are_apart(rows: list[Held]) -
             if (g, v) == (group, value)
         }
         assert covered == sorted(expected)
-
-
-@checked
-@given(intervals)
-def test_a_look_up_finds_what_holds_each_value_once(rows: list[Held]) -> None:
-    known = known_of(rows)
-    asked = [(group, tick) for group in range(-1, 4) for tick in (-1, *range(10), 50, 2**40)]
-    groups, times = torch.tensor(asked).T
-    found = list(zip(*(one.tolist() for one in known.look_up(groups, times)), strict=True))
-    values, valid = known.columns(groups, times)
-    for number, (group, tick) in enumerate(asked):
-        held = {
-            v
-            for g, v, first, last in rows
-            if g == group and first <= tick and (last == 99 or tick <= last)
-        }
-        assert sorted(value for row, value in found if row == number) == sorted(held)
-        assert sorted(values[number][valid[number]].tolist()) == sorted(held)

@@ -106,8 +106,8 @@ def test_the_explained_fact_is_hidden(run: Run, small: Dataset, asked: Any) -> N
 def name_of(reason: Reason) -> tuple[str, str, str, str]:
     [fact] = reason.facts
     assert (reason.kind, reason.count, reason.weight, reason.share) == ("fact", 1, None, None)
-    assert fact.time is not None
-    return fact.subject, fact.relation, fact.object, fact.time
+    assert fact.when is not None
+    return fact.subject, fact.relation, fact.object, fact.when
 
 
 def test_strongest_first_and_dates_fit_the_distance(run: Run) -> None:
@@ -157,9 +157,9 @@ def test_the_reasons_of_a_run_on_intervals_are_facts_of_its_context(model: str) 
         for s, r, o, first, last in world.train
     }
     found = explain(trained, "e1", "r1", "e1", "1970-01-05", context="train", top=99)
-    dated = [fact for reason in found.reasons for fact in reason.facts if fact.time is not None]
+    dated = [fact for reason in found.reasons for fact in reason.facts if fact.when is not None]
     assert dated
-    assert {(one.subject, one.relation, one.object, one.time) for one in dated} <= known
+    assert {(one.subject, one.relation, one.object, one.when) for one in dated} <= known
 
 
 def test_sentences_say_what_when_and_how_much(run: Run) -> None:
@@ -175,6 +175,7 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
         relation=name,
         object=name,
         time=name,
+        tick=35,
         asked="object",
         context="train",
         unit="year",
@@ -183,7 +184,7 @@ def explanation(name: str = "a", **changes: Any) -> Explanation:
         rank=3.0,
         fact_was_hidden=False,
         num_pieces=1,
-        reasons=(Reason("fact", (DatedFact(name, name, name, "2004", -1),), 0.1),),
+        reasons=(Reason("fact", (DatedFact(name, name, name, "2004", 34, -1, "2004"),), 0.1),),
     )
     return replace(found, **changes)
 
@@ -211,8 +212,8 @@ def test_all_parts_of_a_score_add_up_to_it(summed: Run, asked: Any, top: int) ->
 
 
 def each_kind() -> Explanation:
-    last_year = DatedFact("a", "meets", "b", "2004", -1)
-    then = DatedFact("b", "calls", "c", "2005", 0)
+    last_year = DatedFact("a", "meets", "b", "2004", 34, -1, "2004")
+    then = DatedFact("b", "calls", "c", "2005", 35, 0, "2005")
     reasons = (
         Reason("fact", (last_year,), 2.0, 1, 14.32, 0.4),
         Reason("relation", (replace(then, subject="d", object="b"),), 1.0, 1, 7.0, 0.2),
@@ -316,8 +317,8 @@ def test_a_picture_of_no_known_kind_is_refused(run: Run, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"top": 0}, "top is 0; ask for at least 1 fact"),
-        ({"top": -1}, "top is -1; ask for at least 1 fact"),
+        ({"top": 0}, "top is 0; at least 1 was"),
+        ({"top": -1}, "top is -1; at least 1 was"),
         ({"asked": "Subject"}, "asked 'Subject' is unknown; choose one of object, subject"),
     ],
 )
@@ -329,12 +330,13 @@ def test_options_that_make_no_sense_are_refused(
 
 
 def test_an_explanation_shows_its_reasons() -> None:
-    fact = DatedFact("Ann <b>", "meets", "Bob", "1970-01-01", -4)
+    fact = DatedFact("Ann <b>", "meets", "Bob", "1970-01-01", 0, -4, "1970-01-01")
     explanation = Explanation(
         subject="Ann <b>",
         relation="meets",
         object="Bob",
         time="1970-01-05",
+        tick=4,
         asked="object",
         context="train",
         unit="day",

@@ -110,8 +110,8 @@ def test_ids_and_tensors_for_pykeen(tcomplex: Run, tmp_path: Path) -> None:
     ("out", "to", "options", "sentence"),
     [
         ("a.npy", "npz", {}, "a.npy should end in .npz"),
-        ("a", "onnx", {}, "'onnx' is unknown; choose one of csv, npz, pykeen"),
-        ("a", "csv", {"top": 0}, "top is 0; ask for at least 1"),
+        ("a", "onnx", {}, "to 'onnx' is unknown; choose one of csv, npz, pykeen"),
+        ("a", "csv", {"top": 0}, "top is 0; at least 1 was"),
         (".", "csv", {}, "already exists"),
     ],
 )

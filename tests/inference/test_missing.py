@@ -114,7 +114,7 @@ def test_reasons_are_given_where_the_model_has_any(run: Run) -> None:
 
 def test_a_pair_that_was_never_seen_is_refused(run: Run) -> None:
     predictor = Predictor(run, "train")
-    with pytest.raises(InputError, match="top is 0; ask for at least 1 fact"):
+    with pytest.raises(InputError, match="top is 0; at least 1 was"):
         predictor.missing(top=0)
     lonely = World(3, 2, [(0, 0, 1, 0), (0, 1, 1, 2), (0, 0, 1, 3)], cuts=(3, 3)).dataset
     with pytest.raises(InputError, match="the context holds no such pair"):

@@ -103,7 +103,7 @@ def test_people_read_a_sentence_and_programs_all_values() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"top": 0}, "top is 0; ask for at least 1 rule"),
+        ({"top": 0}, "top is 0; at least 1 was"),
         ({"relation": "r9"}, "r9"),
     ],
 )

@@ -14,7 +14,6 @@ from targcn.output.tables import Table
 from targcn.output.terminal import (
     count_progress,
     download_progress,
-    live_table,
     say,
     show,
     show_json,
@@ -155,33 +154,3 @@ def test_names_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> 
     letters = "Zoë 北京 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 👩\u200d🚀"
     show(letters)
     assert capsys.readouterr().out == letters + "\n"
-
-
-def test_a_table_changes_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
-    monkeypatch.setattr(screen, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("TERM", "xterm")
-    with live_table() as update:
-        update(Table.of_text(["model"], [["[bold]seen"]], "search"), "trial 1: epoch 3", False)
-        # What goes on inside of it shows no bar of its own.
-        with count_progress("evaluating", "queries") as inner:
-            assert inner is None
-    for text in ("search", "[bold]seen", "trial 1: epoch 3"):
-        assert text in screen.getvalue()
-
-
-def test_elsewhere_there_are_lines_instead(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = 100.0
-    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: now))
-    table = Table.of_text(["model"], [["seen"]])
-    with live_table() as update:
-        update(table, "trial 1: epoch 3", False)
-        update(table, "trial 1: MRR 0.5", True)
-        now += 31
-        update(table, "trial 2: epoch 9", False)
-    said = capsys.readouterr().err.splitlines()
-    assert said == ["targcn: trial 1: MRR 0.5", "targcn: trial 2: epoch 9"]

@@ -12,7 +12,6 @@ from oracle import World
 from small_training import DATA
 from targcn.errors import InputError
 from targcn.evaluation.report import Setting
-from targcn.output.tables import Table
 from targcn.recipes.recipe import change, find_recipe
 from targcn.runs.evaluate import evaluate
 from targcn.runs.store import load_run
@@ -47,7 +46,7 @@ def test_recipes_first_then_variations_of_them(tmp_path: Path) -> None:
     out = tmp_path / "search"
     lines: list[tuple[str, bool]] = []
 
-    def show(table: Table, line: str, is_news: bool) -> None:
+    def show(line: str, is_news: bool) -> None:
         lines.append((line, is_news))
 
     found = looked_for(out, trials=5, show=show)
@@ -77,7 +76,7 @@ def test_the_recipe_that_is_written_trains_the_same_run(tmp_path: Path) -> None:
 
 
 def test_a_trial_that_was_interrupted_is_tried_again(tmp_path: Path) -> None:
-    def interrupt(table: Table, line: str, is_news: bool) -> None:
+    def interrupt(line: str, is_news: bool) -> None:
         if line.startswith("trial 2, distmult: epoch"):
             raise KeyboardInterrupt
 

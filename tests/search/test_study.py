@@ -15,7 +15,6 @@ from targcn.search.study import (
     IS_START,
     NOTE,
     completed,
-    importances,
     open_study,
     question_of,
     study_table,
@@ -115,11 +114,3 @@ def test_the_best_first_then_those_that_were_stopped(study: optuna.Study) -> Non
     assert table.title.startswith("search on world: 40 trials, 1 stopped early")
     assert table.labels[2] == "static MRR"
     assert str(table.rows[0]["settings"]).startswith("dim 1.")
-
-
-def test_what_mattered(study: optuna.Study) -> None:
-    found = importances(study)
-    assert next(iter(found)) == "complex.learning_rate"
-    assert found["complex.learning_rate"] > 2 * found.get("complex.dim", 0)
-    assert 0.9 < sum(found.values()) <= 1
-    assert importances(optuna.create_study()) == {}

@@ -10,7 +10,7 @@ from small_runs import untrained
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import PLACES, Question
 from targcn.runs.run import Run
-from targcn.serve.answering import HowToAnswer, answer, placed
+from targcn.serve.answering import HowToAnswer, answer
 
 
 def some_questions(predictor: Predictor, places: tuple[str, ...], count: int) -> list[Question]:
@@ -66,7 +66,7 @@ def test_an_explained_interval_can_be_left_out() -> None:
     dataset = World(5, 1, facts, cuts=(15, 18)).dataset
     predictor = Predictor(untrained(dataset, "evidence"))
     words = (*dataset.named("test", 0)[:3], dataset.question_time("test", 0))
-    explained = placed(predictor.explain(*words), predictor)
+    explained = predictor.explain(*words)
     lasting = [fact for reason in explained.reasons for fact in reason.facts if fact.lasts]
     assert lasting
     for fact in lasting:

@@ -18,7 +18,7 @@ from targcn.cli.options import (
 )
 from targcn.files import require_absent
 from targcn.output.tables import Column, Table, Value, require_table_file, write_table
-from targcn.output.terminal import count_progress, show, show_json
+from targcn.output.terminal import show, show_json
 
 if TYPE_CHECKING:
     from targcn.runs.run import Run
@@ -62,21 +62,19 @@ def compare_runs(
     for folder in runs:
         warn_if_unfinished(folder)
     warn_if_in_context(split, context)
-    with count_progress(f"evaluating {split}", "queries") as progress:
-        comparison = compare(
-            runs,
-            ranks=ranks,
-            split=split,
-            context=context,
-            ties=ties,
-            intervals=intervals,
-            filter=filter,
-            to=to,
-            resamples=resamples,
-            seed=seed,
-            device=device,
-            progress=progress,
-        )
+    comparison = compare(
+        runs,
+        ranks=ranks,
+        split=split,
+        context=context,
+        ties=ties,
+        intervals=intervals,
+        filter=filter,
+        to=to,
+        resamples=resamples,
+        seed=seed,
+        device=device,
+    )
     table = comparison_table(comparison)
     try:
         if json:
@@ -112,8 +110,7 @@ def fuse_runs(
 
     for folder in runs:
         warn_if_unfinished(folder)
-    with count_progress("fusing", "queries") as progress:
-        fused = fuse(runs, out=out, queries=queries, seed=seed, device=device, progress=progress)
+    fused = fuse(runs, out=out, queries=queries, seed=seed, device=device)
     show(_table(fused, queries))
     show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
 

@@ -19,7 +19,7 @@ from targcn.cli.options import (
 )
 from targcn.errors import InputError
 from targcn.output.tables import write_table
-from targcn.output.terminal import count_progress, show, show_json
+from targcn.output.terminal import show, show_json
 
 
 def evaluate_run(
@@ -69,10 +69,7 @@ def evaluate_run(
     from targcn.evaluation.report import relation_table, report_table
     from targcn.runs.evaluate import evaluate
 
-    with (
-        join_process_group(device) as (processes, place),
-        count_progress(f"evaluating {split}", "queries") as progress,
-    ):
+    with join_process_group(device) as (processes, place):
         with processes.barrier():
             loaded = load_folder(run)
             warn_if_in_context(split, context, loaded.model.reads_context)
@@ -89,7 +86,6 @@ def evaluate_run(
             ranks_out=ranks_out,
             scores_out=scores_out,
             device=place,
-            progress=progress,
             processes=processes,
         )
     if not processes.is_main:

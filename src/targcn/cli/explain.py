@@ -13,7 +13,7 @@ from targcn.cli.options import (
     load_predictor,
     show_table,
 )
-from targcn.output.terminal import count_progress, show, show_json
+from targcn.output.terminal import show, show_json
 
 
 def explain_answer(
@@ -32,18 +32,10 @@ def explain_answer(
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
 
-    A run of evidence: an answer's score is the sum of the effects. A piece of
-    evidence is a fact of the given entity, a fact of the relation, whosever it
-    is, a path of two facts, or a partner: what happened between the two at any
-    time. The log of (1 + the weights × of all pieces) is shared out among them;
-    the rest is the prior, what was learned about the names themselves.
-
-    A run of targcn: the effect is the answer's probability with all facts, minus
-    its probability without this one. A run of t-gap: the effect of a path of
-    facts is its part of the answer's probability, and all paths add up to it. A
-    fused run: an effect is that of leaving out a fact or piece of evidence on a
-    member's probability, times its weight. All of these are before the run's
-    temperature. Other models do not explain their answers.
+    A run of evidence: the effects are parts of the answer's score, and add up to
+    it. A run of t-gap: they are parts of its probability. A run of targcn, or a
+    fused one: what leaving the fact out would take from the probability. These
+    are before the run's temperature. Other models do not explain their answers.
 
     If the context holds the explained fact itself, it is hidden.
 
@@ -83,11 +75,7 @@ def list_rules(
 
     "A ← B, 1 day before: × 14, seen 312 times": where A is asked for, a fact B one
     day before speaks for its answer and adds 14 to a sum that is 1 without
-    evidence. A fact counts if it is the given entity's, or anybody's if the rule
-    says so; "B, then C" is a path of two facts, "at 3 times" is about any time.
-    A⁻¹ is A read from its object back to its subject. The weights are the model's
-    own. Seen is how often such evidence ended in the true answer to a query of
-    train, whose own fact is hidden.
+    evidence. "B, then C" is a path of two facts, "at 3 times" is about any time.
 
     First come the rules that gave most to true answers: seen × log(1 + weight).
     Rules that were never seen are left out.
@@ -98,7 +86,5 @@ def list_rules(
     """
     from targcn.inference.rules import rules, rules_table
 
-    loaded = load_folder(run)
-    with count_progress("counting", "queries") as progress:
-        listed = rules(loaded, relation=relation, top=top, progress=progress)
+    listed = rules(load_folder(run), relation=relation, top=top)
     show_table(rules_table(listed), out, json)

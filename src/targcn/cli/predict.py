@@ -1,6 +1,6 @@
 """`targcn predict`: the best answers to a question, or to a table of questions."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -27,7 +27,6 @@ from targcn.output.terminal import count_progress, say, show, show_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from targcn.inference.explanation import End, Explanation
     from targcn.inference.predictor import Predictor
     from targcn.inference.questions import Question
 
@@ -133,6 +132,7 @@ def _answer_one(
     from targcn.inference.answer_table import (
         answer_table,
         curve_over_time,
+        explain_answer,
         interval_over_time,
         new_among,
         plot_times,
@@ -164,7 +164,11 @@ def _answer_one(
         answers = ask([question])
     if dataset.additions:
         content["new_entities"] = new_among(predictor, question, answers)
-    if (explanation := _explain(predictor, question, answers, explain)) is not None:
+    # Of a complete fact the reasons are shown if the model gives any.
+    wanted = predictor.gives_reasons if question.asked == "fact" else explain
+    if wanted and answers.height:
+        place = "object" if question.asked == "fact" else question.asked
+        explanation = explain_answer(predictor, question, place, answers["answer"][0])
         below.append("\n".join(in_words(explanation)))
         content["explanation"] = asdict(explanation)
     table = answer_table(predictor, question, answers)
@@ -179,22 +183,6 @@ def _answer_one(
     show(table)
     for text in below:
         show(f"\n{text}")
-
-
-def _explain(
-    predictor: "Predictor", question: "Question", answers: "pl.DataFrame", wanted: bool
-) -> "Explanation | None":
-    """The reasons for the best answer, if wanted; for a complete fact, if the model gives any."""
-    asked = question.asked
-    if asked == "fact":
-        wanted = predictor.gives_reasons
-    elif wanted and answers.height:
-        question = replace(question, **{asked: answers["answer"][0]})
-    if not wanted or question.asked != "fact":
-        return None
-    words = (question.subject, question.relation, question.object, question.time)
-    side: End = "subject" if asked == "subject" else "object"
-    return predictor.explain(*map(str, words), asked=side)
 
 
 def _answer_table(

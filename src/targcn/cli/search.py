@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from targcn.cli.options import Device, HowToRead, Source, Words, open_source, require_libraries
-from targcn.output.terminal import live_table, say, show
+from targcn.output.terminal import progress_bar, say, show
 
 MINUTES = 10.0
 
@@ -42,7 +42,14 @@ def search_recipe(
 
     dataset = open_source(source, read)
     try:
-        with live_table() as show_progress:
+        with progress_bar(lambda line: (0, None, line)) as update:
+
+            def show_line(line: str, is_news: bool) -> None:
+                if is_news:
+                    say(line)
+                elif update is not None:
+                    update(line)
+
             outcome = search(
                 dataset,
                 out,
@@ -52,7 +59,7 @@ def search_recipe(
                 models=models,
                 seed=seed,
                 device=device,
-                show=show_progress,
+                show=show_line,
             )
     except KeyboardInterrupt:
         say("stopped; the same command goes on from here")
@@ -60,9 +67,6 @@ def search_recipe(
     from targcn.evaluation.report import report_table
 
     show(outcome.table)
-    if outcome.importances:
-        shares = [f"{name} {100 * share:.0f} %" for name, share in outcome.importances.items()]
-        show(f"what mattered: {', '.join(shares)}")
     if outcome.test is not None:
         show("\nthe best one on test, which nothing was chosen on:")
         show(report_table(outcome.test))

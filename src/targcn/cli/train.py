@@ -14,7 +14,7 @@ from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.tables import Table
-from targcn.output.terminal import count_progress, say, show
+from targcn.output.terminal import say, show
 
 if TYPE_CHECKING:
     from targcn.runs.run import Run
@@ -120,8 +120,7 @@ def _show_trained(run: "Run", out: Path, device: str) -> None:
 
     report = run.validation
     if report is None and len(run.dataset.valid):
-        with count_progress("evaluating valid", "queries") as progress:
-            report = evaluate(run, split="valid", device=device, progress=progress)
+        report = evaluate(run, split="valid", device=device)
         write_result(run, out, [report])
     if report is not None:
         show(report_table(report))

@@ -7,6 +7,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from targcn.config import require_choice
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
@@ -135,9 +136,8 @@ class Evaluator:
 
 def facts_to_ask(dataset: Dataset, setting: Setting) -> Facts:
     """The facts of the split that is asked about, of which there must be some."""
-    for what, choices in (("split", SPLITS), ("ties", TIES)):
-        if (value := getattr(setting, what)) not in choices:
-            raise InputError(f"{what} {value!r} is unknown; choose one of {', '.join(choices)}")
+    require_choice(SPLITS, split=setting.split)
+    require_choice(TIES, ties=setting.ties)
     facts = dataset.splits[setting.split]
     if len(facts) == 0:
         raise InputError(
@@ -154,10 +154,7 @@ def complete_setting(setting: Setting, dataset: Dataset) -> Setting:
                 f"{dataset.name} has no facts with a beginning and an end; leave out intervals"
             )
         return replace(setting, most_ticks=None)
-    if setting.intervals not in (None, *PROTOCOLS):
-        raise InputError(
-            f"intervals {setting.intervals!r} is unknown; choose one of {', '.join(PROTOCOLS)}"
-        )
+    require_choice(PROTOCOLS, intervals=setting.intervals or PROTOCOLS[0])
     if setting.intervals == "identical":
         return replace(setting, most_ticks=None)
     most = setting.most_ticks or MOST_TICKS

@@ -9,9 +9,10 @@ for all of their ticks, `identical` leaves to the time-aware filter what holds o
 interval alone.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import torch
 from torch import Tensor
@@ -38,10 +39,21 @@ class IntervalQueries(Queries):
 
 @dataclass(frozen=True, eq=False)
 class KnownAnswers(Columns):
-    """Every known answer once, found by the subject, the relation and the time of a query."""
+    """Every known answer once, found by the subject, the relation and the time of a query.
 
-    values: "KnownValues"
+    Sorted by group, which is a subject with a relation, and by first tick. What holds at a tick
+    began no earlier than `longest` ticks before it: the search looks through these alone, for
+    points through none in vain.
+    """
+
     num_relations: int
+    # Group · width + first tick.
+    keys: Tensor
+    lasts: Tensor
+    answers: Tensor
+    # One more than the ticks known: open intervals alone hold then. 1 if time does not matter.
+    width: int
+    longest: int
 
     @classmethod
     def of(cls, graph: TemporalGraph, which: Filter, identical: bool = False) -> "KnownAnswers":
@@ -51,36 +63,65 @@ class KnownAnswers(Columns):
         span = graph.span if which == "time-aware" else 0
         require_keys(graph.num_entities * 2 * graph.num_relations, span + 1)
         groups = graph.subjects.long() * (2 * graph.num_relations) + graph.relations
+        columns = [groups, graph.objects, graph.times, graph.ends.clamp(max=span)]
+        if which != "time-aware":
+            always = torch.zeros_like(groups)
+            columns = [groups, graph.objects, always, always]
         if which == "raw":
-            return cls(KnownValues.at_any_time(groups[:0], groups[:0]), graph.num_relations)
-        if which == "static":
-            return cls(KnownValues.at_any_time(groups, graph.objects), graph.num_relations)
-        if identical:
-            rows = torch.stack([groups, graph.objects, graph.times, graph.ends.clamp(max=span)])
-            values = KnownValues.over_time(Intervals(*torch.unique(rows, dim=1)), span)
-            return AnswersOfInterval(values, graph.num_relations)
-        merged = merge_intervals(groups, graph.objects, graph.times, graph.ends, span)
-        return cls(KnownValues.over_time(merged, span), graph.num_relations)
+            columns = [column[:0] for column in columns]
+        if identical and which == "time-aware":
+            distinct = torch.unique(torch.stack(columns), dim=1)
+            return AnswersOfInterval.of_intervals(graph.num_relations, distinct, span)
+        return cls.of_intervals(graph.num_relations, merge_intervals(columns, span), span)
 
-    def _groups(self, queries: Queries) -> Tensor:
-        return queries.subjects.long() * (2 * self.num_relations) + queries.relations
+    @classmethod
+    def of_intervals(
+        cls, num_relations: int, intervals: Iterable[Tensor], span: int
+    ) -> "KnownAnswers":
+        """Index groups, answers, first and last ticks; no tick known is `span` or later."""
+        groups, answers, firsts, lasts = intervals
+        keys, order = torch.sort(groups * (span + 1) + firsts, stable=True)
+        longest = int((lasts - firsts).max()) if len(keys) else 0
+        return cls(num_relations, keys, lasts[order], answers[order], span + 1, longest)
 
     def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
         """The known answers of a batch: the row of the query each belongs to, and the entity."""
-        return self.values.look_up(self._groups(queries), queries.times)
+        rows, places = expand_ranges(*self._ranges(self._groups(queries), queries.times))
+        holds = self.lasts[places] >= self._ticks(queries.times)[rows]
+        return rows[holds], self.answers[places[holds]].long()
 
     def others(self, queries: Queries, answers: Tensor) -> Tensor:
         """The known answers of each query besides this one, in as many columns for any batch.
 
         The other columns hold the given answer.
         """
-        known, holds = self.values.columns(self._groups(queries), queries.times)
-        return torch.where(holds, known, answers[:, None])
+        starts, ends = self._ranges(self._groups(queries), queries.times)
+        places = starts[:, None] + torch.arange(self.most_others, device=starts.device)
+        in_range = places < ends[:, None]
+        places = places.clamp(max=max(len(self.keys) - 1, 0))
+        holds = in_range & (self.lasts[places] >= self._ticks(queries.times)[:, None])
+        return torch.where(holds, self.answers[places].long(), answers[:, None])
 
-    @property
+    @cached_property
     def most_others(self) -> int:
         """How many columns others have; none are counted where a batch has as many as it needs."""
-        return self.values.num_columns
+        groups = torch.div(self.keys, self.width, rounding_mode="floor")
+        starts, ends = self._ranges(groups, self.keys % self.width)
+        return int((ends - starts).max()) if len(starts) else 0
+
+    def _groups(self, queries: Queries) -> Tensor:
+        return queries.subjects.long() * (2 * self.num_relations) + queries.relations
+
+    def _ranges(self, groups: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """The places of the answers that may hold at a time."""
+        keys, ticks = groups * self.width, self._ticks(times)
+        starts = torch.searchsorted(self.keys, keys + (ticks - self.longest).clamp(min=0))
+        ends = torch.searchsorted(self.keys, keys + ticks, right=True)
+        # Before the first tick nothing holds, unless time does not matter.
+        return starts, torch.where((times < 0) & (self.width > 1), starts, ends)
+
+    def _ticks(self, times: Tensor) -> Tensor:
+        return times.long().clamp(min=0, max=self.width - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +130,10 @@ class AnswersOfInterval(KnownAnswers):
 
     def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
         assert isinstance(queries, IntervalQueries)
-        groups = self._groups(queries)
-        return self.values.look_up_interval(groups, queries.firsts, queries.lasts)
+        firsts = self._groups(queries) * self.width + self._ticks(queries.firsts)
+        rows, places = look_up(self.keys, firsts)
+        same = self.lasts[places] == self._ticks(queries.lasts)[rows]
+        return rows[same], self.answers[places[same]].long()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +148,8 @@ class AnswersInGraph(KnownAnswers):
 
     @classmethod
     def of_stored(cls, graph: TemporalGraph, which: Filter) -> "AnswersInGraph":
-        nothing = KnownValues.at_any_time(graph.offsets[:0], graph.offsets[:0])
-        return cls(nothing, graph.num_relations, graph, which)
+        nothing = graph.offsets[:0]
+        return cls(graph.num_relations, nothing, nothing, nothing, 1, 0, graph, which)
 
     def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
         graph, subjects, times = self.graph, queries.subjects.long(), queries.times.long()
@@ -150,30 +193,18 @@ def known_answers(
     return {which: KnownAnswers.of(everything, which, identical).to(device) for which in FILTERS}
 
 
-class Intervals(NamedTuple):
-    """Values over intervals, sorted by group, value and first tick; those of a value are apart.
-
-    A point is an interval of one tick.
-    """
-
-    groups: Tensor
-    values: Tensor
-    firsts: Tensor
-    # The last ticks; `span` if open.
-    lasts: Tensor
-
-
-def merge_intervals(
-    groups: Tensor, values: Tensor, firsts: Tensor, lasts: Tensor, span: int
-) -> Intervals:
+def merge_intervals(columns: Sequence[Tensor], span: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Join the intervals of each group and value that overlap; no tick known is `span` or later.
+
+    The columns are groups, values, first and last ticks; they come back sorted in this order.
 
     >>> zero = torch.zeros(3, dtype=torch.int64)
     >>> first, last = torch.tensor([4, 0, 2]), torch.tensor([9, 2, 3])
-    >>> merged = merge_intervals(zero, zero, first, last, 10)
-    >>> merged.firsts.tolist(), merged.lasts.tolist()
+    >>> *_, firsts, lasts = merge_intervals([zero, zero, first, last], 10)
+    >>> firsts.tolist(), lasts.tolist()
     ([0, 4], [3, 9])
     """
+    groups, values, firsts, lasts = columns
     columns = [groups, values, firsts.long(), lasts.long().clamp(max=span)]
     sizes = [int(column.max()) + 1 if len(column) else 1 for column in columns]
     groups, values, firsts, lasts = sort_rows(columns, sizes)
@@ -187,79 +218,7 @@ def merge_intervals(
     is_new[1:] = starts[1:] + firsts[1:] > reach[:-1]
     is_end = torch.ones_like(is_new)
     is_end[:-1] = is_new[1:]
-    return Intervals(groups[is_new], values[is_new], firsts[is_new], (reach - starts)[is_end])
-
-
-@dataclass(frozen=True, eq=False)
-class KnownValues(Columns):
-    """Which values hold in a group at a tick.
-
-    Sorted by group and first tick. What holds at a tick began no earlier than `longest` ticks
-    before it: the search looks through these alone, for points through none in vain.
-    """
-
-    # Group · width + first tick.
-    keys: Tensor
-    lasts: Tensor
-    values: Tensor
-    # One more than the ticks known: open intervals alone hold then. 1 if time does not matter.
-    width: int
-    longest: int
-
-    @classmethod
-    def at_any_time(cls, groups: Tensor, values: Tensor) -> "KnownValues":
-        """Values that hold in a group at every tick."""
-        zeros = torch.zeros(len(groups), dtype=torch.int64)
-        return cls.over_time(merge_intervals(groups, values, zeros, zeros, 0), 0)
-
-    @classmethod
-    def over_time(cls, intervals: Intervals, span: int) -> "KnownValues":
-        """Values over intervals; no tick known is `span` or later."""
-        groups, values, firsts, lasts = intervals
-        keys, order = torch.sort(groups * (span + 1) + firsts, stable=True)
-        longest = int((lasts - firsts).max()) if len(keys) else 0
-        return cls(keys, lasts[order], values[order], span + 1, longest)
-
-    def look_up(self, groups: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """The values that hold in each group at its time, each with the row of the group."""
-        rows, places = expand_ranges(*self._ranges(groups, times))
-        holds = self.lasts[places] >= self._ticks(times)[rows]
-        return rows[holds], self.values[places[holds]].long()
-
-    def look_up_interval(
-        self, groups: Tensor, firsts: Tensor, lasts: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The values that hold in each group over this very interval, each with its row."""
-        rows, places = look_up(self.keys, groups * self.width + self._ticks(firsts))
-        same = self.lasts[places] == self._ticks(lasts)[rows]
-        return rows[same], self.values[places[same]].long()
-
-    def columns(self, groups: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """The same in as many columns for any groups: values, and whether they hold."""
-        starts, ends = self._ranges(groups, times)
-        places = starts[:, None] + torch.arange(self.num_columns, device=starts.device)
-        in_range = places < ends[:, None]
-        places = places.clamp(max=max(len(self.keys) - 1, 0))
-        holds = self.lasts[places] >= self._ticks(times)[:, None]
-        return self.values[places].long(), in_range & holds
-
-    @cached_property
-    def num_columns(self) -> int:
-        """How many values are looked through at most."""
-        groups = torch.div(self.keys, self.width, rounding_mode="floor")
-        starts, ends = self._ranges(groups, self.keys % self.width)
-        return int((ends - starts).max()) if len(starts) else 0
-
-    def _ranges(self, groups: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """The places of those that may hold at a time."""
-        keys, ticks = groups * self.width, self._ticks(times)
-        starts = torch.searchsorted(self.keys, keys + (ticks - self.longest).clamp(min=0))
-        ends = torch.searchsorted(self.keys, keys + ticks, right=True)
-        # Before the first tick nothing holds, unless time does not matter.
-        return starts, torch.where((times < 0) & (self.width > 1), starts, ends)
-
-    def _ticks(self, times: Tensor) -> Tensor:
-        return times.long().clamp(min=0, max=self.width - 1)
+    return groups[is_new], values[is_new], firsts[is_new], (reach - starts)[is_end]
 
 
 def require_keys(num_groups: int, span: int) -> None:

@@ -442,8 +442,5 @@ def _in_words(asked: pl.DataFrame, row: int) -> str:
     said: dict[str, Any] = asked.row(row, named=True)
     side = said.pop("asked")
     at = f" at {said.pop(TIME)}" if "start" in said and TIME in said else ""
-    return f"{' | '.join(_in_word(value) for value in said.values())} (asked: {side}{at})"
-
-
-def _in_word(value: object) -> str:
-    return "open" if value is None else str(value)
+    words = ("open" if value is None else str(value) for value in said.values())
+    return f"{' | '.join(words)} (asked: {side}{at})"

@@ -1,7 +1,7 @@
 """Answers for people: a table of them, a curve over time, and what to know about them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from targcn.errors import InputError
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
 from targcn.inference.answers import Answers
+from targcn.inference.explanation import End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
 from targcn.output.plots import Curve, draw_curve, plot_lines
@@ -78,6 +79,17 @@ def describe_forecast(predictor: Predictor, questions: Sequence[Question]) -> st
         unit = f"{timeline.unit}{'' if ahead == 1 else 's'}"
         return f"A forecast: {timeline.label(later[0])} is {ahead:,} {unit} after {after}."
     return f"{len(later):,} questions are about times after {after}: forecasts."
+
+
+def explain_answer(
+    predictor: Predictor, question: Question, asked: str, answer: str, top: int = 10
+) -> Explanation:
+    """The facts behind an answer, which stands in the place that is asked for."""
+    if question.asked != "fact":
+        question = replace(question, **{asked: answer})
+    words = (str(question.subject), str(question.relation), str(question.object))
+    side: End = "subject" if asked == "subject" else "object"
+    return predictor.explain(*words, question.time or "", asked=side, top=top)
 
 
 def new_among(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> list[str]:

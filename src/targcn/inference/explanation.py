@@ -28,10 +28,13 @@ class DatedFact:
     subject: str
     relation: str
     object: str
-    time: str | None
+    # Of the times at which it holds the one nearest to the question's, and its tick.
+    time: str | None = None
+    tick: int | None = None
     # Ticks from the question to the fact, 0 while it holds; negative if the fact is earlier.
-    delta: int | None
-    # Whether the time is an interval of more than one tick.
+    delta: int | None = None
+    # Its time, or its interval if it holds for more than one tick.
+    when: str | None = None
     lasts: bool = False
 
 
@@ -72,6 +75,7 @@ class Explanation(Shown):
     relation: str
     object: str
     time: str
+    tick: int
     # Which of the two is the answer.
     asked: End
     # The context, and how many facts were added to it.
@@ -238,10 +242,11 @@ def _name(fact: tuple[int, ...], dataset: Dataset, tick: int | None, known: Fact
     entities, relations = dataset.entities.names, dataset.relations.names
     said = entities[subject], relations[relation], entities[object_]
     if tick is None:
-        return DatedFact(*said, None, None)
+        return DatedFact(*said)
     first, last = _find_interval(known, fact, tick)
-    label = dataset.timeline.label_interval(first, last)
-    return DatedFact(*said, label, time - tick, first != last or first == OPEN)
+    when = dataset.timeline.label_interval(first, last)
+    at = dataset.timeline.label(time), time, time - tick
+    return DatedFact(*said, *at, when, first != last or first == OPEN)
 
 
 def _find_interval(known: Facts, fact: tuple[int, ...], tick: int) -> tuple[int, int]:
@@ -262,12 +267,12 @@ def _in_words(fact: DatedFact, reason: Reason, unit: str | None) -> str:
     if fact.delta is None:
         return named + _times(reason.count)
     if unit is None:
-        return f"{named}{fact.time}"
+        return f"{named}{fact.when}"
     plural = "" if abs(fact.delta) == 1 else "s"
     when = f"{abs(fact.delta):,} {unit}{plural} {'before' if fact.delta < 0 else 'after'}"
     if fact.lasts:
         when = f"{'ended' if fact.delta < 0 else 'begins'} {when}" if fact.delta else "holds"
-    return f"{named}{fact.time} ({when if fact.delta or fact.lasts else 'at that time'})"
+    return f"{named}{fact.when} ({when if fact.delta or fact.lasts else 'at that time'})"
 
 
 def _figures(part: Reason | ScorePart) -> str:

@@ -14,6 +14,7 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
+from targcn.config import require_choice
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context, Dataset, Facts, Split
@@ -49,8 +50,7 @@ def export_run(
 ) -> None:
     """Write the embeddings of a run and, as csv or npz, its predictions, whole or not at all."""
     run, out = open_run(run), Path(out)
-    if to not in EXPORT_FORMATS:
-        raise InputError(f"{to!r} is unknown; choose one of {', '.join(EXPORT_FORMATS)}")
+    require_choice(EXPORT_FORMATS, to=to)
     if to == "npz" and out.suffix != ".npz":
         raise InputError(f"{out} should end in .npz")
     require_absent(out)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from targcn.errors import InputError
@@ -98,7 +99,7 @@ def find_missing(
 
     # A fact of an entity with itself may be found from both ends.
     best = search(predictor, sweep, ENDS_OF_A_FACT * top, progress)
-    facts = pl.DataFrame(best.columns(predictor.has_probabilities))
+    facts = pl.DataFrame(_as_columns(predictor, *best))
     names = ("subject", "relation", "object", "time")
     facts = facts.unique(names, keep="first", maintain_order=True).head(top)
     rows = [_describe(predictor, fact) for fact in facts.to_dicts()]
@@ -145,98 +146,73 @@ def missing_table(frame: "pl.DataFrame", title: str) -> Table:
     return Table(columns, tuple(frame.to_dicts()), title, notes)
 
 
-class Best:
-    """The best facts so far, of equally good ones those asked first; nothing else is kept."""
-
-    def __init__(self, count: int, num_relations: int, device: torch.device) -> None:
-        self.count, self.num_relations = count, num_relations
-        # Queries that were asked from the other end.
-        self.num_asked_back = 0
-        # A row per fact: subject, relation, object and time of what was asked.
-        self.facts = torch.empty(0, 4, dtype=torch.int64, device=device)
-        # What the answer has, and what the given entity has as the answer from the other end.
-        self.values = torch.empty(0, 2, dtype=torch.float64, device=device)
-
-    @property
-    def least(self) -> float:
-        """What a fact must have from both ends to be among the best."""
-        full = len(self.values) == self.count
-        return float(self.values.amin(1).min()) if full else -math.inf
-
-    def add(self, facts: Tensor, values: Tensor) -> None:
-        """Add facts of later queries than those that are here."""
-        facts, values = torch.cat([self.facts, facts]), torch.cat([self.values, values])
-        order = values.amin(1).argsort(descending=True, stable=True)[: self.count]
-        self.facts, self.values = facts[order], values[order]
-
-    def columns(self, as_probabilities: bool) -> dict[str, object]:
-        """The facts in the direction of their relations, and the value of each end, best first."""
-        subjects, relations, objects, times = self.facts.T
-        backward = relations >= self.num_relations
-        values = (self.values.exp() if as_probabilities else self.values).T
-        columns = {
-            "subject": torch.where(backward, objects, subjects),
-            "relation": relations % self.num_relations,
-            "object": torch.where(backward, subjects, objects),
-            "time": times,
-            "of_object": torch.where(backward, values[1], values[0]),
-            "of_subject": torch.where(backward, values[0], values[1]),
-        }
-        return {name: column.cpu().numpy() for name, column in columns.items()}
-
-
 def search(
     predictor: "Predictor", sweep: Sweep, count: int, progress: Progress | None = None
-) -> Best:
-    """Ask in batches, look at the best answers from their other end, and keep the best facts."""
+) -> tuple[Tensor, Tensor]:
+    """The best facts, of equally good ones those asked first, and what both of their ends have.
+
+    Queries are asked in batches, and their best answers looked at from their other end. A row is
+    the subject, relation, object and time of what was asked, and what the object has as the answer
+    and the subject from the other end; nothing but the best so far is kept.
+    """
     graph = predictor.graph
     size = rows_at_once(graph.num_entities, graph.device)
     least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
-    best = Best(count, graph.num_relations, graph.device)
+    facts = torch.empty(0, 4, dtype=torch.int64, device=graph.device)
+    values = torch.empty(0, 2, dtype=torch.float64, device=graph.device)
 
     def search_batch(rows: slice) -> Tensor:
+        nonlocal facts, values
         queries = sweep.queries(torch.arange(rows.start, rows.stop, device=graph.device))
-        values = _score(predictor, queries)
-        values[predictor.known["time-aware"].look_up(queries)] = -torch.inf
-        top = torch.topk(values, min(ANSWERS, values.shape[1]), dim=1)
-        worth = (top.values > max(best.least, least)) & (top.values > -torch.inf)
+        scores = _score(predictor, queries)
+        scores[predictor.known["time-aware"].look_up(queries)] = -torch.inf
+        top = torch.topk(scores, min(ANSWERS, scores.shape[1]), dim=1)
+        needed = float(values.amin(1).min()) if len(values) == count else -math.inf
+        worth = (top.values > max(needed, least)) & (top.values > -torch.inf)
         row = worth.nonzero()[:, 0]
         subjects, relations, times = (column[row] for column in queries.tensors())
-        objects = top.indices[worth]
-        back, num_asked = _from_the_other_end(predictor, subjects, relations, objects, times, size)
+        given = torch.stack([subjects, relations, top.indices[worth], times], dim=1)
+        back = _from_the_other_end(predictor, given, size)
         both = torch.stack([top.values[worth].double(), back], dim=1)
-        facts = torch.stack([subjects, relations, objects, times], dim=1)
-        kept = back >= least
-        best.add(facts[kept], both[kept])
-        best.num_asked_back += num_asked
+        every, of_each = torch.cat([facts, given]), torch.cat([values, both])
+        order = of_each.amin(1).argsort(descending=True, stable=True)
+        order = order[of_each[order, 1] >= least][:count]
+        facts, values = every[order], of_each[order]
         return row[:0]
 
     for _ in in_batches(search_batch, sweep.num_queries, size, progress):
         pass
-    return best
+    return facts, values
 
 
-def _from_the_other_end(
-    predictor: "Predictor",
-    subjects: Tensor,
-    relations: Tensor,
-    objects: Tensor,
-    times: Tensor,
-    size: int,
-) -> tuple[Tensor, int]:
-    """What each subject has as the answer to its object, and the number of queries asked for it.
-
-    Equal queries are asked once.
-    """
+def _from_the_other_end(predictor: "Predictor", facts: Tensor, size: int) -> Tensor:
+    """What each subject has as the answer to its object; equal queries are asked once."""
+    subjects, relations, objects, times = facts.T
     back = reciprocal_of(relations, predictor.graph.num_relations)
-    rows = torch.stack([objects, back, times])
-    distinct, places = torch.unique(rows, dim=1, return_inverse=True)
+    distinct, places = torch.unique(torch.stack([objects, back, times]), dim=1, return_inverse=True)
     values = torch.empty_like(subjects, dtype=torch.float64)
     for start in range(0, distinct.shape[1], size):
         scores = _score(predictor, Queries(*distinct[:, start : start + size].contiguous()))
         mine = ((places >= start) & (places < start + size)).nonzero().flatten()
         values[mine] = scores[places[mine] - start, subjects[mine]].double()
-    return values, distinct.shape[1]
+    return values
+
+
+def _as_columns(predictor: "Predictor", facts: Tensor, values: Tensor) -> dict[str, NDArray[Any]]:
+    """The facts in the direction of their relations, and the value of each end."""
+    subjects, relations, objects, times = facts.T
+    num_relations = predictor.graph.num_relations
+    backward = relations >= num_relations
+    values = (values.exp() if predictor.has_probabilities else values).T
+    columns = {
+        "subject": torch.where(backward, objects, subjects),
+        "relation": relations % num_relations,
+        "object": torch.where(backward, subjects, objects),
+        "time": times,
+        "of_object": torch.where(backward, values[1], values[0]),
+        "of_subject": torch.where(backward, values[0], values[1]),
+    }
+    return {name: column.cpu().numpy() for name, column in columns.items()}
 
 
 def _score(predictor: "Predictor", queries: Queries) -> Tensor:

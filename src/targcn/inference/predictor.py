@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 from torch import Tensor
 
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
@@ -140,9 +141,12 @@ class Predictor:
         progress: Progress | None = None,
     ) -> Answers:
         """The best answers to questions, as columns; `predict_many` puts them into words."""
-        _require_some(top, "answer")
+        require_at_least(1, top=top)
         # A fact that is asked about would be a reason for itself.
-        without = self._without(asked.facts["fact"]) if "fact" in asked.facts else self.graph
+        without = self.graph
+        if "fact" in asked.facts and self.model.reads_context:
+            complete = torch.stack(asked.facts["fact"].tensors(), dim=1)
+            without = without_facts(self.graph, complete.tolist())
         parts = []
         for place, numbers, facts in asked.batches(self.questions_at_once, progress):
             graph = without if place == "fact" else self.graph
@@ -166,7 +170,7 @@ class Predictor:
         A row is an answer that is among the best before, after, or both; `change` says which ones
         came in and which dropped out. What is known stays what the data say.
         """
-        _require_some(top, "answer")
+        require_at_least(1, top=top)
         return ask_what_if(self, questions, without, given, top, on_error, progress)
 
     def explain(
@@ -180,9 +184,8 @@ class Predictor:
         top: int = 10,
     ) -> Explanation:
         """The facts behind one answer; see `targcn.explain`."""
-        if asked not in ENDS:
-            raise InputError(f"asked {asked!r} is unknown; choose one of {', '.join(ENDS)}")
-        _require_some(top, "fact")
+        require_choice(ENDS, asked=asked)
+        require_at_least(1, top=top)
         question = Question(subject, relation, object, time)
         if question.asked != "fact":
             raise InputError("a complete fact is explained; leave no place of it open")
@@ -210,6 +213,7 @@ class Predictor:
             relation=self.dataset.relations.names[ids[1]],
             object=entities[ids[2]],
             time=self.dataset.timeline.label(tick),
+            tick=tick,
             asked=asked,
             context=self.context + self.dataset.addition,
             unit=self.dataset.timeline.unit,
@@ -242,7 +246,7 @@ class Predictor:
         that are at least as probable as 1 in 10 are all found. A model without probabilities gives
         scores.
         """
-        _require_some(top, "fact")
+        require_at_least(1, top=top)
         sweep = what_to_ask(self, time, relation, entity)
         return find_missing(self, sweep, top, progress)
 
@@ -335,14 +339,3 @@ class Predictor:
         if place == "relation" or place == "time":
             width = len(self.candidates[place])
         return min(rows_at_once(width, self.device), MOST_QUESTIONS_AT_ONCE)
-
-    def _without(self, facts: FactColumns) -> TemporalGraph:
-        """The context without these facts."""
-        if not self.model.reads_context:
-            return self.graph
-        return without_facts(self.graph, torch.stack(facts.tensors(), dim=1).tolist())
-
-
-def _require_some(top: int, what: str) -> None:
-    if top < 1:
-        raise InputError(f"top is {top}; ask for at least 1 {what}")

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Dataset
@@ -84,8 +85,7 @@ def rules(
     read from the model's tables. The support is counted in all queries of train, whose own facts
     are hidden; a rule that was never seen is left out.
     """
-    if top < 1:
-        raise InputError(f"top is {top}; ask for at least 1 rule")
+    require_at_least(1, top=top)
     loaded = open_run(run)
     dataset, model = loaded.dataset, loaded.model.to("cpu").eval()
     queries, answers = queries_of(dataset.train, len(dataset.relations))

@@ -111,30 +111,6 @@ def progress_bar(
         _in_progress.clear()
 
 
-@contextmanager
-def live_table() -> Iterator[Callable[[Table, str, bool], None]]:
-    """A table that changes on a terminal, with a line above it about the present.
-
-    Elsewhere there are lines alone: those that are news, and others now and then.
-    """
-    _in_progress.append("a table")
-    try:
-        if not (sys.stderr.isatty() and find_spec("rich")):
-            lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
-            yield lambda table, line, is_news: say(line) if is_news else lines(0, None, line)
-            return
-        from rich.console import Console, Group
-        from rich.live import Live
-        from rich.text import Text
-
-        with Live(console=Console(stderr=True), transient=True, refresh_per_second=2) as live:
-            yield lambda table, line, is_news: live.update(
-                Group(Text(printable(table.title)), Text(printable(line)), _rich_table(table))
-            )
-    finally:
-        _in_progress.clear()
-
-
 def _open_display() -> AbstractContextManager[Display]:
     if (draw := _notebook_display()) is not None:
         return _cell_display(draw)

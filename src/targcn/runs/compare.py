@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from targcn.config import require_at_least
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device, describe_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
@@ -35,6 +35,8 @@ from targcn.runs.several import common_context, common_dataset, name_files, name
 from targcn.runs.store import open_run
 
 RESAMPLES: Final = 2000
+# With fewer there is no 95 % interval.
+LEAST_RESAMPLES: Final = 100
 LEVEL: Final = 0.95
 # Facts resampled at a time: 8 MB of positions, and as much again for their counts.
 MOST_RESAMPLED: Final = 1 << 20
@@ -178,13 +180,11 @@ def compare(
         raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
     if len(named) < len(sources) + len(files):
         raise InputError("a run and a file of ranks have the same name; give each its own")
-    if filter not in FILTERS:
-        raise InputError(f"filter {filter!r} is unknown; choose one of {', '.join(FILTERS)}")
+    require_choice(FILTERS, filter=filter)
     if to is not None and to not in named:
         listed = ", ".join(named)
         raise InputError(f"{to} is not one of the runs compared; choose one of {listed}")
-    if resamples < 100:
-        raise InputError(f"resamples is {resamples}; a 95 % interval needs at least 100")
+    require_at_least(LEAST_RESAMPLES, resamples=resamples)
     require_at_least(0, seed=seed)
     if not sources:
         raise InputError("give a run too: it brings the facts that files of ranks are about")

@@ -6,6 +6,7 @@ from typing import Literal
 
 import torch
 
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
@@ -88,16 +89,14 @@ def evaluate(
             if scores_out is not None:
                 write_scores(model, evaluator, Path(scores_out), shown)
         return replace(report, calibration=fits)
-    if ask not in KINDS:
-        raise InputError(f"ask {ask!r} is unknown; choose one of entity, {', '.join(KINDS)}")
+    require_choice(("entity", *KINDS), ask=ask)
     if intervals is not None:
         raise InputError(
             f"intervals says how entities are asked for; leave it out to ask for a {ask}"
         )
     if files:
         raise InputError(f"{files[0]} is for the ranks or scores of entities; leave out ask")
-    if queries is not None and queries < 1:
-        raise InputError(f"queries is {queries}; ask about at least 1 fact")
+    require_at_least(1, queries=queries)
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as shown:
         return asker.evaluate(model, run.log_probabilities, name, shown)

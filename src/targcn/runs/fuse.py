@@ -13,7 +13,7 @@ import torch
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.calibration import calibrate, fit_temperature, rank_and_calibrate
+from targcn.evaluation.calibration import fit_temperature, rank_and_calibrate
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.intervals import FEW_TICKS
@@ -71,8 +71,7 @@ def fuse(
         require_absent(Path(out))
     if len(runs) < 2:
         raise InputError("fusing takes two runs or more; a single one is what it is already")
-    if queries < 1:
-        raise InputError(f"queries is {queries}; choose the weights on at least 1")
+    require_at_least(1, queries=queries)
     require_at_least(0, seed=seed)
     sources = _member_names(name_runs(runs))
     members = {name: open_run(source) for name, source in sources.items()}
@@ -95,10 +94,9 @@ def fuse(
         weights = choose_weights(models, evaluator, queries, seed, shown)
         settings = FusedSettings(dict(zip(members, weights, strict=True)))
         fused = fused_run(dataset, members, settings, seed)
-        report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, shown)
         temperature = fit_temperature(fused.model, evaluator)
-        fits = calibrate(fused.model, temperature, evaluator)
-        report = replace(report, calibration=fits)
+        ranks, fits = rank_and_calibrate(fused.model_to_evaluate(), temperature, evaluator, shown)
+        report = replace(evaluator.summarize(ranks, FUSED, fused.model.leaks), calibration=fits)
         fused = replace(fused, validation=report, temperature=temperature)
     if out is not None:
         save_run(fused, out, [report])

@@ -17,7 +17,7 @@ import torch
 from optuna import Study, Trial
 from optuna.trial import FrozenTrial, TrialState
 
-from targcn.config import require_at_least
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
@@ -37,7 +37,6 @@ from targcn.search.study import (
     NOTE,
     WHOLE,
     completed,
-    importances,
     mrr_of,
     open_study,
     question_of,
@@ -54,8 +53,8 @@ FOR_THE_DEFAULT: Final = 0.4
 FOR_ALL_RECIPES: Final = 0.7
 LEAST_SHARE: Final = 0.01
 
-# Shows the table so far, a line about the present, and whether that is news.
-Show = Callable[[Table, str, bool], None]
+# Shows a line about the present, which may be news.
+Show = Callable[[str, bool], None]
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,6 @@ class Outcome:
     # The MRR on valid under the search's filter.
     mrr: float
     test: Report | None
-    # How much each choice mattered.
-    importances: dict[str, float]
     table: Table
 
 
@@ -83,7 +80,7 @@ def search(
     models: Sequence[str] = (),
     seed: int = 0,
     device: str | torch.device = "auto",
-    show: Show = lambda table, line, is_news: None,
+    show: Show = lambda line, is_news: None,
 ) -> Outcome:
     """Try models and settings within a time, a number of trials, or both; keep all in a folder.
 
@@ -96,8 +93,7 @@ def search(
         raise InputError(f"minutes is {minutes}; it must be above 0")
     require_at_least(1, trials=trials)
     require_at_least(0, seed=seed)
-    if filter not in FILTERS:
-        raise InputError(f"filter {filter!r} is unknown; choose one of {', '.join(FILTERS)}")
+    require_choice(FILTERS, filter=filter)
     for name in models:
         find_model(name)
     for split in ("train", "valid"):
@@ -112,7 +108,7 @@ def search(
     with open_study(folder, question_of(dataset, filter, chosen), starts, seed) as study:
         setting = Setting("valid", "train", most_ticks=FEW_TICKS)
         evaluator = Evaluator(dataset, setting, choose_device(device))
-        began, table = time.monotonic(), study_table(study, filter)
+        began = time.monotonic()
         for _ in itertools.count() if trials is None else range(trials):
             spent = time.monotonic() - began
             if spent >= seconds:
@@ -122,16 +118,15 @@ def search(
             recipe = replace(vary(recipes[name], trial), name=SEARCHED)
             words = f"trial {trial.number}, {name}: "
 
-            def say(line: str, table: Table = table, words: str = words) -> None:
-                show(table, words + line, False)
+            def say(line: str, words: str = words) -> None:
+                show(words + line, False)
 
             is_start = bool(trial.user_attrs.get(IS_START))
             share = _share_of(study, trial, seconds, spent)
             follow = Follower(trial, filter, share, is_start, say)
             done = _try(study, recipe, evaluator, follow, seed, folder)
             _keep_best(study, done, folder)
-            table = study_table(study, filter)
-            show(table, words + _describe(study, done), True)
+            show(words + _describe(study, done), True)
         if not completed(study):
             raise InputError(
                 f"no trial came to its end; go on in {folder} with more minutes or trials"
@@ -140,7 +135,8 @@ def search(
         run, test = run_folder(folder, best), None
         if len(dataset.test):
             test = evaluate(load_run(run), device=evaluator.device, progress=lambda *done: None)
-        return Outcome(recipe_of(best), run, mrr_of(best), test, importances(study), table)
+        table = study_table(study, filter)
+        return Outcome(recipe_of(best), run, mrr_of(best), test, table)
 
 
 def run_folder(folder: Path, trial: Trial | FrozenTrial) -> Path:

@@ -3,8 +3,6 @@
 Any of Optuna's tools can look at it.
 """
 
-import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -13,7 +11,6 @@ from typing import Any, Final
 
 import optuna
 from optuna.exceptions import StorageInternalError
-from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
@@ -37,11 +34,6 @@ FIRST_PERCENT: Final = 10
 ONE_IN: Final = 4
 MOST_BEST: Final = 10
 MOST_STOPPED: Final = 20
-# With fewer trials of a setting nothing can be said about how much it mattered.
-ENOUGH_TRIALS: Final = 4
-BEST_PART: Final = 0.25
-# What mattered less is not told.
-LEAST_SHARE: Final = 0.01
 
 
 def question_of(dataset: Dataset, which: Filter, models: Sequence[str]) -> dict[str, str]:
@@ -175,20 +167,3 @@ def _settings_of(trial: FrozenTrial) -> str:
         for name, value in values.items()
         if name
     )
-
-
-def importances(study: optuna.Study) -> dict[str, float]:
-    """How much each choice mattered for being among the best quarter, the most important first.
-
-    That is Optuna's PED-ANOVA, of the settings that enough trials have; empty if none have.
-    """
-    counts = Counter(name for trial in completed(study) for name in trial.params)
-    known = [name for name, count in counts.items() if count >= ENOUGH_TRIALS]
-    if not known:
-        return {}
-    with warnings.catch_warnings():
-        # It warns of settings that few of the best have.
-        warnings.simplefilter("ignore", UserWarning)
-        evaluator = PedAnovaImportanceEvaluator(target_quantile=BEST_PART)
-        shares = get_param_importances(study, params=known, evaluator=evaluator)
-    return {name: share for name, share in shares.items() if share >= LEAST_SHARE}

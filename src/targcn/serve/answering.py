@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from targcn.inference.answer_table import describe_forecast, notes_on
+from targcn.inference.answer_table import describe_forecast, explain_answer, notes_on
 from targcn.inference.answers import Known
-from targcn.inference.explanation import DatedFact, End, Explanation, Reason, describe_reason
+from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ask, Question, as_written
 
@@ -49,27 +49,6 @@ class Answer:
     error: str | None = None
     suggestions: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
-
-
-@dataclass(frozen=True)
-class PlacedFact(DatedFact):
-    """A fact whose time is one at which it holds; `when` is its time or interval in words."""
-
-    when: str | None = None
-    tick: int | None = None
-
-
-@dataclass(frozen=True)
-class PlacedReason(Reason):
-    facts: tuple[PlacedFact, ...]
-
-
-@dataclass(frozen=True, repr=False)
-class Explained(Explanation):
-    """An answer and the evidence for it, strongest first (targcn.Explanation)."""
-
-    reasons: tuple[PlacedReason, ...]
-    tick: int = 0
 
 
 def cost_of(question: Question, how: HowToAnswer, predictor: Predictor) -> int:
@@ -119,31 +98,5 @@ def _complete(predictor: Predictor, question: Question, frame: Any, how: HowToAn
 
 def _why(predictor: Predictor, question: Question, row: Row) -> str | None:
     """The strongest reason for an answer, in words."""
-    explanation = explain_row(predictor, question, row, top=1)
+    explanation = explain_answer(predictor, question, row.asked, row.answer, top=1)
     return describe_reason(explanation.reasons[0]) if explanation.reasons else None
-
-
-def explain_row(predictor: Predictor, question: Question, row: Row, top: int) -> Explanation:
-    """The facts behind an answer to a question as it was understood."""
-    if question.asked != "fact":
-        question = replace(question, **{row.asked: row.answer})
-    words = (str(question.subject), str(question.relation), str(question.object))
-    side: End = "subject" if row.asked == "subject" else "object"
-    return predictor.explain(*words, question.time or "", asked=side, top=top)
-
-
-def placed(explanation: Explanation, predictor: Predictor) -> Explained:
-    """An explanation whose facts have their ticks."""
-    timeline = predictor.dataset.timeline
-    tick = timeline.tick(explanation.time)
-
-    def place(fact: DatedFact) -> PlacedFact:
-        at = None if fact.delta is None else tick + fact.delta
-        time = None if at is None else timeline.label(at)
-        return PlacedFact(**vars(fact) | {"time": time}, when=fact.time, tick=at)
-
-    reasons = tuple(
-        PlacedReason(**vars(reason) | {"facts": tuple(map(place, reason.facts))})
-        for reason in explanation.reasons
-    )
-    return Explained(**vars(explanation) | {"reasons": reasons}, tick=tick)

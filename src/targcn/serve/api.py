@@ -11,10 +11,10 @@ from pydantic_core import to_json
 
 from targcn.errors import InputError
 from targcn.facts.names import FoundName
-from targcn.inference.explanation import End
+from targcn.inference.explanation import End, Explanation
 from targcn.inference.questions import Question, ids_of
 from targcn.inference.what_if import Fact
-from targcn.serve.answering import Answer, Explained, HowToAnswer, placed
+from targcn.serve.answering import Answer, HowToAnswer
 from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
 from targcn.serve.served_run import RunDescription, ServedRun
@@ -160,17 +160,13 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
             answers.insert(number, refused)
         return json_of({"answers": answers})
 
-    @router.post("/explain", response_model=Explained)
+    @router.post("/explain", response_model=Explanation)
     async def explain(body: ExplainBody) -> Response:
         """The facts behind an answer."""
         served = find_run(runs, body.run)
-        words = body.words
-        await asyncio.to_thread(ids_of, Question(*words), served.dataset)
-
-        def work() -> Explained:
-            explanation = served.predictor.explain(*words, asked=body.asked, top=body.top)
-            return placed(explanation, served.predictor)
-
+        await asyncio.to_thread(ids_of, Question(*body.words), served.dataset)
+        explain = served.predictor.explain
+        work = partial(explain, *body.words, asked=body.asked, top=body.top)
         return json_of(await served.worker.run(ALONE, work))
 
     @router.post("/what-if")

@@ -12,9 +12,10 @@ from typing import Final
 
 import targcn
 from targcn.files import atomic_file, require_absent
+from targcn.inference.answer_table import explain_answer
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
-from targcn.serve.answering import HowToAnswer, answer, explain_row, placed
+from targcn.serve.answering import HowToAnswer, answer
 
 # The modules of the page that the file holds, each after those that it imports.
 MODULES: Final = (
@@ -40,7 +41,7 @@ def export_page(predictor: Predictor, question: Question, path: Path, how: HowTo
     dataset, timeline = predictor.dataset, predictor.dataset.timeline
     ticks = [int(timeline.ticks[0]), int(timeline.ticks[0]) + 1]
     explanations = [
-        asdict(placed(explain_row(predictor, answered.question, row, top=20), predictor))
+        asdict(explain_answer(predictor, answered.question, row.asked, row.answer, top=20))
         for row in answered.rows
         if predictor.gives_reasons
     ]
