@@ -10,12 +10,11 @@ from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.graph.columns import Columns
 from targcn.graph.hidden import Folds
 from targcn.graph.queries import Queries
-from targcn.graph.ragged import distinct, expand_ranges
+from targcn.graph.ragged import distinct, expand_ranges, starts_of
 from targcn.graph.temporal_graph import TemporalGraph, find_first
 
 # Stands for a snapshot or a node that there is not.
@@ -93,13 +92,11 @@ class Snapshots:
         self.entities = nodes % self.num_entities
         self.subjects, self.objects = torch.searchsorted(nodes, of_facts)
         self.relations = context.relations[forward][order].long()
-        self.fact_starts = self._starts(days)
-        self.node_starts = self._starts(_quotient(nodes, self.num_entities))
-
-    def _starts(self, days: Tensor) -> Tensor:
-        """Where those of each day start among these, which are sorted; then the end of all."""
-        counts = torch.bincount(days, minlength=len(self.times))
-        return functional.pad(counts.cumsum(0), (1, 0))
+        # Where the facts and the nodes of each day start.
+        self.fact_starts, self.node_starts = (
+            starts_of(torch.bincount(sorted_days, minlength=len(self.times)))
+            for sorted_days in (days, _quotient(nodes, self.num_entities))
+        )
 
     def days_around(self, times: Tensor, size: int) -> Tensor:
         """The snapshots in the window of each time, NONE where there is none.

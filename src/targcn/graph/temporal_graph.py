@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Context, Dataset, Facts, as_intervals, join_facts
@@ -23,7 +22,7 @@ from targcn.graph.build import (
     in_memory,
     sort_pieces,
 )
-from targcn.graph.ragged import take
+from targcn.graph.ragged import starts_of, take
 from targcn.memory import require_memory
 
 if TYPE_CHECKING:
@@ -291,7 +290,7 @@ class RelationMajor:
             times,
             ends,
             keys[order],
-            functional.pad(counts.cumsum(0), (1, 0)),
+            starts_of(counts),
             by_end,
         )
 
