@@ -108,7 +108,7 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
     for first, last in pieces_of(graph.offsets):
         place = slice(int(graph.offsets[first]), int(graph.offsets[last]))
         relations = reciprocal_of(graph.relations[place].long(), graph.num_relations)
-        owners = torch.div(graph.keys[place], graph.span, rounding_mode="floor") - first
+        owners = graph.keys[place] // graph.span - first
         keys = (owners * num_relations + relations) * num_entities + graph.subjects[place]
         # The facts of an entity are sorted by time, and stay so within a key.
         keys, order = torch.sort(keys, stable=True)
@@ -117,7 +117,7 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
         keys, numbers, counts = torch.unique_consecutive(
             keys[is_new], return_inverse=True, return_counts=True
         )
-        owners = torch.div(keys, num_relations * num_entities, rounding_mode="floor")
+        owners = keys // (num_relations * num_entities)
         moments = times[:0]
         if graph.past_only:
             moments = (num_before + numbers) * graph.span + times[is_new]
@@ -128,7 +128,7 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
         num_before += len(keys)
         yield PartnersOfSome(
             torch.bincount(owners, minlength=last - first),
-            torch.div(keys, num_entities, rounding_mode="floor") % num_relations,
+            keys // num_entities % num_relations,
             keys % num_entities,
             counts,
             moments,

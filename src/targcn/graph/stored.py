@@ -166,8 +166,7 @@ def find_stored(dataset: Dataset, context: Context) -> Path | None:
 
 def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph:
     """The graph of a context, its columns mapped."""
-    names = _name(dataset, context).split("+")
-    num_facts = sum(len(facts) for split, facts in dataset.splits.items() if split in names)
+    num_facts = sum(len(dataset.splits[split]) for split in CONTEXTS[context])
     manifest = _read_manifest(folder)
     expected = {
         "format": FORMAT,
@@ -177,8 +176,8 @@ def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph
     }
     if manifest != manifest | expected:
         raise damaged(folder / MANIFEST, "its counts are not those of the data set")
-    names_of_columns = "subjects", "relations", "times", "keys"
-    subjects, relations, times, keys = _map(folder, "", names_of_columns, 2 * num_facts)
+    names = "subjects", "relations", "times", "keys"
+    subjects, relations, times, keys = _map(folder, "", names, 2 * num_facts)
     return TemporalGraph(
         len(dataset.entities),
         len(dataset.relations),
