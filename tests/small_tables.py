@@ -25,7 +25,9 @@ RELATIONS = ["meets", "visits"]
 
 
 def as_frame(rows) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=HEADER, orient="row")
+    """Facts of one time, or with a start and an end."""
+    header = HEADER if len(rows[0]) == 4 else [*HEADER[:3], "start", "end"]
+    return pl.DataFrame(rows, schema=header, orient="row")
 
 
 FRAME = as_frame(ROWS)

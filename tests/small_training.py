@@ -17,6 +17,7 @@ from oracle import World
 from targcn.config import build
 from targcn.facts.dataset import Dataset
 from targcn.models import registry
+from targcn.models.tgap import TGAP
 from targcn.runs.run import Run
 from targcn.training.fit import fit
 from targcn.training.progress import ProgressCallback, TrainingProgress
@@ -28,6 +29,15 @@ def create(name: str, dataset: Dataset, settings: Mapping[str, Any] | None = Non
     return registry.create(name, dataset, built)
 
 
+def small_tgap(world: World, **settings: Any) -> TGAP:
+    """A model of double precision whose weights are all far from 0."""
+    model = create("t-gap", world.dataset, {"dim": 6, "heads": 2} | settings)
+    torch.manual_seed(1)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.4)
+    return model.double()
+
+
 # Who somebody meets under a relation never changes, and each day shows a third of it.
 FACTS = [
     (s, (s + t) % 3, (s + 7 * ((s + t) % 3 + 1)) % 30, t) for t in range(12) for s in range(30)
@@ -36,6 +46,9 @@ DATA = World(30, 3, FACTS, cuts=(270, 315)).dataset
 # Another one on top: most queries for a subject or an object have two answers, some given twice.
 NEXT = [(s, r, (o + 1) % 30, t) for s, r, o, t in FACTS[:270] if t % 2]
 TWO_AT_A_TIME = World(30, 3, FACTS[:270] + NEXT + NEXT[:9], cuts=(400, 410))
+# Self loops, facts under both relations, and one that is there twice.
+BUSY = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
+BUSY_WORLD = World(6, 2, BUSY, cuts=(len(BUSY), len(BUSY)))
 # 540 queries in 9 steps an epoch, the last of them smaller.
 SMALL: dict[str, Any] = {
     "dim": 16,

@@ -108,13 +108,7 @@ def test_facts_come_from_any_source_of_one_table(tmp_path: Path):
     [("day", 16071, "2014-01-02T23:30", 1), ("year", 44, "2016-05-04", 2), ("year", 44, 2016, 2)],
 )
 def test_times_are_read_in_the_unit_of_the_timeline(unit, start, time, tick):
-    dataset = Dataset(
-        "made",
-        DATASET.entities,
-        DATASET.relations,
-        Timeline(unit, start, True, [0]),
-        DATASET.splits,
-    )
+    dataset = replace(DATASET, timeline=Timeline(unit, start, True, [0]))
     assert add(("Bob", "meets", "Bob", time), to=dataset).added.times.tolist() == [tick]
 
 
@@ -135,15 +129,6 @@ def test_numbers_are_counted_in_the_steps_of_the_timeline():
     assert (grown.added.times.tolist(), grown.timeline.last) == ([8], "240")
 
 
-STEPS = Dataset(
-    "steps",
-    DATASET.entities,
-    DATASET.relations,
-    Timeline("step", 100, False, [0]),
-    DATASET.splits,
-)
-
-
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
@@ -158,8 +143,9 @@ def test_what_cannot_be_added_is_refused(rows, sentence):
 
 
 def test_steps_take_no_dates():
-    assert "these times are dates" in complaint(as_frame([NEW]), STEPS)
-    assert add(("Bob", "meets", "Zoë", 120), to=STEPS).added.times.tolist() == [20]
+    steps = replace(DATASET, timeline=Timeline("step", 100, False, [0]))
+    assert "these times are dates" in complaint(as_frame([NEW]), steps)
+    assert add(("Bob", "meets", "Zoë", 120), to=steps).added.times.tolist() == [20]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from small_tables import columns, named
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset
 from targcn.facts.derive import derive_forecast, derive_irregular, derive_unseen
@@ -49,14 +50,7 @@ def icews14() -> Dataset:
 
 
 def in_words(dataset: Dataset) -> dict[str, set]:
-    return {
-        split: {dataset.named(split, position) for position in range(len(facts))}
-        for split, facts in dataset.splits.items()
-    }
-
-
-def columns(dataset: Dataset) -> list:
-    return [dataset.splits[split].columns.tolist() for split in SPLITS]
+    return {split: set(facts) for split, facts in named(dataset).items()}
 
 
 @pytest.mark.parametrize("halves", ["random", "file-order"])
@@ -140,16 +134,12 @@ def test_halves_in_file_order(dataset):
     in_order, at_random = derive_unseen(dataset, halves="file-order"), derive_unseen(dataset)
     assert in_order.name == f"{dataset.name}-unseen"
     assert "divided in the order of the file" in in_order.notes[0]
-    named = {
-        split: [in_order.named(split, position) for position in range(len(facts))]
-        for split, facts in in_order.splits.items()
-    }
-    whole = [dataset.named("train", position) for position in range(len(dataset.train))]
-    place = {fact: position for position, fact in enumerate(whole)}
-    places = [place[fact] for fact in named["valid"] + named["test"]]
+    place = {fact: position for position, fact in enumerate(named(dataset)["train"])}
+    train, valid, test = named(in_order).values()
+    places = [place[fact] for fact in valid + test]
     assert places == sorted(places)
-    assert 0 <= len(named["test"]) - len(named["valid"]) <= 1
-    assert in_words(at_random)["train"] == set(named["train"])
+    assert 0 <= len(test) - len(valid) <= 1
+    assert in_words(at_random)["train"] == set(train)
 
 
 FEW = [(f"{day}{twin}", "r", "o", f"2014-01-0{day}") for day in range(1, 7) for twin in "ab"]
@@ -186,11 +176,7 @@ def spans() -> Dataset:
 
 
 def all_named(dataset: Dataset) -> list[tuple[str, str, str, str]]:
-    return [
-        dataset.named(split, position)
-        for split, facts in dataset.splits.items()
-        for position in range(len(facts))
-    ]
+    return [fact for facts in named(dataset).values() for fact in facts]
 
 
 def test_derived_intervals_keep_their_ends(spans):

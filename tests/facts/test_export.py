@@ -5,7 +5,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.export import export_dataset, require_ending
 from targcn.facts.open import join_splits, open_dataset
-from targcn.facts.reading.columns import ROLES
 from targcn.facts.times.timeline import CALENDAR_CODES, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
@@ -107,8 +105,7 @@ def test_a_table_of_all_facts_is_read_again_as_it_was(dataset, ending):
 
 def test_an_open_end_is_an_empty_cell(tmp_path):
     rows = [("a", "r", "b", 1950, None), ("c", "r", "b", None, 1940), ("c", "r", "d", 1960, 1990)]
-    frame = pl.DataFrame(rows, schema=["s", "r", "o", "start", "end"], orient="row")
-    export_dataset(open_dataset(frame, split="none"), tmp_path / "out.csv")
+    export_dataset(open_dataset(as_frame(rows), split="none"), tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == (
         "subject,relation,object,start,end\nc,r,b,,1940\na,r,b,1950,\nc,r,d,1960,1990\n"
     )
@@ -124,7 +121,7 @@ def test_a_folder_needs_facts_in_every_split(tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_names_like_formulas_are_read_back_as_they_were(tmp_path, ending):
     rows = [("=1+1", "@r", "-x", f"2020-01-{day:02}") for day in range(1, 29)]
-    dataset = open_dataset(pl.DataFrame(rows, schema=ROLES, orient="row"))
+    dataset = open_dataset(as_frame(rows))
     warned = pytest.warns(UserWarning, match="formulas, such as '")
     with warned if ending == "csv" else nullcontext():
         export_dataset(dataset, tmp_path / f"x.{ending}")

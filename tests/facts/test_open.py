@@ -150,13 +150,18 @@ def test_something_that_is_no_source(source):
     assert all(kind.title in sentence for kind in load_sources(("objects",)))
 
 
-@pytest.mark.parametrize("split", [False, True])
-def test_without_splits_every_fact_is_in_train_once(tmp_path, split):
+@pytest.mark.parametrize("form", ["table", "splits", "prepared"])
+def test_without_splits_every_fact_is_in_train_once(tmp_path, form):
     parts = (PARTS[0], [*PARTS[1], PARTS[0][0]], PARTS[2])
-    source = write_splits(tmp_path / "set", parts) if split else as_frame([*FACTS, FACTS[0]])
+    source = write_splits(tmp_path / "set", parts)
+    if form == "table":
+        source = as_frame([*FACTS, FACTS[0]])
+    elif form == "prepared":
+        open_dataset(source).save(tmp_path / "prepared")
+        source = tmp_path / "prepared"
     dataset = open_dataset(source, ReadOptions(split="none"))
     assert sorted(named(dataset)["train"]) == sorted(FACTS)
-    assert [len(dataset.splits[one]) for one in ("valid", "test")] == [0, 0]
+    assert [len(dataset.valid), len(dataset.test)] == [0, 0]
     assert dataset.notes[-1] == (
         "not split: all 40 facts are in train, none are left to evaluate on"
     )

@@ -86,24 +86,20 @@ def spans(number=40):
     return rows
 
 
-def span_frame(rows):
-    return pl.DataFrame(rows, schema=["s", "r", "o", "start", "end"], orient="row")
-
-
 @given(st.randoms(use_true_random=False), st.sampled_from(["random", "time"]))
 def test_the_order_of_intervals_changes_nothing_and_they_are_kept_once(shuffler, split):
     rows = spans()
-    wanted = columns(open_dataset(span_frame(rows), split=split))
+    wanted = columns(open_dataset(as_frame(rows), split=split))
     shuffled = rows + rows[:7]
     shuffler.shuffle(shuffled)
-    dataset = open_dataset(span_frame(shuffled), split=split)
+    dataset = open_dataset(as_frame(shuffled), split=split)
     assert columns(dataset) == wanted
     assert len(dataset.facts) == len(rows)
     assert "7 repeated facts of the table were dropped" in dataset.notes
 
 
 def test_intervals_are_split_by_their_first_tick():
-    dataset = open_dataset(span_frame(spans()), split="time")
+    dataset = open_dataset(as_frame(spans()), split="time")
     assert dataset.train.times.max() < dataset.valid.times.min()
     assert dataset.valid.times.max() < dataset.test.times.min()
     # What has no start comes first.

@@ -32,19 +32,10 @@ from targcn.graph.temporal_graph import TemporalGraph
 COPIES = 6000
 
 
-def rows_of(found: Neighborhood) -> list[list[Neighbor]]:
+def rows_of(seen: Neighborhood) -> list[list[Neighbor]]:
     """The filled places of every row, in the order of arrival."""
-    columns = zip(
-        found.entities.tolist(),
-        found.relations.tolist(),
-        found.deltas.tolist(),
-        found.filled.tolist(),
-        strict=True,
-    )
-    return [
-        [fact[:3] for fact in zip(*row, strict=True) if fact[3]]
-        for row in columns
-    ]  # fmt: skip
+    rows = zip(*(column.tolist() for column in seen.tensors()), strict=True)
+    return [[fact[:3] for fact in zip(*row, strict=True) if fact[3]] for row in rows]
 
 
 def sample(
@@ -59,40 +50,48 @@ def sample(
     return rows_of(sample_neighbors(graph, entities, times, how, seed, to_hide))
 
 
-def stars(ticks: list[int]) -> TemporalGraph:
-    """Many copies of one star: its centre 0 has a fact with each of 1, 2, … at these ticks."""
-    size = len(ticks) + 1
+def stars(times: list[tuple[int, ...]]) -> TemporalGraph:
+    """Many copies of one star: its centre 0 has a fact with each of 1, 2, … at these times."""
+    size = len(times) + 1
     facts = [
-        (copy * size + leaf, 0, copy * size, tick)
+        (copy * size + leaf, 0, copy * size, *ticks)
         for copy in range(COPIES)
-        for leaf, tick in enumerate(ticks, start=1)
+        for leaf, ticks in enumerate(times, start=1)
     ]
     return World(COPIES * size, 1, facts).graph
 
 
 def frequencies(
-    ticks: list[int], time: int, how: Sampling, hide: int | None = None, past: bool = False
+    times: list[tuple[int, ...]],
+    time: int,
+    how: Sampling,
+    hide: int | None = None,
+    past: bool = False,
 ) -> list[float]:
     """How often each leaf of a star is seen from its centre; the leaf `hide` is not to be."""
-    size = len(ticks) + 1
+    size = len(times) + 1
     centres = [copy * size for copy in range(COPIES)]
     hidden = None
     if hide is not None:
-        hidden = [(centre + hide + 1, 0, centre, ticks[hide]) for centre in centres]
-    graph = replace(stars(ticks), past_only=past)
+        hidden = [(centre + hide + 1, 0, centre, times[hide][0]) for centre in centres]
+    graph = replace(stars(times), past_only=past)
     rows = sample(graph, [(centre, time) for centre in centres], how, 1, hidden)
     assert all(len(row) <= how.neighbors for row in rows)
-    counts = [0] * len(ticks)
+    counts = [0] * len(times)
     for row, centre in zip(rows, centres, strict=True):
         for entity, _, _ in row:
             counts[entity - centre - 1] += 1
     return [count / COPIES for count in counts]
 
 
-def assert_close(found: list[float], exact: list[float]) -> None:
-    for one, other in zip(found, exact, strict=True):
-        error = math.sqrt(max(other * (1 - other), 1 / COPIES) / COPIES)
-        assert abs(one - other) < 4 * error, (found, exact)
+def at(ticks: list[int]) -> list[tuple[int, ...]]:
+    return [(tick,) for tick in ticks]
+
+
+def assert_close(shares: list[float], exact: list[float]) -> None:
+    for share, expected in zip(shares, exact, strict=True):
+        error = math.sqrt(max(expected * (1 - expected), 1 / COPIES) / COPIES)
+        assert abs(share - expected) < 4 * error, (shares, exact)
 
 
 # --- how often ------------------------------------------------------------------------------
@@ -118,7 +117,7 @@ def test_facts_are_sampled_by_weight_without_replacement(
     nearest = 0 if floor else min(abs(tick - time) for tick in ticks)
     weights = [math.exp((nearest - abs(tick - time)) / decay) + floor for tick in ticks]
     exact = inclusion_probabilities(weights, neighbors)
-    assert_close(frequencies(ticks, time, how), exact)
+    assert_close(frequencies(at(ticks), time, how), exact)
 
 
 @pytest.mark.parametrize("strategy", ["near", "random"])
@@ -127,7 +126,7 @@ def test_hiding_a_fact_is_sampling_from_the_others(strategy: str) -> None:
     how = Sampling(2, strategy, decay=2.0)
     weights = [math.exp(-abs(tick - time) / 2) if strategy == "near" else 1.0 for tick in ticks]
     exact = inclusion_probabilities(weights[1:], 2)
-    assert_close(frequencies(ticks, time, how, hide=0), [0.0, *exact])
+    assert_close(frequencies(at(ticks), time, how, hide=0), [0.0, *exact])
 
 
 # --- what may be seen -----------------------------------------------------------------------
@@ -246,7 +245,7 @@ def test_of_the_past_facts_are_sampled_by_weight(time: int, floor: float) -> Non
         weights = [math.exp((tick - time) / 2) + floor for tick in before]
     exact = inclusion_probabilities(weights, 2)
     expected = [*exact, *[0.0] * (len(ticks) - len(before))]
-    assert_close(frequencies(ticks, time, how, past=True), expected)
+    assert_close(frequencies(at(ticks), time, how, past=True), expected)
 
 
 def test_a_row_may_see_until_a_later_time_than_its_own() -> None:
@@ -386,23 +385,10 @@ def test_whole_is_every_interval_in_range_by_its_nearest_moment(
 def test_intervals_are_sampled_by_their_distance(time: int, floor: float, window: int) -> None:
     """What holds counts most, whenever it began; after the last tick an open one still does."""
     intervals = [(0, 9), (2, 3), (4, -1), (5, 5), (8, 20), (0, 0)]
-    size = len(intervals) + 1
-    facts = [
-        (copy * size + leaf, 0, copy * size, *interval)
-        for copy in range(COPIES)
-        for leaf, interval in enumerate(intervals, start=1)
-    ]
     how = Sampling(2, decay=2.0, weight_floor=floor, window=window)
-    centres = [copy * size for copy in range(COPIES)]
-    graph = World(COPIES * size, 1, facts).graph
-    rows = sample(graph, [(centre, time) for centre in centres], how, 1)
-    counts = [0] * len(intervals)
-    for row, centre in zip(rows, centres, strict=True):
-        for entity, _, _ in row:
-            counts[entity - centre - 1] += 1
     distances = [max(first - time, 0 if last < 0 else time - last, 0) for first, last in intervals]
     weights = [math.exp(-distance / 2) + floor for distance in distances]
-    assert_close([count / COPIES for count in counts], inclusion_probabilities(weights, 2))
+    assert_close(frequencies(intervals, time, how), inclusion_probabilities(weights, 2))
 
 
 @checked

@@ -8,17 +8,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from oracle import Fact, Query, World, queries_of, with_reciprocals
-from small_training import create
+from oracle import Fact, Query, queries_of, with_reciprocals
+from small_training import BUSY_WORLD, create
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
 from targcn.models import evidence_reasons
 from targcn.models.evidence import Evidence
 from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons, Rules
 
-# Self loops, facts under both relations, and one that is there twice.
-FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
-WORLD = World(6, 2, FACTS, cuts=(len(FACTS), len(FACTS)))
+WORLD = BUSY_WORLD
+FACTS = WORLD.facts
 Piece = tuple[str, tuple[Fact, ...], int, float]
 
 
@@ -85,14 +84,13 @@ def pieces_in(reasons: Reasons) -> list[Piece]:
     assert reasons.counts is not None
     assert reasons.weights is not None
     columns = (reasons.subjects, reasons.relations, reasons.objects, reasons.times)
-    found = []
+    told = []
     for row, kind in enumerate(reasons.kinds.tolist()):
         facts = zip(*(column[row].tolist() for column in columns), strict=True)
-        told = tuple(fact for fact in facts if fact[1] != NO_FACT)
-        found.append(
-            (EVIDENCE_KINDS[kind], told, int(reasons.counts[row]), float(reasons.weights[row]))
-        )
-    return sorted(found)
+        known = tuple(fact for fact in facts if fact[1] != NO_FACT)
+        count, weight = int(reasons.counts[row]), float(reasons.weights[row])
+        told.append((EVIDENCE_KINDS[kind], known, count, weight))
+    return sorted(told)
 
 
 QUERIES = [((0, 0, 3), 4), ((2, 3, 11), 1), ((1, 1, -4), 1), ((3, 3, 30), 2), ((1, 0, 6), 3)]

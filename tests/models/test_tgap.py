@@ -17,7 +17,7 @@ from oracle import (
     with_reciprocals,
     worlds_with_queries,
 )
-from small_training import create
+from small_training import BUSY_WORLD, small_tgap
 from targcn.errors import InputError
 from targcn.graph.columns import Columns
 from targcn.models import tgap as tgap_module
@@ -25,26 +25,18 @@ from targcn.models.tgap import LEAST_MASS, TGAP
 from targcn.recipes.training_settings import TrainingSettings
 from targcn.training.batches import Batches
 
-SMALL = {"dim": 6, "heads": 2}
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"subject_edges": 2, "core_nodes": 2, "node_edges": 1, "subgraph_edges": 3},
     {"steps": 1, "distances": 3, "loop_time": "first"},
     {"steps": 2, "core_nodes": 1, "subgraph_edges": 1},
 ]
-# Self loops, facts under both relations, and one that is there twice.
-FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)] + [(1, 1, 3, 5)] * 2
-WORLD = World(6, 2, FACTS, cuts=(len(FACTS), len(FACTS)))
+WORLD = BUSY_WORLD
+FACTS = WORLD.facts
 
 
 def build(world: World = WORLD, **settings: Any) -> TGAP:
-    """A model of double precision whose weights are all far from 0."""
-    model = create("t-gap", world.dataset, SMALL | settings)
-    assert isinstance(model, TGAP)
-    torch.manual_seed(1)
-    for weight in model.parameters():
-        torch.nn.init.normal_(weight, std=0.4)
-    return model.double().eval()
+    return small_tgap(world, **settings).eval()
 
 
 def masses_of(model: TGAP, world: World, query: Query, **hidden: Any) -> torch.Tensor:

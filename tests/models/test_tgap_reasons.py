@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 
 from oracle import Edge, Fact, Query, World, checked, queries_of, tgap, worlds_with_queries
-from small_training import create
+from small_training import BUSY_WORLD, small_tgap
 from targcn.models import tgap_reasons
 from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons
 from targcn.models.tgap import LEAST_MASS, TGAP
@@ -18,18 +18,11 @@ SETTINGS: list[dict[str, Any]] = [
     {"subject_edges": 2, "core_nodes": 2, "node_edges": 2, "subgraph_edges": 3},
     {"steps": 2},
 ]
-FACTS = [(i % 5, i % 2, i * 3 % 7 % 5, i * 5 % 13) for i in range(40)]
-WORLD = World(6, 2, FACTS, cuts=(len(FACTS), len(FACTS)))
+WORLD = BUSY_WORLD
 
 
 def build(world: World = WORLD, **settings: Any) -> TGAP:
-    model = create("t-gap", world.dataset, {"dim": 6, "heads": 2} | settings)
-    torch.manual_seed(1)
-    for weight in model.parameters():
-        torch.nn.init.normal_(weight, std=0.4)
-    model = model.double().eval().requires_grad_(False)
-    assert isinstance(model, TGAP)
-    return model
+    return small_tgap(world, **settings).eval().requires_grad_(False)
 
 
 def paths_in(reasons: Reasons) -> dict[tuple[Fact, ...], float]:

@@ -18,6 +18,13 @@ from targcn.output.tables import Shown, Table
 Split = Literal["train", "valid", "test"]
 Context = Literal["train", "train+valid", "all", "past"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "valid", "test")
+# The splits that a model may look at.
+CONTEXTS: Final[Mapping[Context, tuple[Split, ...]]] = {
+    "train": SPLITS[:1],
+    "train+valid": SPLITS[:2],
+    "all": SPLITS,
+    "past": SPLITS,
+}
 # Facts that a data set shows of itself.
 NUM_SHOWN: Final = 4
 
@@ -154,13 +161,10 @@ class Dataset(Shown):
 
         Of the past, whatever their split, each query sees those before its time (graph/).
         """
-        if context == "train":
-            return join_facts(self.train, self.added)
-        if context == "train+valid":
-            return join_facts(self.train, self.valid, self.added)
-        if context in ("all", "past"):
-            return self.facts
-        raise InputError(f"context {context!r} is unknown; choose train, train+valid, all or past")
+        if context not in CONTEXTS:
+            listed = "train, train+valid, all or past"
+            raise InputError(f"context {context!r} is unknown; choose {listed}")
+        return join_facts(*(self.splits[split] for split in CONTEXTS[context]), self.added)
 
     @property
     def new_entities(self) -> Sequence[str]:

@@ -96,9 +96,9 @@ def derive_forecast(dataset: Dataset, seed: int = 0) -> Dataset:
 
     All facts of one time are in the same split.
     """
-    columns = dataset.facts.columns
-    by_time = np.unique(columns[[3, 0, 1, 2, *range(4, len(columns))]], axis=1)
-    facts = Facts(by_time[[1, 2, 3, 0, *range(4, len(columns))]])
+    from targcn.facts.splits import distinct_facts
+
+    facts = distinct_facts(dataset.facts)
     borders = [round(share * len(facts)) for share in FORECAST_BORDERS]
     if borders[-1] < len(facts):
         borders = [int(np.searchsorted(facts.times, facts.times[border])) for border in borders]

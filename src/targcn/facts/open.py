@@ -110,7 +110,7 @@ def join_splits(dataset: Dataset) -> Dataset:
     facts = distinct_facts(dataset.facts)
     splits: dict[Split, Facts] = {"train": facts, "valid": NO_FACTS, "test": NO_FACTS}
     note = f"not split: all {len(facts):,} facts are in train, none are left to evaluate on"
-    return replace(dataset, splits=splits, split_notes=(note,))
+    return replace(dataset, splits=splits, split_notes=(note,), folder=None)
 
 
 def load_sources(modules: tuple[str, ...] = MODULES) -> Iterator[Source]:

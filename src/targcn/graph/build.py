@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import Facts
-from targcn.graph.ragged import sort_rows
+from targcn.graph.ragged import sort_rows, starts_of
 
 Numbers = npt.NDArray[Any]
 # Makes room for a column: its name, its type and how many numbers it has.
@@ -35,9 +35,7 @@ def count_owners(columns: list[Numbers], num_owners: int) -> Tensor:
         for first in range(0, len(column), ROWS_SORTED_AT_ONCE):
             part = column[first : first + ROWS_SORTED_AT_ONCE]
             counts += np.bincount(part, minlength=num_owners)
-    offsets = torch.zeros(num_owners + 1, dtype=torch.int64)
-    torch.cumsum(torch.from_numpy(counts), 0, out=offsets[1:])
-    return offsets
+    return starts_of(torch.from_numpy(counts))
 
 
 def pieces_of(offsets: Tensor) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -18,33 +18,27 @@ class Columns:
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
         """The same record with every tensor replaced by the function of it."""
-        return self._replace(function, lambda inner: inner.map(function))
+        return self._replace(
+            lambda part: part.map(function) if isinstance(part, Columns) else function(part)
+        )
 
-    def _replace(
-        self, tensor: Callable[[Tensor], Tensor], columns: "Callable[[Columns], Columns]"
-    ) -> Self:
-        changed: dict[str, object] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Tensor):
-                changed[field.name] = tensor(value)
-            elif isinstance(value, Columns):
-                changed[field.name] = columns(value)
-        return replace(self, **changed)
+    def _replace(self, change: Callable[[Any], Any]) -> Self:
+        return replace(self, **{name: change(part) for name, part in self._parts().items()})
+
+    def _parts(self) -> dict[str, Any]:
+        """The fields that hold a tensor or other Columns."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: part for name, part in values.items() if isinstance(part, Tensor | Columns)}
 
     def tensors(self) -> list[Tensor]:
         """Every tensor of the record, in the order of the fields."""
         tensors: list[Tensor] = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Tensor):
-                tensors.append(value)
-            elif isinstance(value, Columns):
-                tensors += value.tensors()
+        for part in self._parts().values():
+            tensors += part.tensors() if isinstance(part, Columns) else [part]
         return tensors
 
     def __getitem__(self, rows: slice | Tensor) -> Self:
-        return self._replace(lambda column: column[rows], lambda inner: inner[rows])
+        return self._replace(lambda part: part[rows])
 
     def to(self, device: torch.device | str) -> Self:
-        return self.map(lambda column: column.to(device))
+        return self._replace(lambda part: part.to(device))

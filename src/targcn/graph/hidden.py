@@ -20,10 +20,9 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import NO_FACTS, Facts
-from targcn.graph.columns import Columns
 from targcn.graph.nearest import NearestFacts
 from targcn.graph.partners import PartnersOf
-from targcn.graph.queries import Queries
+from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
@@ -32,16 +31,11 @@ SIDES_OF_A_FACT: Final = 2
 
 
 @dataclass(frozen=True, eq=False)
-class HiddenFacts(Columns):
+class HiddenFacts(FactColumns):
     """For each row one fact that it must not see, whichever end of the fact it is at.
 
     An interval is hidden by a time at which it holds.
     """
-
-    subjects: Tensor
-    relations: Tensor
-    objects: Tensor
-    times: Tensor
 
     def sides(self, num_relations: int) -> tuple[tuple[Tensor, Tensor, Tensor], ...]:
         """Subjects, relations and objects as seen from one end of the facts and from the other."""

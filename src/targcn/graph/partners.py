@@ -5,7 +5,7 @@ may overlap, how many facts say something at a time.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from targcn.graph.build import pieces_of
 from targcn.graph.columns import Columns
-from targcn.graph.ragged import take
+from targcn.graph.ragged import starts_of, take
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
 # What `Partners` and its parts have in common.
@@ -55,22 +55,14 @@ class Partners:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "Partners":
-        parts = list(count_partners(graph))
-        offsets = torch.zeros(graph.num_entities + 1, dtype=torch.int64, device=graph.device)
-        per_entity = torch.cat([part.per_entity for part in parts])
-        torch.cumsum(per_entity, 0, out=offsets[1:])
-        moments = firsts = None
+        parts = [part.tensors() for part in count_partners(graph)]
+        per_entity, *columns, moments = map(torch.cat, zip(*parts, strict=True))
+        partners = cls(
+            graph.past_only, graph.span, int(per_entity.max()), starts_of(per_entity), *columns
+        )
         if graph.past_only:
-            moments = torch.cat([part.moments for part in parts])
-            counts = torch.cat([part.counts for part in parts])
-            firsts = counts.cumsum(0) - counts
-        relations, partners, counts = (
-            torch.cat([getattr(part, name) for part in parts]) for name in COLUMNS
-        )
-        most = int(per_entity.max())
-        return cls(
-            graph.past_only, graph.span, most, offsets, relations, partners, counts, moments, firsts
-        )
+            return replace(partners, moments=moments, firsts=starts_of(partners.counts)[:-1])
+        return partners
 
     def width(self, count: int) -> int:
         """How many partners are laid out per query to find so many."""
@@ -116,17 +108,16 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
     for first, last in pieces_of(graph.offsets):
         place = slice(int(graph.offsets[first]), int(graph.offsets[last]))
         relations = reciprocal_of(graph.relations[place].long(), graph.num_relations)
-        owners = torch.div(graph.keys[place], graph.span, rounding_mode="floor") - first
+        owners = graph.keys[place] // graph.span - first
         keys = (owners * num_relations + relations) * num_entities + graph.subjects[place]
         # The facts of an entity are sorted by time, and stay so within a key.
         keys, order = torch.sort(keys, stable=True)
         times, ends = graph.times[place][order].long(), graph.ends[place][order]
-        is_new = torch.ones_like(keys, dtype=torch.bool)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
+        is_new = _first_of_alike(keys, times, ends)
         keys, numbers, counts = torch.unique_consecutive(
             keys[is_new], return_inverse=True, return_counts=True
         )
-        owners = torch.div(keys, num_relations * num_entities, rounding_mode="floor")
+        owners = keys // (num_relations * num_entities)
         moments = times[:0]
         if graph.past_only:
             moments = (num_before + numbers) * graph.span + times[is_new]
@@ -137,11 +128,18 @@ def count_partners(graph: TemporalGraph) -> Iterator[PartnersOfSome]:
         num_before += len(keys)
         yield PartnersOfSome(
             torch.bincount(owners, minlength=last - first),
-            torch.div(keys, num_entities, rounding_mode="floor") % num_relations,
+            keys // num_entities % num_relations,
             keys % num_entities,
             counts,
             moments,
         )
+
+
+def _first_of_alike(keys: Tensor, times: Tensor, ends: Tensor) -> Tensor:
+    """Which of some sorted facts are not like the one before."""
+    is_new = torch.ones_like(keys, dtype=torch.bool)
+    is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
+    return is_new
 
 
 class Copies:
@@ -159,8 +157,7 @@ class Copies:
         order = torch.argsort(keys, stable=True)
         keys, times = keys[order], graph.times[order].long()
         ends = graph.ends[order].long().clamp(max=graph.span)
-        is_new = torch.ones_like(keys, dtype=torch.bool)
-        is_new[1:] = (keys[1:] != keys[:-1]) | (times[1:] != times[:-1]) | (ends[1:] != ends[:-1])
+        is_new = _first_of_alike(keys, times, ends)
         self.keys, numbers = torch.unique_consecutive(keys[is_new], return_inverse=True)
         self.begins = numbers * self.span + times[is_new]
         self.ends = self.begins

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 def expand_ranges(starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
@@ -20,6 +21,15 @@ def expand_ranges(starts: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
     shifts = starts - (counts.cumsum(0) - counts)
     positions = torch.arange(len(rows), device=counts.device) + shifts[rows]
     return rows, positions
+
+
+def starts_of(counts: Tensor) -> Tensor:
+    """Where each of some rows begins that are so long, laid side by side; then the end of all.
+
+    >>> starts_of(torch.tensor([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    return functional.pad(counts.cumsum(0), (1, 0))
 
 
 def look_up(sorted_keys: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
@@ -48,7 +58,7 @@ def take(values: Tensor, places: Tensor) -> Tensor:
 def distinct(values: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct integers, sorted, and the place of each value among them.
 
-    >>> [one.tolist() for one in distinct(torch.tensor([7, 3, 7]))]
+    >>> [column.tolist() for column in distinct(torch.tensor([7, 3, 7]))]
     [[3, 7], [1, 0, 1]]
     """
     in_order, order = torch.sort(values, stable=True)

@@ -10,12 +10,11 @@ from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.graph.columns import Columns
 from targcn.graph.hidden import Folds
 from targcn.graph.queries import Queries
-from targcn.graph.ragged import distinct, expand_ranges
+from targcn.graph.ragged import distinct, expand_ranges, starts_of
 from targcn.graph.temporal_graph import TemporalGraph, find_first
 
 # Stands for a snapshot or a node that there is not.
@@ -34,10 +33,10 @@ class Moments(Columns):
     @classmethod
     def of(cls, times: Tensor, folds: Tensor) -> tuple[Self, Tensor]:
         """The distinct moments among these, and the place of each."""
-        own_times, of_time = distinct(times)
+        known_times, of_time = distinct(times)
         most = int(folds.max()) - ALL_SHOWN + 1 if len(folds) else 1
         keys, places = distinct(of_time * most + folds - ALL_SHOWN)
-        return cls(own_times[_quotient(keys, most)], keys % most + ALL_SHOWN), places
+        return cls(known_times[keys // most], keys % most + ALL_SHOWN), places
 
     def __len__(self) -> int:
         return len(self.times)
@@ -93,13 +92,11 @@ class Snapshots:
         self.entities = nodes % self.num_entities
         self.subjects, self.objects = torch.searchsorted(nodes, of_facts)
         self.relations = context.relations[forward][order].long()
-        self.fact_starts = self._starts(days)
-        self.node_starts = self._starts(_quotient(nodes, self.num_entities))
-
-    def _starts(self, days: Tensor) -> Tensor:
-        """Where those of each day start among these, which are sorted; then the end of all."""
-        counts = torch.bincount(days, minlength=len(self.times))
-        return functional.pad(counts.cumsum(0), (1, 0))
+        # Where the facts and the nodes of each day start.
+        self.fact_starts, self.node_starts = (
+            starts_of(torch.bincount(sorted_days, minlength=len(self.times)))
+            for sorted_days in (days, nodes // self.num_entities)
+        )
 
     def days_around(self, times: Tensor, size: int) -> Tensor:
         """The snapshots in the window of each time, NONE where there is none.
@@ -126,7 +123,7 @@ class Snapshots:
         of_moment, of_column = (days != NONE).nonzero(as_tuple=True)
         block_keys = keys[of_moment, of_column]
         blocks = torch.unique(block_keys)
-        block_days, block_folds = _quotient(blocks, most), blocks % most + ALL_SHOWN
+        block_days, block_folds = blocks // most, blocks % most + ALL_SHOWN
         starts, ends = self.node_starts[block_days], self.node_starts[block_days + 1]
         block_of_node, places = expand_ranges(starts, ends)
         entities = self.entities[places]
@@ -153,7 +150,7 @@ class Snapshots:
             subjects=subjects,
             relations=self.relations[facts],
             objects=objects,
-            pair_moments=_quotient(pair_keys, self.num_entities),
+            pair_moments=pair_keys // self.num_entities,
             pair_entities=pair_keys % self.num_entities,
             pair_nodes=pair_nodes,
         )
@@ -168,8 +165,8 @@ class Snapshots:
             return block_of_fact, facts
         subjects, objects = (self.entities[side[facts]] for side in (self.subjects, self.objects))
         times = self.times[block_days[block_of_fact]]
-        own = folds.of_facts(subjects, self.relations[facts], objects, times)
-        shown = own != block_folds[block_of_fact]
+        fact_folds = folds.of_facts(subjects, self.relations[facts], objects, times)
+        shown = fact_folds != block_folds[block_of_fact]
         return block_of_fact[shown], facts[shown]
 
     def counts_around(self, queries: Queries, size: int) -> Tensor:
@@ -204,7 +201,3 @@ class Snapshots:
         num_relations = self.context.num_relations
         sides = (relations >= num_relations).long()
         return 2 * subjects + sides, relations, 2 * num_relations * subjects + relations
-
-
-def _quotient(numbers: Tensor, divisor: int) -> Tensor:
-    return torch.div(numbers, divisor, rounding_mode="floor")

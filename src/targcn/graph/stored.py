@@ -13,7 +13,7 @@ Nothing else ever writes there. Facts that hold over intervals are not stored.
 
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Context, Dataset
-from targcn.facts.sources.prepared_folder import INDEX
+from targcn.facts.dataset import CONTEXTS, Context, Dataset
+from targcn.facts.sources.prepared_folder import INDEX, damaged, read_array
 from targcn.files import atomic_folder, read_json, to_json
 from targcn.graph import build
 from targcn.graph.partners import COLUMNS, Partners, count_partners
 from targcn.graph.queries import mapped_tensor
+from targcn.graph.ragged import starts_of
 from targcn.graph.temporal_graph import RelationMajor, TemporalGraph
 from targcn.memory import memory_left
 
@@ -56,8 +56,7 @@ def write_index(dataset: Dataset, folder: Path) -> None:
 
 def _name(dataset: Dataset, context: Context) -> str:
     """The splits that a context is made of; empty ones do not matter."""
-    wanted = {"train": SPLITS[:1], "train+valid": SPLITS[:2]}.get(context, SPLITS)
-    return "+".join(split for split in wanted if len(dataset.splits[split])) or "train"
+    return "+".join(split for split in CONTEXTS[context] if len(dataset.splits[split])) or "train"
 
 
 def _write_graph(dataset: Dataset, context: Context, folder: Path) -> None:
@@ -129,9 +128,7 @@ def _write_partners(graph: TemporalGraph, folder: Path) -> int:
     for file in files.values():
         file.close()
     counts = torch.cat(per_entity)
-    offsets = torch.zeros(len(counts) + 1, dtype=torch.int64)
-    torch.cumsum(counts, 0, out=offsets[1:])
-    np.save(folder / "offsets.npy", offsets.numpy())
+    np.save(folder / "offsets.npy", starts_of(counts).numpy())
     return int(counts.max()) if len(counts) else 0
 
 
@@ -169,8 +166,7 @@ def find_stored(dataset: Dataset, context: Context) -> Path | None:
 
 def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph:
     """The graph of a context, its columns mapped."""
-    names = _name(dataset, context).split("+")
-    num_facts = sum(len(facts) for split, facts in dataset.splits.items() if split in names)
+    num_facts = sum(len(dataset.splits[split]) for split in CONTEXTS[context])
     manifest = _read_manifest(folder)
     expected = {
         "format": FORMAT,
@@ -179,12 +175,9 @@ def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph
         "num_relations": len(dataset.relations),
     }
     if manifest != manifest | expected:
-        raise _damaged(folder / MANIFEST, "its counts are not those of the data set")
-    num_rows, read_ahead = 2 * num_facts, _fits_memory(folder)
-    subjects, relations, times, keys = (
-        _map(folder / f"{name}.npy", num_rows, read_ahead)
-        for name in ("subjects", "relations", "times", "keys")
-    )
+        raise damaged(folder / MANIFEST, "its counts are not those of the data set")
+    names = "subjects", "relations", "times", "keys"
+    subjects, relations, times, keys = _map(folder, "", names, 2 * num_facts)
     return TemporalGraph(
         len(dataset.entities),
         len(dataset.relations),
@@ -194,58 +187,46 @@ def map_graph(folder: Path, dataset: Dataset, context: Context) -> TemporalGraph
         times,
         times,
         keys,
-        _map_offsets(folder / "offsets.npy", len(dataset.entities), num_rows),
+        _map_offsets(folder, len(dataset.entities), 2 * num_facts),
         folder=folder,
     )
 
 
 def map_by_relation(graph: TemporalGraph) -> RelationMajor:
     assert graph.folder is not None
-    folder, read_ahead = graph.folder / "by_relation", _fits_memory(graph.folder)
-    subjects, objects, times, keys = (
-        _map(folder / f"{name}.npy", len(graph), read_ahead)
-        for name in ("subjects", "objects", "times", "keys")
-    )
-    offsets = _map_offsets(folder / "offsets.npy", 2 * graph.num_relations, len(graph))
+    names = "subjects", "objects", "times", "keys"
+    subjects, objects, times, keys = _map(graph.folder, "by_relation", names, len(graph))
+    offsets = _map_offsets(graph.folder / "by_relation", 2 * graph.num_relations, len(graph))
     return RelationMajor(subjects, objects, times, times, keys, offsets)
 
 
 def map_partners(graph: TemporalGraph) -> Partners:
     assert graph.folder is not None
-    folder, read_ahead = graph.folder / "partners", _fits_memory(graph.folder)
-    offsets = _map_offsets(folder / "offsets.npy", graph.num_entities)
-    count = int(offsets[-1])
-    columns = [_map(folder / f"{name}.npy", count, read_ahead) for name in COLUMNS]
+    offsets = _map_offsets(graph.folder / "partners", graph.num_entities)
+    columns = _map(graph.folder, "partners", COLUMNS, int(offsets[-1]))
     most = _read_manifest(graph.folder)["most_partners"]
     return Partners(graph.past_only, graph.span, int(most), offsets, *columns)
 
 
-def _fits_memory(folder: Path) -> bool:
-    """Whether all files of a graph fit into half of the memory left: a model takes some too."""
-    size = sum(file.lstat().st_size for file in folder.rglob("*.npy"))
-    return size <= memory_left() / 2
+def _map(graph_folder: Path, part: str, names: Sequence[str], count: int) -> list[Tensor]:
+    """Columns of integers from a part of a graph's folder, mapped read-only."""
+    arrays = [read_array(graph_folder / part / f"{name}.npy", (count,)) for name in names]
+    size = sum(file.lstat().st_size for file in graph_folder.rglob("*.npy"))
+    # A model takes some of the memory too.
+    if size > memory_left() / 2 and sys.platform == "linux":
+        for array in arrays:
+            # What the system reads ahead of a page would push out pages that are needed again.
+            if isinstance(array.base, mmap.mmap):
+                array.base.madvise(mmap.MADV_RANDOM)
+    return [mapped_tensor(array) for array in arrays]
 
 
-def _map(path: Path, count: int, read_ahead: bool = True) -> Tensor:
-    """A column of integers, mapped read-only."""
-    try:
-        array = np.load(path, mmap_mode="r" if count else None, allow_pickle=False)
-    except Exception as error:  # a mangled header fails in many ways
-        reason = getattr(error, "strerror", None) or "cut short or not an array"
-        raise _damaged(path, reason) from None
-    if array.shape != (count,) or array.dtype not in NUMPY_TYPES.values():
-        raise _damaged(path, f"{array.dtype} of shape {array.shape} instead of {count} integers")
-    if not read_ahead and isinstance(array.base, mmap.mmap) and sys.platform == "linux":
-        # What the system reads ahead of a page would push out pages that are needed again.
-        array.base.madvise(mmap.MADV_RANDOM)
-    return mapped_tensor(array)
-
-
-def _map_offsets(path: Path, num_owners: int, num_rows: int | None = None) -> Tensor:
-    offsets = _map(path, num_owners + 1)
+def _map_offsets(folder: Path, num_owners: int, num_rows: int | None = None) -> Tensor:
+    path = folder / "offsets.npy"
+    offsets = mapped_tensor(read_array(path, (num_owners + 1,)))
     last = int(offsets[-1]) if num_rows is None else num_rows
     if offsets[0] != 0 or offsets[-1] != last or (offsets[1:] < offsets[:-1]).any():
-        raise _damaged(path, "its numbers are not the places of facts")
+        raise damaged(path, "its numbers are not the places of facts")
     return offsets
 
 
@@ -254,11 +235,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest = read_json(folder / MANIFEST)
         numbers = {name: int(manifest[name]) for name in ("span", "most_partners")}
     except (OSError, ValueError, TypeError, KeyError):
-        raise _damaged(folder / MANIFEST, "not readable") from None
+        raise damaged(folder / MANIFEST, "not readable") from None
     if min(numbers.values()) < 0:
-        raise _damaged(folder / MANIFEST, "a count is below 0")
+        raise damaged(folder / MANIFEST, "a count is below 0")
     return dict(manifest)
-
-
-def _damaged(path: Path, reason: str) -> InputError:
-    return InputError(f"{path} is damaged or half-written ({reason}); prepare the data set again")

@@ -7,11 +7,10 @@ facts that come in to an entity lie together, in the order of time.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Context, Dataset, Facts, as_intervals, join_facts
@@ -23,7 +22,7 @@ from targcn.graph.build import (
     in_memory,
     sort_pieces,
 )
-from targcn.graph.ragged import take
+from targcn.graph.ragged import starts_of, take
 from targcn.memory import require_memory
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ class TemporalGraph:
 
     @property
     def objects(self) -> Tensor:
-        return torch.div(self.keys, self.span, rounding_mode="floor").to(self.subjects.dtype)
+        return (self.keys // self.span).to(self.subjects.dtype)
 
     @property
     def has_intervals(self) -> bool:
@@ -237,25 +236,23 @@ class TemporalGraph:
     def device(self) -> torch.device:
         return self.subjects.device
 
+    def _columns(self) -> dict[str, Any]:
+        """What its facts are made of; the ends only where they are not the times."""
+        names = ["subjects", "relations", "times", "keys", "offsets"]
+        if self.has_intervals:
+            names.append("ends")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def num_bytes(self) -> int:
-        columns = [self.subjects, self.relations, self.times, self.keys, self.offsets]
-        columns += [self.ends] if self.has_intervals else []
-        return sum(column.numel() * column.element_size() for column in columns)
+        return sum(column.nbytes for column in self._columns().values())
 
     def to(self, device: torch.device | str) -> "TemporalGraph":
-        times = self.times.to(device)
-        return replace(
-            self,
-            folder=self.folder if torch.device(device).type == "cpu" else None,
-            subjects=self.subjects.to(device),
-            relations=self.relations.to(device),
-            times=times,
-            ends=self.ends.to(device) if self.has_intervals else times,
-            keys=self.keys.to(device),
-            offsets=self.offsets.to(device),
-            numbers=None if self.numbers is None else self.numbers.to(device),
-        )
+        columns = {name: column.to(device) for name, column in self._columns().items()}
+        columns.setdefault("ends", columns["times"])
+        folder = self.folder if torch.device(device).type == "cpu" else None
+        numbers = None if self.numbers is None else self.numbers.to(device)
+        return replace(self, folder=folder, numbers=numbers, **columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +288,7 @@ class RelationMajor:
             times,
             ends,
             keys[order],
-            functional.pad(counts.cumsum(0), (1, 0)),
+            starts_of(counts),
             by_end,
         )
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from targcn.graph.hidden import HiddenFacts
 from targcn.graph.queries import Queries
@@ -88,7 +89,7 @@ def find_rules(
     for some in zip(torch.split(codes, MOST_RULES), torch.split(support, MOST_RULES), strict=True):
         rules = _rules_of(model, *some)
         pairs = zip(best.tensors(), rules.tensors(), strict=True)
-        rules = Rules(*(torch.cat(pair) for pair in pairs))
+        rules = Rules(*map(torch.cat, pairs))
         benefit = rules.support * rules.weights.log1p()
         best = rules[torch.argsort(benefit, descending=True, stable=True)[:top]]
     return best
@@ -124,24 +125,24 @@ def _rules_of(model: "Evidence", codes: Tensor, support: Tensor) -> Rules:
     for _ in range(2):
         asked, buckets = asked // TimeBuckets.COUNT, asked % TimeBuckets.COUNT
         base = model.num_relations + 1
-        asked, relations = asked // base, asked % base + NO_FACT
-        steps.insert(0, (relations, buckets))
-    found, places = (torch.stack(columns, dim=1) for columns in zip(*steps, strict=True))
+        steps.insert(0, (asked % base + NO_FACT, buckets))
+        asked = asked // base
+    relations, places = (torch.stack(columns, dim=1) for columns in zip(*steps, strict=True))
     first, last = (ends[places] for ends in model.time_buckets.ranges())
     weights = model.relation_weights[asked] + model.relation_bucket_weights[places[:, 0]]
     for number, kind in enumerate(EVIDENCE_KINDS):
         rows = (kinds == number).nonzero().flatten()
-        evidence = asked[rows], found[rows, :1], places[rows, :1]
+        evidence = asked[rows], relations[rows, :1], places[rows, :1]
         if kind == "fact":
             weights[rows] = model.fact_weights(*evidence)[:, 0]
         elif kind == "path":
-            then = found[rows, 1:, None], places[rows, 1:, None]
+            then = relations[rows, 1:, None], places[rows, 1:, None]
             weights[rows] = model.path_weights(*evidence, *then)[:, 0, 0]
         elif kind == "partner":
             weights[rows] = model.partner_weights(*evidence)[:, 0]
             least, most = model.count_buckets.ranges()
             first[rows, 0], last[rows, 0] = least[places[rows, 0]], most[places[rows, 0]]
-    return Rules(kinds, asked, found, first, last, weights.exp(), support)
+    return Rules(kinds, asked, relations, first, last, weights.exp(), support)
 
 
 def _pieces(sample: "EvidenceSample") -> tuple[Tensor, Tensor, Tensor]:
@@ -159,16 +160,12 @@ def _pieces(sample: "EvidenceSample") -> tuple[Tensor, Tensor, Tensor]:
     partners = sample.partners
     others = torch.stack([partners.relations, partners.partners, torch.zeros_like(partners.counts)])
     owners = facts[:1, :, :1].expand(1, *others.shape[1:])
-    nothing = facts.new_tensor(NO_FACT)
-    by_kind = [
-        torch.stack([one, two.expand_as(one)], dim=-1)
-        for one, two in (
-            (facts, nothing),
-            (of_relation, nothing),
-            (first.flatten(2), second.flatten(2)),
-            (torch.cat([owners, others]), nothing),
-        )
-    ]
+    alone, of_relation_alone, partners_alone = (
+        functional.pad(columns[..., None], (0, 1), value=NO_FACT)
+        for columns in (facts, of_relation, torch.cat([owners, others]))
+    )
+    paths = torch.stack([first.flatten(2), second.flatten(2)], dim=-1)
+    by_kind = [alone, of_relation_alone, paths, partners_alone]
     sizes = [facts_of_kind.shape[2] for facts_of_kind in by_kind]
     kinds = torch.cat([facts.new_full((size,), kind) for kind, size in enumerate(sizes)])
     once = torch.ones_like(by_kind[0][0, :, :1, 0]).expand(-1, sum(sizes[:-1]))

@@ -111,7 +111,7 @@ class _Groups:
         distinct, self.of_fact, counts = torch.unique_consecutive(
             pairs[order], return_inverse=True, return_counts=True
         )
-        self.keys = torch.div(distinct, context.num_entities, rounding_mode="floor")
+        self.keys = distinct // context.num_entities
         self.answers = distinct % context.num_entities
         self.ends: Tensor = counts.cumsum(0)
         self.starts: Tensor = self.ends - counts

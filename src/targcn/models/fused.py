@@ -90,9 +90,9 @@ class Fused(Model):
         for name, weight, member in self.weighted_members():
             reasons = member.reasons(query, answer, context)
             scores = member(query, context) if reasons is None else reasons.scores[None]
-            own = log_probabilities_of(member, scores)
-            logs.append((weight, own))
-            parts.append(Part(name, weight, float(own[0, answer].exp())))
+            of_member = log_probabilities_of(member, scores)
+            logs.append((weight, of_member))
+            parts.append(Part(name, weight, float(of_member[0, answer].exp())))
             if reasons is not None:
                 reasons = reasons.as_changes(answer)
                 reasons_of_members.append(replace(reasons, effects=weight * reasons.effects))

@@ -299,15 +299,9 @@ class TGAP(Learner):
         """The mass of every entity in the end, for each query one row per head; and all steps."""
         settings, num_entities = self.settings, len(self.entities)
         subjects = queries.subjects[:, None]
-        asked = self.ask(
-            torch.cat(
-                [
-                    shared.nodes.index_select(0, queries.subjects),
-                    self.relations.index_select(0, queries.relations),
-                ],
-                dim=1,
-            )
-        )
+        of_subjects = shared.nodes.index_select(0, queries.subjects)
+        of_relations = self.relations.index_select(0, queries.relations)
+        asked = self.ask(torch.cat([of_subjects, of_relations], dim=1))
         mass = shared.nodes.new_zeros(len(queries), settings.heads, num_entities)
         mass.scatter_(2, subjects[:, None].expand(-1, settings.heads, 1), 1.0)
         subgraph = Subgraph.at(queries.subjects, num_entities)

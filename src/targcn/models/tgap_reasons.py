@@ -98,16 +98,9 @@ def _longer(paths: Paths, step: "Step", leading: Tensor, time: int, num_entities
     goes_on = (leading[step.targets[0]] & (step.shares[0].amax(0) > 0))[places.clamp(min=0)]
     rows, edges = (goes_on & (places >= 0)[:, None]).nonzero(as_tuple=True)
     moved, nodes = paths[rows], places[rows]
-    targets = step.targets[0, nodes, edges]
-    fact = torch.stack(
-        [
-            moved.nodes,
-            step.relations[0, nodes, edges],
-            targets,
-            step.deltas[0, nodes, edges] + time,
-        ],
-        dim=1,
-    )
+    columns = (step.relations, step.targets, step.deltas)
+    relations, targets, deltas = (column[0, nodes, edges] for column in columns)
+    fact = torch.stack([moved.nodes, relations, targets, deltas + time], dim=1)
     # The last edge of a node is its loop, which is no fact.
     is_fact = edges < step.targets.shape[2] - 1
     facts = moved.facts.clone()
@@ -116,18 +109,20 @@ def _longer(paths: Paths, step: "Step", leading: Tensor, time: int, num_entities
     masses = moved.masses * step.shares[0, :, nodes, edges].T
     moved = Paths(facts, moved.lengths + is_fact, targets, masses)
     pairs = zip(waiting.tensors(), moved.tensors(), strict=True)
-    return Paths(*(torch.cat(pair) for pair in pairs))
+    return Paths(*map(torch.cat, pairs))
 
 
 def _merged(paths: Paths) -> Paths:
     """Each sequence of facts once, however its steps waited; the strongest if there are many."""
     if len(paths.lengths) == 0:
         return paths
-    _, places = torch.unique(paths.facts.flatten(1), dim=0, return_inverse=True)
-    count = int(places.max()) + 1
-    first = torch.full((count,), len(places), device=places.device)
-    first.scatter_reduce_(0, places, torch.arange(len(places), device=places.device), "amin")
+    facts, places = torch.unique(paths.facts, dim=0, return_inverse=True)
+    count = len(facts)
+    # Paths of the same facts are as long and end at the same node.
+    lengths, nodes = (
+        column.new_empty(count).scatter(0, places, column)
+        for column in (paths.lengths, paths.nodes)
+    )
     masses = paths.masses.new_zeros(count, paths.masses.shape[1]).index_add(0, places, paths.masses)
-    merged = paths[first]
-    merged = Paths(merged.facts, merged.lengths, merged.nodes, masses)
+    merged = Paths(facts, lengths, nodes, masses)
     return merged[masses.mean(1).topk(min(count, MOST_PATHS)).indices]

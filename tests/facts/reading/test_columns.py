@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from small_tables import CSV, FRAME, HEADER, ROWS, complaint, read_table, write_file
+from small_tables import CSV, FRAME, HEADER, ROWS, as_frame, complaint, read_table, write_file
 from targcn.facts.open import open_dataset
 from targcn.facts.reading.columns import usual_role
 from targcn.facts.reading.options import ReadOptions
@@ -162,7 +162,7 @@ def test_na_and_the_like_as_whole_cells_are_missing_and_no_entities(role, word):
 
 def test_a_fact_with_neither_start_nor_end_is_refused_or_dropped():
     rows = [*SPANS, ("Zoë", "owns", "Ann", "-", ""), ("Ann", "owns", "Zoë", "2014", "2015")]
-    frame = pl.DataFrame(rows, schema=[*HEADER[:3], "start", "end"], orient="row")
+    frame = as_frame(rows)
     assert complaint(frame) == (
         "the frame: start and end are both missing in row 3; fill it in, or give --missing drop to "
         "drop the rows"
@@ -174,7 +174,7 @@ def test_a_fact_with_neither_start_nor_end_is_refused_or_dropped():
 
 def test_rows_with_missing_cells_are_dropped_and_counted():
     rows = [("NA", "visits", "Bob", "-"), ("Ann", "visits", "null", "2014-01-01"), ("", "", "", "")]
-    frame = pl.concat([FRAME, pl.DataFrame(rows, schema=HEADER, orient="row")])
+    frame = pl.concat([FRAME, as_frame(rows)])
     dataset = open_dataset(frame, ReadOptions(missing="drop"))
     assert (
         "2 rows were dropped since a cell is missing: subject 1, object 1, time 1" in dataset.notes
@@ -224,7 +224,7 @@ SPANS = [("Ann", "owns", "Bob", "2014-01-01", "2014-01-03"), ("Bob", "owns", "Zo
 def test_starts_and_ends_are_found_by_their_usual_names(tmp_path, header):
     names = header.split("," if "," in header else " ")
     order = [names.index(name) for name in sorted(names, key=_place)]
-    frame = pl.DataFrame(SPANS, schema=[*HEADER[:3], "start", "end"], orient="row")
+    frame = as_frame(SPANS)
     frame.columns = [names[position] for position in order]
     found = read_table(write_file(tmp_path, "x.csv", frame.select(names).write_csv()))
     assert found.columns == ["subject", "relation", "object", "start", "end"]
@@ -257,7 +257,7 @@ def test_beside_a_time_starts_and_ends_are_asked_for():
 @pytest.mark.parametrize("word", ["", "NA", "####-##-##", "present", "Now", "9999-12-31"])
 def test_a_missing_end_is_open(word):
     rows = [*SPANS[:1], ("Bob", "owns", "Zoë", "2014", word), ("Zoë", "owns", "Ann", "", "2014")]
-    frame = pl.DataFrame(rows, schema=[*HEADER[:3], "start", "end"], orient="row")
+    frame = as_frame(rows)
     assert [row[3:] for row in read_table(frame).rows()][1:] == [("2014", None), (None, "2014")]
 
 

@@ -79,7 +79,7 @@ def test_no_path_of_an_archive_is_used(tmp_path, member):
     (tmp_path / "inner").mkdir()
     path = write_file(tmp_path / "inner", "x.zip", zipped(**{member: CSV}))
     assert read_table(path).rows() == ROWS
-    assert [one.name for one in tmp_path.rglob("*")] == ["inner", "x.zip"]
+    assert [made.name for made in tmp_path.rglob("*")] == ["inner", "x.zip"]
 
 
 def encrypted() -> bytes:
@@ -189,22 +189,18 @@ CONTENT = {
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path = self.path.partition("?")[0]
+        body = b"subject" if path == "/short" else CONTENT.get(path)
         if path == "/moved":
             self.send_response(302)
             self.send_header("Location", "/facts.csv")
             self.end_headers()
-        elif path == "/short":
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"subject")
-        elif path in CONTENT:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(CONTENT[path])))
-            self.end_headers()
-            self.wfile.write(CONTENT[path])
-        else:
+        elif body is None:
             self.send_error(404)
+        else:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000" if path == "/short" else str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
     def log_message(self, *arguments):
         pass

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from targcn.errors import InputError
-from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
+from targcn.facts.dataset import NO_FACTS, OPEN, SPLITS, Dataset, Facts
 from targcn.facts.open import open_dataset
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources import prepared_folder
@@ -64,9 +64,6 @@ def complaint(folder) -> str:
 def edit_manifest(folder, **changes) -> None:
     path = folder / "dataset.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
-
-
-NO_FACTS = Facts.of([], [], [], [])
 
 
 @pytest.mark.parametrize(

@@ -74,20 +74,13 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     if options.where is not None:
         # A role is also known by its own name, unless a column of that name is something else.
         aliases = {role: column for role, column in roles.items() if role not in names}
-        kept = facts.filter(
-            _mask(table.with_columns(**aliases), where, options.where, facts.height)
-        )
-        notes.append(f"--where kept {kept.height:,} of {facts.height:,} rows")
-        if not kept.height:
-            raise InputError(
-                f"{where}: --where {options.where!r} keeps none of {facts.height:,} rows"
-            )
-        facts = kept
+        facts = facts.filter(_mask(table.with_columns(**aliases), where, options.where, num_rows))
+        notes.append(f"--where kept {facts.height:,} of {num_rows:,} rows")
+        if not facts.height:
+            raise InputError(f"{where}: --where {options.where!r} keeps none of {num_rows:,} rows")
     if options.sample is not None and (total := facts.height) > options.sample:
-        drawn = np.random.default_rng(options.split_seed).choice(
-            total, options.sample, replace=False
-        )
-        facts = facts[np.sort(drawn)]
+        random = np.random.default_rng(options.split_seed)
+        facts = facts[np.sort(random.choice(total, options.sample, replace=False))]
         notes.append(f"a sample of {options.sample:,} of {total:,} rows")
     if len(facts) < num_rows:
         where += " (rows counted after --where and --sample)"
@@ -147,13 +140,14 @@ def _misfit(condition: str, where: str, problem: str) -> InputError:
     return InputError(f"--where {condition!r} does not fit {where}: {problem}")
 
 
-def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTable:
+def check_cells(table: FactTable, options: ReadOptions) -> FactTable:
     """Tidy names, and leave out blank rows and rows with a missing cell.
 
     Unless missing cells may be dropped, they are refused. A start or an end may be missing, not
     both.
     """
-    frame, notes = _tidy(_cast_cells(frame, where))
+    where = table.where
+    frame, notes = _tidy(_cast_cells(table.frame, where))
     words = MISSING if options.missing != "keep" else ("",)
     missing = {name: _find_missing(frame[name], words) for name in NAMES}
     if "end" in frame.columns:
@@ -177,7 +171,7 @@ def check_cells(frame: pl.DataFrame, where: str, options: ReadOptions) -> FactTa
             raise InputError(f"{where}: {_describe_holes(frame, holes)}")
         frame = frame[rows]
     require_rows(frame, where)
-    return FactTable(where, frame, rows, tuple(notes))
+    return FactTable(where, frame, rows, (*table.notes, *notes))
 
 
 def _open_ends(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

@@ -47,6 +47,8 @@ BEGINNINGS: Final = {
 }
 ZIP: Final = ".zip"
 TIMEOUT_SECONDS: Final = 30.0
+# Where a copy is, and how it is read: with the options that are left.
+Copy = tuple[Path, ReadOptions]
 
 
 class Copied(TableSource):
@@ -55,10 +57,8 @@ class Copied(TableSource):
     takes = SPECIAL_OPTIONS
 
     @abstractmethod
-    def copy_into(
-        self, folder: Path, source: object, options: ReadOptions
-    ) -> tuple[Path, ReadOptions]:
-        """Write the file, under a name that says what it is; also the options that are left."""
+    def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
+        """Write the file under a name that says what it is."""
 
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:
         with TemporaryDirectory() as folder:
@@ -84,9 +84,7 @@ class Packed(Copied):
     def label(self, source: object) -> str:
         return path_of(source).name
 
-    def copy_into(
-        self, folder: Path, source: object, options: ReadOptions
-    ) -> tuple[Path, ReadOptions]:
+    def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
         path = path_of(source)
         try:
             if path.suffix.lower() == ZIP:
@@ -110,9 +108,7 @@ class StandardInput(Copied):
     def name_of(self, source: object) -> str:
         return "stdin"
 
-    def copy_into(
-        self, folder: Path, source: object, options: ReadOptions
-    ) -> tuple[Path, ReadOptions]:
+    def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise InputError(
                 "several processes cannot share standard input; put the table into a file"
@@ -137,9 +133,7 @@ class WebAddress(Copied):
     def name_of(self, source: object) -> str:
         return safe_name(unquote(_split(source).path)).split(".")[0]
 
-    def copy_into(
-        self, folder: Path, source: object, options: ReadOptions
-    ) -> tuple[Path, ReadOptions]:
+    def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
         label, name = self.label(source), safe_name(unquote(_split(source).path))
         if "@" in _split(source).netloc:
             raise InputError(f"{label} is given with a user; download the file yourself")
@@ -163,17 +157,12 @@ def _ending_of(path: Path, options: ReadOptions) -> str:
     return "" if b"\0" in head and options.encoding is None else ".csv"
 
 
-def _unzip(path: Path, folder: Path, options: ReadOptions) -> tuple[Path, ReadOptions]:
+def _unzip(path: Path, folder: Path, options: ReadOptions) -> Copy:
     try:
         with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name and not name.endswith("/")]
             # Mac archives hold a shadow of each file.
-            names = [
-                member.filename
-                for member in archive.infolist()
-                if member.filename
-                and not member.is_dir()
-                and not member.filename.startswith("__MACOSX/")
-            ]
+            names = [name for name in names if not name.startswith("__MACOSX/")]
             if len(names) == 1 and options.table not in names:
                 name = names[0]  # --table is then for what the file holds
             else:

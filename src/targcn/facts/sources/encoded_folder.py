@@ -12,8 +12,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
-from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
+from targcn.facts.dataset import NO_FACTS, SPLITS, Dataset, Facts, Split
 from targcn.facts.open import Source, is_folder, path_of
+from targcn.facts.reading.columns import ROLES
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.columnar import scan_parquet
 from targcn.facts.sources.table_source import first_line, silence_panics
@@ -24,7 +25,6 @@ from targcn.facts.vocabulary import Vocabulary, sort_names, tidy_name
 from targcn.files import read_json
 
 MANIFEST: Final = "encoded.json"
-COLUMNS: Final = ("subject", "relation", "object", "time")
 
 
 class EncodedFolder(Source):
@@ -49,16 +49,9 @@ def _read(folder: Path) -> Dataset:
     relations, relation_ids = _read_names(folder, "relations", "relation")
     splits: dict[Split, Facts] = {}
     for split in SPLITS:
-        subjects, kinds, objects, times = _read_facts(folder, split)
-        where = f"{split} of {folder.name}"
-        splits[split] = Facts.of(
-            _translate(subjects, entity_ids, f"subject of {where}"),
-            _translate(kinds, relation_ids, f"relation of {where}"),
-            _translate(objects, entity_ids, f"object of {where}"),
-            times,
-        )
-        if times.min(initial=0) < 0:
-            raise InputError(f"a time of {where} is below 0; count ticks from the start on")
+        # Which may be left out, unless it is train.
+        there = split == "train" or (folder / f"{split}.parquet").exists()
+        splits[split] = _read_facts(folder, split, entity_ids, relation_ids) if there else NO_FACTS
     if not len(splits["train"]):
         raise InputError(f"{folder.name} has no facts in train")
     ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
@@ -117,23 +110,29 @@ def _read_names(folder: Path, stem: str, kind: str) -> tuple[Vocabulary, NDArray
     return Vocabulary(kind, in_order), new_ids
 
 
-def _read_facts(folder: Path, split: Split) -> list[NDArray[Any]]:
-    if split != "train" and not (folder / f"{split}.parquet").exists():
-        return [np.zeros(0, dtype=np.int32)] * len(COLUMNS)
-    frame = _scan(folder, split, COLUMNS)
-    for column in frame:
+def _read_facts(
+    folder: Path, split: Split, entity_ids: NDArray[np.int32], relation_ids: NDArray[np.int32]
+) -> Facts:
+    """The facts of a split, with their new ids."""
+    columns: list[NDArray[Any]] = []
+    for column in _scan(folder, split, ROLES):
+        role = column.name
         if not column.dtype.is_integer() or column.null_count():
             raise InputError(
-                f"{folder.name}: {column.name} of {split} should be whole numbers, none missing"
+                f"{folder.name}: {role} of {split} should be whole numbers, none missing"
             )
-    return [column.to_numpy() for column in frame]
-
-
-def _translate(ids: NDArray[Any], new_ids: NDArray[np.int32], where: str) -> NDArray[np.int32]:
-    if len(ids) and not 0 <= ids.min() <= ids.max() < len(new_ids):
-        raise InputError(f"a {where} is not among the ids 0 to {len(new_ids) - 1}")
-    translated: NDArray[np.int32] = new_ids[ids]
-    return translated
+        numbers = column.to_numpy()
+        where = f"a {role} of {split} of {folder.name}"
+        if role == "time":
+            if numbers.min(initial=0) < 0:
+                raise InputError(f"{where} is below 0; count ticks from the start on")
+            columns.append(numbers)
+            continue
+        new_ids = relation_ids if role == "relation" else entity_ids
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(new_ids):
+            raise InputError(f"{where} is not among the ids 0 to {len(new_ids) - 1}")
+        columns.append(new_ids[numbers])
+    return Facts.of(*columns)
 
 
 SOURCES = (EncodedFolder(),)

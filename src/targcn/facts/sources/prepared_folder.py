@@ -135,35 +135,35 @@ def load_prepared(folder: Path) -> Dataset:
         expected = {split: int(manifest["num_facts"][split]) for split in SPLITS}
         touched = {split: int(ns) for split, ns in manifest.get("last_touched", {}).items()}
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise _damaged(folder / MANIFEST, f"field {error} is missing or wrong") from None
+        raise damaged(folder / MANIFEST, f"field {error} is missing or wrong") from None
     if unit not in UNITS or (dated and unit == "step"):
-        raise _damaged(folder / MANIFEST, f"unit {unit!r} is unknown, or does not fit dates")
+        raise damaged(folder / MANIFEST, f"unit {unit!r} is unknown, or does not fit dates")
     entities = Vocabulary("entity", _read_names(folder / "entities.json"))
     relations = Vocabulary("relation", _read_names(folder / "relations.json"))
     if (len(entities), len(relations)) != (num_entities, num_relations):
-        raise _damaged(folder, "its vocabularies are not as long as dataset.json says")
-    ticks = _read_array(folder / "times.npy", (None,))
+        raise damaged(folder, "its vocabularies are not as long as dataset.json says")
+    ticks = read_array(folder / "times.npy", (None,))
     splits = {}
     for split in SPLITS:
         path = folder / f"{split}.npy"
         num_rows = None if manifest["format"] == FORMATS[1] else 4
-        splits[split] = Facts(_read_array(path, (num_rows, expected[split])))
+        splits[split] = Facts(read_array(path, (num_rows, expected[split])))
         if len(splits[split].columns) not in (4, 5):
-            raise _damaged(path, "facts have four rows of numbers, or five")
+            raise damaged(path, "facts have four rows of numbers, or five")
         is_large = expected[split] > MOST_CHECKED_ALWAYS
         if is_large and touched.get(split) == _last_touched(folder, split):
             continue
         # Otherwise ids without a name would fail much later, as a bad index.
         ids, counts = splits[split].columns[:3], (num_entities, num_relations, num_entities)
         if ids.size and ((ids.min(axis=1) < 0) | (ids.max(axis=1) >= counts)).any():
-            raise _damaged(path, "some ids have no name")
+            raise damaged(path, "some ids have no name")
         if fault := _find_fault(splits[split], int(ticks.max(initial=0))):
-            raise _damaged(path, fault)
+            raise damaged(path, fault)
     if (np.diff(ticks, prepend=-1) <= 0).any():
-        raise _damaged(folder / "times.npy", "its ticks are not in order")
+        raise damaged(folder / "times.npy", "its ticks are not in order")
     timeline = Timeline(unit, start, dated, ticks, step, style)
     if not _is_possible(timeline):
-        raise _damaged(folder, "its times are none that there could be")
+        raise damaged(folder, "its times are none that there could be")
     return Dataset(name, entities, relations, timeline, splits, notes, split_notes, folder=folder)
 
 
@@ -212,22 +212,23 @@ def _read_json(path: Path, kind: type) -> Any:
     try:
         content = read_json(path)
     except (OSError, ValueError) as error:
-        raise _damaged(path, getattr(error, "strerror", None) or "not readable as JSON") from None
+        raise damaged(path, getattr(error, "strerror", None) or "not readable as JSON") from None
     if not isinstance(content, kind):
-        raise _damaged(path, "its content is not of the expected kind")
+        raise damaged(path, "its content is not of the expected kind")
     return content
 
 
 def _read_names(path: Path) -> list[str]:
     names: list[str] = _read_json(path, list)
     if not all(isinstance(name, str) for name in names):
-        raise _damaged(path, "not a list of names")
+        raise damaged(path, "not a list of names")
     if len(set(names)) < len(names):
-        raise _damaged(path, "a name stands there twice")
+        raise damaged(path, "a name stands there twice")
     return names
 
 
-def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
+def read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """An array of integers, mapped read-only; None stands for any length."""
     try:
         array: NDArray[Any]
         require_file(path)
@@ -238,18 +239,18 @@ def _read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
             array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # a mangled header fails in many ways
         reason = getattr(error, "strerror", None) or "cut short or not an array"
-        raise _damaged(path, reason) from None
+        raise damaged(path, reason) from None
     fits = array.ndim == len(shape) and all(
         wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
     )
-    if not fits or array.dtype.kind != "i":
-        raise _damaged(
+    if not fits or array.dtype not in (np.int32, np.int64):
+        raise damaged(
             path, f"{array.dtype} of shape {array.shape} instead of integers of shape {shape}"
         )
     return array
 
 
-def _damaged(path: Path, reason: str) -> DamagedError:
+def damaged(path: Path, reason: str) -> DamagedError:
     return DamagedError(f"{path} is damaged or half-written ({reason}); prepare the data set again")
 
 

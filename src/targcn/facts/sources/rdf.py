@@ -17,7 +17,6 @@ from targcn.facts.reading.columns import NAMES, USUAL_NAMES, usual_role
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.table_source import TableFile, first_line
 
-FACT: Final = ("subject", "relation", "object")
 REIFIES: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies"
 # N-Triples are read as Turtle, which also knows the older << s p o >> as a subject.
 FORMATS: Final = {
@@ -49,12 +48,12 @@ class Rdf(TableFile):
                     said.append((*_texts(triple), graph))
         except SyntaxError as error:
             raise InputError(f"{path.name} cannot be read: {first_line(error.msg)}") from None
-        plain = pl.DataFrame(said, schema=dict.fromkeys((*FACT, "graph"), pl.String), orient="row")
+        plain = pl.DataFrame(said, schema=dict.fromkeys((*NAMES, "graph"), pl.String), orient="row")
         named = pl.when(pl.col("graph") != "").then("graph")
         if not annotated:
             date = pl.col("graph").str.strip_chars_end("/#").str.replace(BEFORE_DATE, "")
             return plain.lazy().with_columns(time=pl.when(date != "").then(date), graph=named)
-        schema = dict.fromkeys((*FACT, "graph", "mark"), pl.String)
+        schema = dict.fromkeys((*NAMES, "graph", "mark"), pl.String)
         marked = pl.DataFrame(annotated, schema=schema, orient="row").unique(maintain_order=True)
         return _join_annotations(plain, marked, options).lazy().with_columns(graph=named)
 
@@ -66,7 +65,7 @@ def _join_annotations(
     others = plain.join(
         marked, left_on="subject", right_on="mark", how="anti", maintain_order="left"
     )
-    others = others.join(marked, on=FACT, how="anti", maintain_order="left")
+    others = others.join(marked, on=list(NAMES), how="anti", maintain_order="left")
     about = plain.join(marked, left_on="subject", right_on="mark", how="semi")
     facts = marked
     for name, iri in _name_properties(about["relation"].unique().sort(), options).items():

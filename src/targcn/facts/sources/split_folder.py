@@ -30,6 +30,10 @@ STEMS: Final[dict[Split, tuple[str, ...]]] = {
     "test": ("test",),
 }
 
+# The lines of a listing. Some publishers tell more of a name, behind its id.
+NAME_AND_ID: Final = re.compile(r"(.*)\t\s*([0-9]{1,9})\s*")
+NAME_ID_AND_MORE: Final = re.compile(r"([^\t]*)\t\s*([0-9]{1,9})\s*\t.*")
+
 
 class SplitFolder(Source):
     title = "a folder of train, valid and test tables"
@@ -87,12 +91,12 @@ def _read_listing(path: Path) -> list[str] | None:
         # Some publishers write the number of names on the first line.
         if not line.strip() or (number == 1 and "\t" not in line and line.strip().isdigit()):
             continue
-        # Some publishers tell more of a name, behind its id.
-        name, tab, written = _find_id(line)
-        if not tab or not re.fullmatch("[0-9]{1,9}", written.strip()):
+        listed = NAME_AND_ID.fullmatch(line) or NAME_ID_AND_MORE.fullmatch(line)
+        if listed is None:
             raise InputError(f"{path.name}, line {number}: expected a name, a tab and an id")
-        if by_id.setdefault(int(written), tidy_name(name)) != tidy_name(name):
-            raise InputError(f"{path.name}, line {number}: id {int(written)} is already taken")
+        name, new_id = tidy_name(listed[1]), int(listed[2])
+        if by_id.setdefault(new_id, name) != name:
+            raise InputError(f"{path.name}, line {number}: id {new_id} is already taken")
     if not by_id:
         raise InputError(f"{path.name} lists no names; fill it or remove it")
     if sorted(by_id) != list(range(len(by_id))):
@@ -102,15 +106,6 @@ def _read_listing(path: Path) -> list[str] | None:
         twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"{path.name}: the name {twice!r} has two ids")
     return names
-
-
-def _find_id(line: str) -> tuple[str, str, str]:
-    """A name, a tab and an id: the last cell, or the second if only that is a number."""
-    name, tab, written = line.rpartition("\t")
-    cells = line.split("\t")
-    if len(cells) > 2 and not written.strip().isdigit():
-        name, written = cells[:2]
-    return name, tab, written
 
 
 def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[str] | None]) -> None:

@@ -65,9 +65,7 @@ class TableSource(Source):
 
     def read_table(self, source: object, options: ReadOptions) -> FactTable:
         """The facts, every cell filled."""
-        table = self.read_columns(source, options)
-        checked = check_cells(table.frame, table.where, options)
-        return replace(checked, notes=table.notes + checked.notes)
+        return check_cells(self.read_columns(source, options), options)
 
     def read_columns(self, source: object, options: ReadOptions) -> FactTable:
         """The four columns as they are written, or an InputError that says why there are none."""
