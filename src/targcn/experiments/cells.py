@@ -187,5 +187,5 @@ def open_data(name: str) -> Dataset:
     if is_quick(name):
         whole = dataset.splits.items()
         part = {name: facts.where(np.arange(0, len(facts), QUICK_STRIDE)) for name, facts in whole}
-        dataset = replace(dataset, splits=part)
+        dataset = replace(dataset, splits=part, folder=None)
     return dataset if seed is None else DERIVED[kind](dataset, seed)
