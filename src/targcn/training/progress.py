@@ -37,6 +37,18 @@ class TrainingProgress:
         """The steps since training began, of all epochs."""
         return self.epoch * self.num_steps + self.step
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """What there is to plot: the loss, or right after a validation its MRR, and the speed."""
+        figures = {"queries_per_second": self.queries_per_second}
+        if self.loss is not None:
+            figures["loss"] = self.loss
+        elif self.validation is not None:
+            context = self.validation.setting.context
+            for which, sides in self.validation.metrics.items():
+                figures[f"valid MRR context {context}/{which}"] = sides["both"]["mrr"]
+        return figures
+
 
 ProgressCallback = Callable[[TrainingProgress], None]
 
@@ -157,17 +169,10 @@ def write_curves(folder: Path, also: ProgressCallback | None = None) -> Progress
         nonlocal writer
         if also is not None:
             also(progress)
-        figures = {"queries_per_second": progress.queries_per_second}
-        if progress.loss is not None:
-            figures["loss"] = progress.loss
-        elif progress.validation is not None:
-            context = progress.validation.setting.context
-            for which, sides in progress.validation.metrics.items():
-                figures[f"valid MRR context {context}/{which}"] = sides["both"]["mrr"]
         with explained(folder):
             # Opened once training has begun: a run that cannot start leaves nothing behind.
             writer = writer or SummaryWriter(str(folder))
-            for name, value in figures.items():
+            for name, value in progress.figures.items():
                 writer.add_scalar(name, value, progress.steps_taken)
             writer.flush()
 
