@@ -1,8 +1,9 @@
 """Answers to questions as columns; frames, tables, the server and files are views of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from targcn.evaluation.ranking import count_rivals, require_numbers
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.inference.questions import PLACES
+from targcn.inference.questions import PLACES, name_finders
 from targcn.models.base import NO_ENTITY, Shortlist
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Known = Literal["no", "at another time", "then"]
 KNOWN: Final[tuple[Known, ...]] = ("no", "at another time", "then")
 THEN: Final = KNOWN.index("then")
+# What a what-if does to an answer, by the sign of its coming in among the best.
+CHANGE: Final = {1: "came in", 0: "", -1: "dropped out"}
 # Which candidates are known: the row of a question, and a candidate.
 Pairs = tuple[Tensor, Tensor]
 
@@ -48,51 +51,77 @@ class Answers(Columns):
     @classmethod
     def of_all(cls, parts: Sequence["Answers"]) -> "Answers":
         """The answers of all parts, by the numbers of their questions."""
-        whole, real = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
-        nothing = cls(whole, whole, whole, whole, whole, real, real, whole)
-        columns = zip(*(part.tensors() for part in (nothing, *parts)), strict=True)
-        every = cls(*(torch.cat(column) for column in columns))
+        columns = zip(*(part.tensors() for part in parts), strict=True)
+        every = cls(*map(torch.cat, columns))
         return every[every.questions.argsort(stable=True)]
+
+    @property
+    def sides(self) -> dict[str, "Answers"]:
+        """The answers by the endings of their columns; a what-if has two sides (Changes)."""
+        return {"": self}
 
     def names(self, dataset: Dataset) -> list[str]:
         """What each answer is called."""
-        name_of: dict[str, Callable[[int], str]] = {
-            "subject": dataset.entities.names.__getitem__,
-            "relation": dataset.relations.names.__getitem__,
-            "object": dataset.entities.names.__getitem__,
-            "time": dataset.timeline.label,
-        }
+        name_of = name_finders(dataset)
         cells = zip(self.places.tolist(), self.ids.tolist(), strict=True)
         return [name_of[PLACES[place]](answer) for place, answer in cells]
+
+    def cells(self, dataset: Dataset) -> dict[str, list[Any]]:
+        """The answers in words, as the columns that people and programs get."""
+        probabilities = self.probabilities.tolist()
+        return {
+            "asked": [PLACES[place] for place in self.places.tolist()],
+            "rank": self.ranks.tolist(),
+            "tied": self.tied.tolist(),
+            "answer": self.names(dataset),
+            "score": self.scores.tolist(),
+            "probability": [None if math.isnan(value) else value for value in probabilities],
+            "known": [KNOWN[known] for known in self.known.tolist()],
+        }
+
+    def rows(self, dataset: Dataset) -> list[dict[str, Any]]:
+        """The answers in words, one by one."""
+        cells = self.cells(dataset)
+        return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
     def to_frame(self, dataset: Dataset, errors: Mapping[int, str] | None = None) -> "pl.DataFrame":
         """The answers in words; questions that were skipped may have a row that says why."""
         import polars as pl
 
-        frame = pl.DataFrame(
-            {
-                "question": self.questions.numpy(),
-                "asked": [PLACES[place] for place in self.places.tolist()],
-                "rank": self.ranks.numpy(),
-                "tied": self.tied.numpy(),
-                "answer": self.names(dataset),
-                "score": self.scores.numpy(),
-                "probability": pl.Series(self.probabilities.numpy(), nan_to_null=True),
-                "known": [KNOWN[known] for known in self.known.tolist()],
-            },
-            schema_overrides=dict.fromkeys(("asked", "answer", "known"), pl.String),
-        )
-        return frame if errors is None else with_errors(frame, errors)
+        columns = {"question": self.questions.tolist()} | self.cells(dataset)
+        kinds: dict[str, type[pl.DataType]] = dict.fromkeys(("question", "rank", "tied"), pl.Int64)
+        kinds |= dict.fromkeys(("score", "probability"), pl.Float64)
+        schema = {name: kinds.get(name.partition("_")[0], pl.String) for name in columns}
+        frame = pl.DataFrame(columns, schema)
+        if errors is None:
+            return frame
+        schema = {"question": pl.Int64, "error": pl.String}
+        skipped = pl.DataFrame(list(errors.items()), schema, orient="row")
+        every = pl.concat([frame, skipped], how="diagonal")
+        return every.sort("question", maintain_order=True)
 
 
-def with_errors(answers: "pl.DataFrame", errors: Mapping[int, str]) -> "pl.DataFrame":
-    """The answers, and a row for each question that was skipped."""
-    import polars as pl
+@dataclass(frozen=True, eq=False)
+class Changes(Answers):
+    """The answers after a what-if, and the very same before it."""
 
-    columns = {"question": list(errors), "error": list(errors.values())}
-    skipped = pl.DataFrame(columns, schema={"question": pl.Int64, "error": pl.String})
-    every = pl.concat([answers, skipped], how="diagonal")
-    return every.sort("question", maintain_order=True)
+    before: Answers
+    # An answer that has this rank or a better one is among the best.
+    top: int
+
+    @property
+    def sides(self) -> dict[str, Answers]:
+        return {"_before": self.before, "_after": self}
+
+    def cells(self, dataset: Dataset) -> dict[str, list[Any]]:
+        """Every figure twice, and whether the answer came in among the best or dropped out."""
+        figures, twice = ("rank", "tied", "score", "probability"), dict[str, list[Any]]()
+        for ending, side in self.sides.items():
+            cells = Answers.cells(side, dataset)
+            twice |= {f"{name}{ending}": cells[name] for name in figures}
+        came_in = (self.ranks <= self.top).int() - (self.before.ranks <= self.top).int()
+        change = [CHANGE[sign] for sign in came_in.tolist()]
+        return {"answer": cells["answer"], **twice, "known": cells["known"], "change": change}
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,7 @@ from targcn.inference.questions import (
     Question,
     QuestionIds,
     Time,
+    as_written,
     encode,
     ids_of,
     list_questions,
@@ -130,7 +131,7 @@ class Predictor:
         """The best answers to each question; see `targcn.predict_many`."""
         asked = encode(list_questions(questions), self.dataset, on_error)
         answers = self.answer(asked, top=top, hide_known=hide_known, progress=progress)
-        return answers.to_frame(self.dataset, asked.errors if on_error == "skip" else None)
+        return answers.to_frame(self.dataset, asked.errors)
 
     def answer(
         self,
@@ -170,8 +171,9 @@ class Predictor:
         A row is an answer that is among the best before, after, or both; `change` says which ones
         came in and which dropped out. What is known stays what the data say.
         """
-        require_at_least(1, top=top)
-        return ask_what_if(self, questions, without, given, top, on_error, progress)
+        asked = encode(list_questions(questions), self.dataset, on_error)
+        changes = ask_what_if(self, asked, without, given, top, progress)
+        return changes.to_frame(self.dataset, asked.errors)
 
     def explain(
         self,
@@ -207,13 +209,9 @@ class Predictor:
             logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
-        entities, tick = self.dataset.entities.names, ids[3]
         return Explanation(
-            subject=entities[ids[0]],
-            relation=self.dataset.relations.names[ids[1]],
-            object=entities[ids[2]],
-            time=self.dataset.timeline.label(tick),
-            tick=tick,
+            **vars(as_written(question, self.dataset)),
+            tick=ids[3],
             asked=asked,
             context=self.context + self.dataset.addition,
             unit=self.dataset.timeline.unit,
@@ -222,7 +220,7 @@ class Predictor:
             rank=float(ranks[RANK_FILTER]),
             fact_was_hidden=self.graph.shows(*ids),
             num_pieces=len(reasons.effects) + reasons.left_out,
-            reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
+            reasons=name_reasons(reasons, self.dataset, ids[3], top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
