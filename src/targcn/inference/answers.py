@@ -126,25 +126,55 @@ class Changes(Answers):
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One row per question, one column per candidate: an entity, a relation or a time."""
+    """One row per question, one column per candidate: an entity, a relation or a time.
 
-    # The number of each question, the place that it asks for, and the id of each candidate.
+    A model that scores only the likely entities has columns for these: ties are counted among them,
+    and probabilities are estimated.
+    """
+
+    # The number of each question, and the place that it asks for.
     questions: Tensor
     places: Tensor
-    candidates: Tensor
+    num_candidates: int
     values: Tensor
     # None if scores do not stand for probabilities.
     log_probabilities: Tensor | None
     # The candidates that are known to be true at the time that is asked about, and at any time.
     known_then: Pairs
     known_ever: Pairs
+    # The ids of candidates; without them, their numbers are their ids.
+    ids: Tensor | None = None
+    likely: Shortlist | None = None
+
+    @classmethod
+    def of_shortlist(
+        cls,
+        likely: Shortlist,
+        questions: Tensor,
+        places: Tensor,
+        num_entities: int,
+        temperature: float | None,
+        known: tuple[Pairs, Pairs],
+    ) -> "Scores":
+        """The scores of the likely entities; without a temperature they have no probability."""
+        require_numbers(likely.scores)
+        logs = None if temperature is None else _normalized(likely.scores / temperature, likely)
+        values = likely.scores.masked_fill(likely.entities == NO_ENTITY, -torch.inf)
+        return cls(questions, places, num_entities, values, logs, *known, likely=likely)
 
     def without(self, hidden: Pairs) -> "Scores":
         """The scores with some candidates below all others, and without a probability."""
+        if self.likely is not None:
+            rows = torch.arange(len(self.values), device=self.values.device)
+            is_hidden = torch.isin(
+                self._keys(rows[:, None], self.likely.entities), self._keys(*hidden)
+            )
+            rows, columns = is_hidden.nonzero(as_tuple=True)
+            hidden = rows, columns
         nothing = self.values.new_tensor(-torch.inf)
         logs = self.log_probabilities
         if logs is not None:
-            logs = logs.index_put(hidden, nothing.to(logs.dtype)).log_softmax(dim=1)
+            logs = _normalized(logs.index_put(hidden, nothing.to(logs.dtype)), self.likely)
         values = self.values.index_put(hidden, nothing)
         return replace(self, values=values, log_probabilities=logs)
 
@@ -179,71 +209,33 @@ class Scores:
         values = self.values[rows, columns].double()
         logs = self.log_probabilities
         nothing = torch.full_like(values, torch.nan)
-        width = self.values.shape[1]
-        known = _when_known(rows, columns, width, self.known_then, self.known_ever)
-        return Answers(
+        numbers = columns if self.likely is None else self.likely.entities[rows, columns]
+        keys = self._keys(rows, numbers)
+        is_then, is_ever = (
+            torch.isin(keys, self._keys(*known)) for known in (self.known_then, self.known_ever)
+        )
+        answers = Answers(
             self.questions[rows],
             self.places[rows],
-            self.candidates[columns],
+            numbers if self.ids is None else self.ids[numbers],
             ranks,
             tied,
             values,
             nothing if logs is None else logs[rows, columns].exp().double(),
-            known,
-        ).to("cpu")
+            torch.where(is_then, THEN, is_ever.long()),
+        )
+        return answers[answers.ids != NO_ENTITY].to("cpu")
+
+    def _keys(self, rows: Tensor, numbers: Tensor) -> Tensor:
+        """One number for each pair of a row and a candidate."""
+        return rows * self.num_candidates + numbers
 
 
-def best_of_shortlist(
-    likely: Shortlist,
-    questions: Tensor,
-    places: Tensor,
-    temperature: float | None,
-    known: tuple[Pairs, Pairs],
-    width: int,
-    top: int,
-    hide_known: bool,
-) -> Answers:
-    """`Scores.best` where not every entity was scored; `width` is the number of entities.
-
-    Probabilities are estimated. Ties are counted among the entities that were scored.
-    """
-    require_numbers(likely.scores.masked_fill(likely.scores == -torch.inf, 0))
-    rows = torch.arange(len(likely.entities), device=likely.entities.device)
-    is_named = likely.entities != NO_ENTITY
-    values = likely.scores
-    if hide_known:
-        cells = rows[:, None] * width + likely.entities
-        known_rows, entities = known[0]
-        is_known = torch.isin(cells, known_rows * width + entities)
-        values = values.masked_fill(is_named & is_known, -torch.inf)
-    named = values.masked_fill(~is_named, -torch.inf)
-    best = torch.topk(named, min(top, named.shape[1]), dim=1)
-    above, level = _count_ties(best.values, named)
-    logs = values / (temperature or 1.0)
-    logs = logs - (logs + likely.log_weights).logsumexp(dim=1, keepdim=True)
-    # An answer for each of fewer named entities than were asked for.
-    exists = best.values > -torch.inf
-    at = rows[:, None].expand_as(best.indices)[exists]
-    entities = likely.entities.gather(1, best.indices)[exists]
-    probabilities = logs.gather(1, best.indices)[exists].exp().double()
-    answers = Answers(
-        questions[at],
-        places[at],
-        entities,
-        (above + 1)[exists],
-        level[exists],
-        best.values[exists].double(),
-        torch.full_like(probabilities, torch.nan) if temperature is None else probabilities,
-        _when_known(at, entities, width, *known),
-    ).to("cpu")
-    return answers[answers.known != THEN] if hide_known else answers
-
-
-def _when_known(rows: Tensor, columns: Tensor, width: int, then: Pairs, ever: Pairs) -> Tensor:
-    """Whether each cell is known to be true (KNOWN)."""
-    cells = rows * width + columns
-    is_then, is_ever = (torch.isin(cells, at * width + known) for at, known in (then, ever))
-    return torch.where(is_then, THEN, is_ever.long())
+def _normalized(logs: Tensor, likely: Shortlist | None) -> Tensor:
+    """Logarithms of probabilities, each row of which adds up to 1, estimated from a shortlist."""
+    if likely is None:
+        return logs.log_softmax(dim=1)
+    return logs - (logs + likely.log_weights).logsumexp(dim=1, keepdim=True)
 
 
 def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ from targcn.facts.dataset import Context, Dataset
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Pairs, Scores, best_of_shortlist
+from targcn.inference.answers import Answers, Pairs, Scores
 from targcn.inference.explanation import (
     ENDS,
     RANK_FILTER,
@@ -287,17 +287,12 @@ class Predictor:
         likely = self.model.shortlist(queries, graph, top)
         if likely is None:
             scores = self.score_entities(self.model, queries, numbers, graph)
-            return scores.best(top, hide_known)
-        return best_of_shortlist(
-            likely,
-            numbers,
-            self._places_of(queries),
-            self.run.temperature if self.has_probabilities else None,
-            self._known(queries),
-            graph.num_entities,
-            top,
-            hide_known,
-        )
+        else:
+            temperature = self.run.temperature if self.has_probabilities else None
+            places, known = self._places_of(queries), self._known(queries)
+            num_entities = graph.num_entities
+            scores = Scores.of_shortlist(likely, numbers, places, num_entities, temperature, known)
+        return scores.best(top, hide_known)
 
     def _score_candidates(
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
@@ -310,16 +305,15 @@ class Predictor:
         then = known["time-aware"].look_up(facts)
         ever = known["static"].look_up(facts) if "static" in known else then
         places = torch.full_like(numbers, PLACES.index(kind))
-        return Scores(numbers, places, candidates.ids, values, logs, then, ever)
+        return Scores(numbers, places, len(candidates), values, logs, then, ever, candidates.ids)
 
     def score_entities(
         self, model: Model, queries: Queries, numbers: Tensor, graph: TemporalGraph
     ) -> Scores:
         """The scores that a model gives all entities in a context, and which ones are known."""
         values = model(queries, graph)
-        entities = torch.arange(graph.num_entities, device=values.device)
         logs, places = self.log_probabilities(values), self._places_of(queries)
-        return Scores(numbers, places, entities, values, logs, *self._known(queries))
+        return Scores(numbers, places, graph.num_entities, values, logs, *self._known(queries))
 
     def _places_of(self, queries: Queries) -> Tensor:
         """The place that each query asks for: that of subjects, if its relation is reciprocal."""
