@@ -146,22 +146,6 @@ class Scores:
     ids: Tensor | None = None
     likely: Shortlist | None = None
 
-    @classmethod
-    def of_shortlist(
-        cls,
-        likely: Shortlist,
-        questions: Tensor,
-        places: Tensor,
-        num_entities: int,
-        temperature: float | None,
-        known: tuple[Pairs, Pairs],
-    ) -> "Scores":
-        """The scores of the likely entities; without a temperature they have no probability."""
-        require_numbers(likely.scores)
-        logs = None if temperature is None else _normalized(likely.scores / temperature, likely)
-        values = likely.scores.masked_fill(likely.entities == NO_ENTITY, -torch.inf)
-        return cls(questions, places, num_entities, values, logs, *known, likely=likely)
-
     def without(self, hidden: Pairs) -> "Scores":
         """The scores with some candidates below all others, and without a probability."""
         if self.likely is not None:
@@ -229,6 +213,13 @@ class Scores:
     def _keys(self, rows: Tensor, numbers: Tensor) -> Tensor:
         """One number for each pair of a row and a candidate."""
         return rows * self.num_candidates + numbers
+
+
+def score_shortlist(likely: Shortlist, temperature: float | None) -> tuple[Tensor, Tensor | None]:
+    """The scores of likely entities, and the logarithms of probabilities if they stand for any."""
+    require_numbers(likely.scores)
+    logs = None if temperature is None else _normalized(likely.scores / temperature, likely)
+    return likely.scores.masked_fill(likely.entities == NO_ENTITY, -torch.inf), logs
 
 
 def _normalized(logs: Tensor, likely: Shortlist | None) -> Tensor:

@@ -23,7 +23,7 @@ from targcn.facts.dataset import Context, Dataset
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Pairs, Scores
+from targcn.inference.answers import Answers, Scores, score_shortlist
 from targcn.inference.explanation import (
     ENDS,
     RANK_FILTER,
@@ -47,7 +47,7 @@ from targcn.inference.questions import (
     list_questions,
 )
 from targcn.inference.what_if import Fact, ask_what_if
-from targcn.models.base import Model
+from targcn.models.base import Model, Shortlist
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
 
@@ -286,13 +286,10 @@ class Predictor:
         queries = facts.ask_objects()
         likely = self.model.shortlist(queries, graph, top)
         if likely is None:
-            scores = self.score_entities(self.model, queries, numbers, graph)
-        else:
-            temperature = self.run.temperature if self.has_probabilities else None
-            places, known = self._places_of(queries), self._known(queries)
-            num_entities = graph.num_entities
-            scores = Scores.of_shortlist(likely, numbers, places, num_entities, temperature, known)
-        return scores.best(top, hide_known)
+            return self.score_entities(self.model, queries, numbers, graph).best(top, hide_known)
+        temperature = self.run.temperature if self.has_probabilities else None
+        values, logs = score_shortlist(likely, temperature)
+        return self._of_entities(queries, numbers, values, logs, likely).best(top, hide_known)
 
     def _score_candidates(
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
@@ -312,18 +309,22 @@ class Predictor:
     ) -> Scores:
         """The scores that a model gives all entities in a context, and which ones are known."""
         values = model(queries, graph)
-        logs, places = self.log_probabilities(values), self._places_of(queries)
-        return Scores(numbers, places, graph.num_entities, values, logs, *self._known(queries))
+        return self._of_entities(queries, numbers, values, self.log_probabilities(values))
 
-    def _places_of(self, queries: Queries) -> Tensor:
-        """The place that each query asks for: that of subjects, if its relation is reciprocal."""
+    def _of_entities(
+        self,
+        queries: Queries,
+        numbers: Tensor,
+        values: Tensor,
+        logs: Tensor | None,
+        likely: Shortlist | None = None,
+    ) -> Scores:
+        """Scores of entities, with what each query asks for and which of them are known."""
         is_reciprocal = queries.relations >= len(self.dataset.relations)
-        return torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
-
-    def _known(self, queries: Queries) -> tuple[Pairs, Pairs]:
-        """The answers that are known to be true at the times of the queries, and at any time."""
+        places = torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
-        return then, ever
+        width = self.graph.num_entities
+        return Scores(numbers, places, width, values, logs, then, ever, likely=likely)
 
     def questions_at_once(self, place: Ask) -> int:
         """How many questions are answered at once."""
