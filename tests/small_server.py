@@ -9,6 +9,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 from oracle import World
+from small_runs import FACTS
 from targcn.facts.vocabulary import Vocabulary
 from targcn.runs.run import Run
 from targcn.serve.guard import Access
@@ -17,7 +18,6 @@ from targcn.serve.served_run import ServedRun
 from targcn.serve.server import Server, open_socket
 from targcn.training.fit import fit
 
-FACTS = [(n % 9, n % 2, n * n % 7, n * 5 % 31) for n in range(160)]
 # Seconds that an answer may take; the machine may be busy with something else.
 PATIENCE = 3_600.0
 # Whatever people call their entities.

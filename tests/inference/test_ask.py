@@ -24,22 +24,16 @@ def learned() -> Run:
 
 
 def test_a_run_its_folder_and_its_predictor_answer_alike(learned: Run, tmp_path: Path) -> None:
-    save_run(learned, tmp_path / "run")
     folder = tmp_path / "run"
+    save_run(learned, folder)
     expected = predict(learned, *QUESTION, context="train")
-    for one in (folder, str(folder), Predictor(learned, "train"), Predictor(folder, "train")):
-        assert predict(one, *QUESTION, context="train").equals(expected)
-        found = predict_many(one, [Question(*QUESTION)], context="train")
-        assert found.drop("question").equals(expected)
+    frame = pl.DataFrame([QUESTION], ["subject", "relation", "object", "time"], orient="row")
+    for run in (folder, str(folder), Predictor(learned, "train"), Predictor(folder, "train")):
+        assert predict(run, *QUESTION, context="train").equals(expected)
+        # Tuples and frames are answered like questions.
+        for questions in ([Question(*QUESTION)], [QUESTION], frame):
+            answers = predict_many(run, questions, context="train")
+            assert answers.drop("question").equals(expected)
     assert predict(Predictor(learned, "train"), *QUESTION).equals(expected)
     with pytest.raises(InputError, match="has the context train, not train\\+valid"):
         predict(Predictor(learned, "train"), *QUESTION, context="train+valid")
-
-
-def test_tuples_and_frames_are_answered_like_questions(learned: Run, tmp_path: Path) -> None:
-    expected = predict_many(learned, [Question(*QUESTION)])
-    save_run(learned, tmp_path / "run")
-    frame = pl.DataFrame([QUESTION], ["subject", "relation", "object", "time"], orient="row")
-    for asked in (learned, tmp_path / "run", str(tmp_path / "run"), Predictor(learned)):
-        for questions in ([QUESTION], frame):
-            assert predict_many(asked, questions).equals(expected)

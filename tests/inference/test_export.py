@@ -10,28 +10,22 @@ import torch
 from safetensors.torch import load_file
 
 from oracle import World
+from small_runs import untrained
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.graph.queries import Queries
 from targcn.inference.export import embeddings_of, export_run, row_names
 from targcn.models.registry import MODELS
-from targcn.recipes.recipe import find_recipe
 from targcn.runs.run import Run
-from targcn.training.fit import initialize
 
 FACTS = [(n % 13, n % 3, (n * n + 3) % 13, n % 11) for n in range(80)]
 WORLD = World(13, 3, FACTS, cuts=(60, 70))
 
 
-def untrained(model: str, **settings: Any) -> Run:
-    recipe = find_recipe(model, "default", "world", settings)
-    return Run(recipe, 0, WORLD.dataset, initialize(recipe, WORLD.dataset, 0))
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_every_table_of_vectors_is_among_the_embeddings(model: str) -> None:
-    run = untrained(model)
+    run = untrained(WORLD.dataset, model)
     tables = embeddings_of(run)
     for name, table in tables.items():
         assert table.ndim == 2
@@ -44,7 +38,7 @@ def test_every_table_of_vectors_is_among_the_embeddings(model: str) -> None:
 
 @pytest.fixture(scope="module")
 def tcomplex() -> Run:
-    return untrained("tcomplex", dim=4)
+    return untrained(WORLD.dataset, "tcomplex", dim=4)
 
 
 def test_csv_has_names_beside_vectors_and_answers(tcomplex: Run, tmp_path: Path) -> None:
@@ -125,7 +119,7 @@ def test_what_is_refused(
 @pytest.mark.filterwarnings("ignore")
 def test_pykeen_loads_the_vectors_and_gives_the_same_scores(tmp_path: Path) -> None:
     pytest.importorskip("pykeen")
-    run = untrained("complex", dim=4)
+    run = untrained(WORLD.dataset, "complex", dim=4)
     export_run(run, tmp_path / "run-for-pykeen", "pykeen")
     theirs = load_as_in_the_docs(tmp_path / "run-for-pykeen")
     queries = Queries(torch.tensor([2, 7]), torch.tensor([1, 5]), torch.tensor([0, 0]))

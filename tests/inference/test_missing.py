@@ -14,7 +14,6 @@ from targcn.errors import InputError
 from targcn.inference import missing as module
 from targcn.inference.missing import missing_table
 from targcn.inference.predictor import Predictor
-from targcn.runs.run import Run
 from targcn.training.fit import fit
 
 FACTS = [(n % 6, n % 2, n * n % 7, n * 5 % 8) for n in range(60)]
@@ -23,11 +22,11 @@ KEYS = ["subject", "relation", "object", "time"]
 
 
 @pytest.fixture(scope="module", params=["evidence", "distmult", "decayed-copy"])
-def run(request: pytest.FixtureRequest) -> Run:
+def predictor(request: pytest.FixtureRequest) -> Predictor:
     small = {"epochs": 2, "device": "cpu"} if request.param != "decayed-copy" else {}
     if request.param == "evidence":
         small |= {"dim": 4, "prior_dim": 4, "batch_size": 16}
-    return fit(WORLD.dataset, request.param, **small)
+    return Predictor(fit(WORLD.dataset, request.param, **small))
 
 
 def values_of(predictor: Predictor, query: oracle.Query) -> list[float]:
@@ -53,8 +52,7 @@ def everything(predictor: Predictor, least: float) -> Iterator[tuple[oracle.Fact
 
 
 @pytest.mark.parametrize("top", [1, 10, 5000])
-def test_the_best_of_all_facts_are_found(run: Run, top: int) -> None:
-    predictor = Predictor(run)
+def test_the_best_of_all_facts_are_found(predictor: Predictor, top: int) -> None:
     kind = "probability" if predictor.has_probabilities else "score"
     least = module.LEAST_PROBABILITY if kind == "probability" else -math.inf
     expected = {fact: values for fact, *values in everything(predictor, least)}
@@ -70,8 +68,9 @@ def test_the_best_of_all_facts_are_found(run: Run, top: int) -> None:
     assert frame.select(KEYS).n_unique() == frame.height
 
 
-def test_the_size_of_a_batch_does_not_matter(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    predictor = Predictor(run)
+def test_the_size_of_a_batch_does_not_matter(
+    predictor: Predictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     together = predictor.missing(top=9)
     monkeypatch.setattr(module, "rows_at_once", lambda width, device: 3)
     done: list[tuple[int, int]] = []
@@ -81,8 +80,7 @@ def test_the_size_of_a_batch_does_not_matter(run: Run, monkeypatch: pytest.Monke
     assert done[-1] == (done[-1][1], done[-1][1])
 
 
-def test_what_is_asked_can_be_chosen(run: Run) -> None:
-    predictor = Predictor(run)
+def test_what_is_asked_can_be_chosen(predictor: Predictor) -> None:
     every = predictor.missing(top=5000)
     when = every["time"][0]
     for choice, column in (("time", "time"), ("relation", "relation")):
@@ -98,8 +96,7 @@ def test_what_is_asked_can_be_chosen(run: Run) -> None:
     assert set(mine.select(KEYS).rows()) <= set(facts)
 
 
-def test_reasons_are_given_where_the_model_has_any(run: Run) -> None:
-    predictor = Predictor(run)
+def test_reasons_are_given_where_the_model_has_any(predictor: Predictor) -> None:
     frame = predictor.missing(top=5)
     if not predictor.gives_reasons:
         assert frame["reason"].null_count() == frame.height
@@ -112,8 +109,7 @@ def test_reasons_are_given_where_the_model_has_any(run: Run) -> None:
     assert row["probability"] == pytest.approx(why.probability)
 
 
-def test_a_pair_that_was_never_seen_is_refused(run: Run) -> None:
-    predictor = Predictor(run, "train")
+def test_a_pair_that_was_never_seen_is_refused(predictor: Predictor) -> None:
     with pytest.raises(InputError, match="top is 0; at least 1 was"):
         predictor.missing(top=0)
     lonely = World(3, 2, [(0, 0, 1, 0), (0, 1, 1, 2), (0, 0, 1, 3)], cuts=(3, 3)).dataset
@@ -121,8 +117,8 @@ def test_a_pair_that_was_never_seen_is_refused(run: Run) -> None:
         Predictor(fit(lonely, "seen")).missing(entity="e2")
 
 
-def test_the_table_for_people(run: Run) -> None:
-    found = Predictor(run).missing(top=2)
+def test_the_table_for_people(predictor: Predictor) -> None:
+    found = predictor.missing(top=2)
     table = missing_table(found, "title")
     assert table.labels[:5] == ["rank", *KEYS]
     assert len(table.cells()) == 2

@@ -25,10 +25,10 @@ from targcn.files import require_absent
 from targcn.output.terminal import count_progress, say, show, show_json
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Callable
 
+    from targcn.inference.answers import Answers
     from targcn.inference.predictor import Predictor
-    from targcn.inference.questions import Question
 
 
 def _require_ending(path: Path) -> None:
@@ -102,83 +102,65 @@ def predict_answers(
     if (without or given) and (explain or hide_known):
         option = "--explain" if explain else "--hide-known"
         raise InputError(f"{option} is about the context as it is; leave out --with and --without")
+    require_at_least(1, top=top)
     predictor = load_predictor(run, context, facts)
-    ask = partial(predictor.predict_many, top=top, hide_known=hide_known)
+    dataset = predictor.dataset
+    ask: Callable[..., Answers] = partial(predictor.answer, top=top, hide_known=hide_known)
     if without or given:
-        from targcn.inference.what_if import parse_fact
+        from targcn.inference.what_if import ask_what_if, parse_fact
 
         gone, new = (list(map(parse_fact, facts_in_words)) for facts_in_words in (without, given))
-        ask = partial(predictor.what_if, without=gone, given=new, top=top)
+        ask = partial(ask_what_if, predictor, without=gone, given=new, top=top)
     if queries is not None:
         _answer_table(predictor, ask, queries, on_error, out, json)
         return
-    from targcn.inference.questions import Question
+    import targcn.inference.answer_table as tables
+    from targcn.inference.explanation import in_words
+    from targcn.inference.questions import Question, as_written, encode
 
     question = Question(subject, relation, object, time)
-    changes = {"without": without, "with": given} if without or given else {}
-    _answer_one(predictor, ask, question, changes, out, plot, explain, json)
-
-
-def _answer_one(
-    predictor: "Predictor",
-    ask: "partial[pl.DataFrame]",
-    question: "Question",
-    changes: dict[str, tuple[str, ...]],
-    out: Path | None,
-    plot: Path | None,
-    explain: bool,
-    json: bool,
-) -> None:
-    from targcn.inference.answer_table import (
-        answer_table,
-        curve_over_time,
-        explain_answer,
-        interval_over_time,
-        new_among,
-        plot_times,
-    )
-    from targcn.inference.explanation import in_words
-    from targcn.inference.questions import as_written, encode
-
-    dataset = predictor.dataset
     understood, below = as_written(question, dataset), list[str]()
     content = {
         "question": asdict(understood),
         "context": predictor.context + dataset.addition,
         "num_entities": len(dataset.entities),
     }
-    if question.asked == "time" and not changes:
-        top, hide_known = ask.keywords["top"], ask.keywords["hide_known"]
-        num_times, queries = len(dataset.timeline.ticks), encode([question], dataset)
-        every = predictor.answer(queries, top=num_times, hide_known=hide_known)
-        answers = every[:top].to_frame(dataset)
-        below.append(curve_over_time(predictor, every))
-        if (interval := interval_over_time(predictor, question, every)) is not None:
+    asked = encode([question], dataset)
+    if question.asked == "time" and not (without or given):
+        num_times = len(dataset.timeline.ticks)
+        every = predictor.answer(asked, top=num_times, hide_known=hide_known)
+        answers: Answers = every[:top]
+        below.append(tables.curve_over_time(predictor, every))
+        if (interval := tables.interval_over_time(predictor, question, every)) is not None:
             below.append(str(interval))
             content["interval"] = asdict(interval)
         if plot is not None:
-            plot_times(predictor, question, every, plot)
+            tables.plot_times(predictor, question, every, plot)
     elif plot is not None:
         raise InputError("--plot draws the times of a fact; ask for its time with ?")
     else:
-        answers = ask([question])
+        answers = ask(asked)
     if dataset.additions:
-        content["new_entities"] = new_among(predictor, question, answers)
+        content["new_entities"] = tables.new_among(predictor, question, answers)
     # Of a complete fact the reasons are shown if the model gives any.
     wanted = predictor.gives_reasons if question.asked == "fact" else explain
-    if wanted and answers.height:
+    if wanted and len(answers):
         place = "object" if question.asked == "fact" else question.asked
-        explanation = explain_answer(predictor, question, place, answers["answer"][0])
+        best = answers.names(dataset)[0]
+        explanation = tables.explain_answer(predictor, question, place, best)
         below.append("\n".join(in_words(explanation)))
         content["explanation"] = asdict(explanation)
-    table = answer_table(predictor, question, answers)
+    table = tables.answer_table(predictor, question, answers)
     if out is not None:
         import polars as pl
 
-        _write(pl.DataFrame([understood]), answers, out)
+        from targcn.facts.export import write_frame
+
+        frame = answers.to_frame(dataset)
+        write_frame(tables.beside_questions(pl.DataFrame([understood]), frame), out)
     if json:
-        rows = answers.drop("question").to_dicts()
-        show_json(content | {"notes": table.notes, "answers": rows, **changes})
+        content |= {"notes": table.notes, "answers": answers.rows(dataset)}
+        show_json(content | ({"without": without, "with": given} if without or given else {}))
         return
     show(table)
     for text in below:
@@ -187,7 +169,7 @@ def _answer_one(
 
 def _answer_table(
     predictor: "Predictor",
-    ask: "partial[pl.DataFrame]",
+    ask: "Callable[..., Answers]",
     queries: str,
     on_error: Literal["skip", "stop"],
     out: Path | None,
@@ -195,39 +177,31 @@ def _answer_table(
 ) -> None:
     from targcn.facts.sources.table_source import read_questions
     from targcn.inference.answer_table import answers_table, beside_questions, describe_forecast
-    from targcn.inference.questions import Question
+    from targcn.inference.questions import Question, encode
 
-    asked = read_questions(queries)
-    questions = [Question(*row) for row in asked.iter_rows()]
+    questions, dataset = read_questions(queries), predictor.dataset
+    asked = encode([Question(*row) for row in questions.iter_rows()], dataset, on_error)
     with count_progress("answering", "questions") as progress:
-        answers = ask(questions, on_error=on_error, progress=progress)
-    if forecast := describe_forecast(predictor, questions):
+        answers = ask(asked, progress=progress)
+    if forecast := describe_forecast(dataset, asked.ticks):
         say(forecast)
-    if "error" in answers.columns:
-        if skipped := answers["error"].count():
-            of_all = f"{skipped:,} of {len(questions):,} questions"
-            say(f"{of_all} were skipped; the column error says why")
-        else:
-            answers = answers.drop("error")
+    if asked.errors:
+        of_all = f"{len(asked.errors):,} of {len(questions):,} questions"
+        say(f"{of_all} were skipped; the column error says why")
+    frame = beside_questions(questions, answers.to_frame(dataset, asked.errors or None))
     if out is not None:
-        _write(asked, answers, out)
+        from targcn.facts.export import write_frame
+
+        write_frame(frame, out)
     if json:
-        show_json(beside_questions(asked, answers).to_dicts())
+        show_json(frame.to_dicts())
     elif out is None:
-        show(answers_table(asked, answers))
+        show(answers_table(answers, frame, ("question", *questions.columns)))
     else:
         show(
-            f"{out}: {answers['answer'].count():,} answers to {len(questions):,} questions, "
-            f"context {predictor.context}{predictor.dataset.addition}"
+            f"{out}: {len(answers):,} answers to {len(questions):,} questions, "
+            f"context {predictor.context}{dataset.addition}"
         )
-
-
-def _write(asked: "pl.DataFrame", answers: "pl.DataFrame", out: Path) -> None:
-    """Write every answer with its question."""
-    from targcn.facts.export import write_frame
-    from targcn.inference.answer_table import beside_questions
-
-    write_frame(beside_questions(asked, answers), out)
 
 
 def find_missing_facts(

@@ -6,21 +6,21 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from targcn.errors import InputError
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
+from targcn.facts.dataset import Dataset
 from targcn.inference.answers import Answers
-from targcn.inference.explanation import End, Explanation
+from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question, as_written, ids_of
 from targcn.output.plots import Curve, draw_curve, plot_lines
-from targcn.output.tables import Column, Table, Value
+from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def answer_table(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> Table:
+def answer_table(predictor: Predictor, question: Question, answers: Answers) -> Table:
     """The answers to one question; of a what-if every rank and value twice, before and after."""
     asked = as_written(question, predictor.dataset)
     title = (
@@ -28,14 +28,37 @@ def answer_table(predictor: Predictor, question: Question, answers: "pl.DataFram
         f"(context {predictor.context}{predictor.dataset.addition})"
     )
     first = ("asked",) if question.asked == "fact" else ()
-    notes = tuple(notes_on(predictor, question, answers))
-    return Table(_columns(first, answers), _with_ties(answers), title, notes)
+    frame, notes = answers.to_frame(predictor.dataset), notes_on(predictor, question, answers)
+    return answers_table(answers, frame, first, title, notes)
 
 
-def answers_table(asked: "pl.DataFrame", answers: "pl.DataFrame") -> Table:
-    """The answers to a table of questions, each with its question."""
-    columns = _columns(("question", *asked.columns), answers)
-    return Table(columns, _with_ties(beside_questions(asked, answers)))
+def answers_table(
+    answers: Answers,
+    frame: "pl.DataFrame",
+    first: Sequence[str],
+    title: str = "",
+    notes: Sequence[str] = (),
+) -> Table:
+    """Ranks, answers and their probabilities, or scores if there are none, after other columns.
+
+    A rank that others share is marked.
+    """
+    sides = {ending: ending.replace("_", " ") for ending in answers.sides}
+    has_scores_alone = bool(answers.probabilities.isnan().any())
+    key, form = ("score", ".4g") if has_scores_alone else ("probability", ".4f")
+    last = [name for name in ("change", "known", "error") if name in frame.columns]
+    columns = (
+        *(Column(name, name) for name in first),
+        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
+        Column("answer", "answer"),
+        *(Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()),
+        *(Column(name, name) for name in last),
+    )
+    rows = frame.to_dicts()
+    for row, side in product(rows, sides):
+        if (row[f"tied{side}"] or 0) > 1:
+            row[f"rank{side}"] = f"{row[f'rank{side}']} ="
+    return Table(columns, tuple(rows), title, tuple(notes))
 
 
 def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.DataFrame":
@@ -45,36 +68,32 @@ def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.Data
     return numbered.join(answers, on="question", maintain_order="right")
 
 
-def notes_on(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> list[str]:
+def notes_on(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
     """What to know about these answers."""
-    notes = [forecast] if (forecast := describe_forecast(predictor, [question])) else []
-    num_entities = len(predictor.dataset.entities)
-    if question.asked in ("subject", "object") and answers.height:
+    dataset = predictor.dataset
+    ticks = [] if question.asked == "time" else [ids_of(question, dataset)[3]]
+    notes = [forecast] if (forecast := describe_forecast(dataset, ticks)) else []
+    if question.asked in ENDS and len(answers):
         notes += [
-            f"Every entity has the same score{label}: nothing in the context speaks for any answer."
-            for side, label in _sides(answers).items()
-            if answers[f"tied{side}"][0] == num_entities > 1
+            f"Every entity has the same score{ending.replace('_', ' ')}: nothing in the context "
+            "speaks for any answer."
+            for ending, side in answers.sides.items()
+            if side.tied[0] == len(dataset.entities) > 1
         ]
     if new := new_among(predictor, question, answers):
         notes.append(describe_new(new, predictor.model))
     return notes
 
 
-def describe_forecast(predictor: Predictor, questions: Sequence[Question]) -> str:
-    """Say which questions are about times after the last known fact; nothing if none is."""
-    timeline = predictor.dataset.timeline
+def describe_forecast(dataset: Dataset, ticks: Sequence[int]) -> str:
+    """Say which asked times are after the last known fact; nothing if none is."""
+    timeline = dataset.timeline
     last = int(timeline.ticks[-1])
-    later = []
-    for question in questions:
-        try:
-            if question.asked != "time" and (tick := ids_of(question, predictor.dataset)[3]) > last:
-                later.append(tick)
-        except InputError:
-            continue
+    later = [tick for tick in ticks if tick > last]
     if not later:
         return ""
     after = f"the last known fact ({timeline.last})"
-    if len(questions) == 1:
+    if len(ticks) == 1:
         ahead = later[0] - last
         unit = f"{timeline.unit}{'' if ahead == 1 else 's'}"
         return f"A forecast: {timeline.label(later[0])} is {ahead:,} {unit} after {after}."
@@ -92,10 +111,10 @@ def explain_answer(
     return predictor.explain(*words, question.time or "", asked=side, top=top)
 
 
-def new_among(predictor: Predictor, question: Question, answers: "pl.DataFrame") -> list[str]:
+def new_among(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
     """The entities in a question and its answers that the model was not trained on."""
     new = set(predictor.dataset.new_entities)
-    shown = (question.subject, question.object, *answers["answer"])
+    shown = (question.subject, question.object, *answers.names(predictor.dataset))
     return [str(name) for name in dict.fromkeys(shown) if name in new]
 
 
@@ -156,33 +175,3 @@ def _points(predictor: Predictor, answers: Answers) -> list[tuple[float, float]]
     """The tick and the value of each time, in order."""
     values = answers.probabilities if predictor.has_probabilities else answers.scores
     return sorted(zip(answers.ids.tolist(), values.tolist(), strict=True))
-
-
-def _sides(answers: "pl.DataFrame") -> dict[str, str]:
-    """The endings of columns that there are before and after a what-if, and how they are shown."""
-    return {"_before": " before", "_after": " after"} if "change" in answers.columns else {"": ""}
-
-
-def _columns(first: Sequence[str], answers: "pl.DataFrame") -> tuple[Column, ...]:
-    """Ranks, answers and their probabilities, or scores if there are none."""
-    sides = _sides(answers)
-    given = answers.drop_nulls("answer")[f"probability{next(iter(sides))}"]
-    key, form = ("score", ".4g") if given.null_count() else ("probability", ".4f")
-    last = [name for name in ("change", "known", "error") if name in answers.columns]
-    return (
-        *(Column(name, name) for name in first),
-        *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
-        Column("answer", "answer"),
-        *(Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()),
-        *(Column(name, name) for name in last),
-    )
-
-
-def _with_ties(answers: "pl.DataFrame") -> tuple[dict[str, Value], ...]:
-    """Rows, with a mark at every rank that others share."""
-    rows = answers.to_dicts()
-    for row, side in product(rows, _sides(answers)):
-        if row[f"rank{side}"] is not None:
-            tie = " =" if row[f"tied{side}"] > 1 else ""
-            row[f"rank{side}"] = f"{row[f'rank{side}']}{tie}"
-    return tuple(rows)

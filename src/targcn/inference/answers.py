@@ -1,8 +1,9 @@
 """Answers to questions as columns; frames, tables, the server and files are views of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from targcn.evaluation.ranking import count_rivals, require_numbers
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.inference.questions import PLACES
+from targcn.inference.questions import PLACES, name_finders
 from targcn.models.base import NO_ENTITY, Shortlist
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Known = Literal["no", "at another time", "then"]
 KNOWN: Final[tuple[Known, ...]] = ("no", "at another time", "then")
 THEN: Final = KNOWN.index("then")
+# What a what-if does to an answer, by the sign of its coming in among the best.
+CHANGE: Final = {1: "came in", 0: "", -1: "dropped out"}
 # Which candidates are known: the row of a question, and a candidate.
 Pairs = tuple[Tensor, Tensor]
 
@@ -48,74 +51,114 @@ class Answers(Columns):
     @classmethod
     def of_all(cls, parts: Sequence["Answers"]) -> "Answers":
         """The answers of all parts, by the numbers of their questions."""
-        whole, real = torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
-        nothing = cls(whole, whole, whole, whole, whole, real, real, whole)
-        columns = zip(*(part.tensors() for part in (nothing, *parts)), strict=True)
-        every = cls(*(torch.cat(column) for column in columns))
+        columns = zip(*(part.tensors() for part in parts), strict=True)
+        every = cls(*map(torch.cat, columns))
         return every[every.questions.argsort(stable=True)]
+
+    @property
+    def sides(self) -> dict[str, "Answers"]:
+        """The answers by the endings of their columns; a what-if has two sides (Changes)."""
+        return {"": self}
 
     def names(self, dataset: Dataset) -> list[str]:
         """What each answer is called."""
-        name_of: dict[str, Callable[[int], str]] = {
-            "subject": dataset.entities.names.__getitem__,
-            "relation": dataset.relations.names.__getitem__,
-            "object": dataset.entities.names.__getitem__,
-            "time": dataset.timeline.label,
-        }
+        name_of = name_finders(dataset)
         cells = zip(self.places.tolist(), self.ids.tolist(), strict=True)
         return [name_of[PLACES[place]](answer) for place, answer in cells]
+
+    def cells(self, dataset: Dataset) -> dict[str, list[Any]]:
+        """The answers in words, as the columns that people and programs get."""
+        probabilities = self.probabilities.tolist()
+        return {
+            "asked": [PLACES[place] for place in self.places.tolist()],
+            "rank": self.ranks.tolist(),
+            "tied": self.tied.tolist(),
+            "answer": self.names(dataset),
+            "score": self.scores.tolist(),
+            "probability": [None if math.isnan(value) else value for value in probabilities],
+            "known": [KNOWN[known] for known in self.known.tolist()],
+        }
+
+    def rows(self, dataset: Dataset) -> list[dict[str, Any]]:
+        """The answers in words, one by one."""
+        cells = self.cells(dataset)
+        return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
 
     def to_frame(self, dataset: Dataset, errors: Mapping[int, str] | None = None) -> "pl.DataFrame":
         """The answers in words; questions that were skipped may have a row that says why."""
         import polars as pl
 
-        frame = pl.DataFrame(
-            {
-                "question": self.questions.numpy(),
-                "asked": [PLACES[place] for place in self.places.tolist()],
-                "rank": self.ranks.numpy(),
-                "tied": self.tied.numpy(),
-                "answer": self.names(dataset),
-                "score": self.scores.numpy(),
-                "probability": pl.Series(self.probabilities.numpy(), nan_to_null=True),
-                "known": [KNOWN[known] for known in self.known.tolist()],
-            },
-            schema_overrides=dict.fromkeys(("asked", "answer", "known"), pl.String),
-        )
-        return frame if errors is None else with_errors(frame, errors)
+        columns = {"question": self.questions.tolist()} | self.cells(dataset)
+        kinds: dict[str, type[pl.DataType]] = dict.fromkeys(("question", "rank", "tied"), pl.Int64)
+        kinds |= dict.fromkeys(("score", "probability"), pl.Float64)
+        schema = {name: kinds.get(name.partition("_")[0], pl.String) for name in columns}
+        frame = pl.DataFrame(columns, schema)
+        if errors is None:
+            return frame
+        schema = {"question": pl.Int64, "error": pl.String}
+        skipped = pl.DataFrame(list(errors.items()), schema, orient="row")
+        every = pl.concat([frame, skipped], how="diagonal")
+        return every.sort("question", maintain_order=True)
 
 
-def with_errors(answers: "pl.DataFrame", errors: Mapping[int, str]) -> "pl.DataFrame":
-    """The answers, and a row for each question that was skipped."""
-    import polars as pl
+@dataclass(frozen=True, eq=False)
+class Changes(Answers):
+    """The answers after a what-if, and the very same before it."""
 
-    columns = {"question": list(errors), "error": list(errors.values())}
-    skipped = pl.DataFrame(columns, schema={"question": pl.Int64, "error": pl.String})
-    every = pl.concat([answers, skipped], how="diagonal")
-    return every.sort("question", maintain_order=True)
+    before: Answers
+    # An answer that has this rank or a better one is among the best.
+    top: int
+
+    @property
+    def sides(self) -> dict[str, Answers]:
+        return {"_before": self.before, "_after": self}
+
+    def cells(self, dataset: Dataset) -> dict[str, list[Any]]:
+        """Every figure twice, and whether the answer came in among the best or dropped out."""
+        figures, twice = ("rank", "tied", "score", "probability"), dict[str, list[Any]]()
+        for ending, side in self.sides.items():
+            cells = Answers.cells(side, dataset)
+            twice |= {f"{name}{ending}": cells[name] for name in figures}
+        came_in = (self.ranks <= self.top).int() - (self.before.ranks <= self.top).int()
+        change = [CHANGE[sign] for sign in came_in.tolist()]
+        return {"answer": cells["answer"], **twice, "known": cells["known"], "change": change}
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One row per question, one column per candidate: an entity, a relation or a time."""
+    """One row per question, one column per candidate: an entity, a relation or a time.
 
-    # The number of each question, the place that it asks for, and the id of each candidate.
+    A model that scores only the likely entities has columns for these: ties are counted among them,
+    and probabilities are estimated.
+    """
+
+    # The number of each question, and the place that it asks for.
     questions: Tensor
     places: Tensor
-    candidates: Tensor
+    num_candidates: int
     values: Tensor
     # None if scores do not stand for probabilities.
     log_probabilities: Tensor | None
     # The candidates that are known to be true at the time that is asked about, and at any time.
     known_then: Pairs
     known_ever: Pairs
+    # The ids of candidates; without them, their numbers are their ids.
+    ids: Tensor | None = None
+    likely: Shortlist | None = None
 
     def without(self, hidden: Pairs) -> "Scores":
         """The scores with some candidates below all others, and without a probability."""
+        if self.likely is not None:
+            rows = torch.arange(len(self.values), device=self.values.device)
+            is_hidden = torch.isin(
+                self._keys(rows[:, None], self.likely.entities), self._keys(*hidden)
+            )
+            rows, columns = is_hidden.nonzero(as_tuple=True)
+            hidden = rows, columns
         nothing = self.values.new_tensor(-torch.inf)
         logs = self.log_probabilities
         if logs is not None:
-            logs = logs.index_put(hidden, nothing.to(logs.dtype)).log_softmax(dim=1)
+            logs = _normalized(logs.index_put(hidden, nothing.to(logs.dtype)), self.likely)
         values = self.values.index_put(hidden, nothing)
         return replace(self, values=values, log_probabilities=logs)
 
@@ -150,71 +193,40 @@ class Scores:
         values = self.values[rows, columns].double()
         logs = self.log_probabilities
         nothing = torch.full_like(values, torch.nan)
-        width = self.values.shape[1]
-        known = _when_known(rows, columns, width, self.known_then, self.known_ever)
-        return Answers(
+        numbers = columns if self.likely is None else self.likely.entities[rows, columns]
+        keys = self._keys(rows, numbers)
+        is_then, is_ever = (
+            torch.isin(keys, self._keys(*known)) for known in (self.known_then, self.known_ever)
+        )
+        answers = Answers(
             self.questions[rows],
             self.places[rows],
-            self.candidates[columns],
+            numbers if self.ids is None else self.ids[numbers],
             ranks,
             tied,
             values,
             nothing if logs is None else logs[rows, columns].exp().double(),
-            known,
-        ).to("cpu")
+            torch.where(is_then, THEN, is_ever.long()),
+        )
+        return answers[answers.ids != NO_ENTITY].to("cpu")
+
+    def _keys(self, rows: Tensor, numbers: Tensor) -> Tensor:
+        """One number for each pair of a row and a candidate."""
+        return rows * self.num_candidates + numbers
 
 
-def best_of_shortlist(
-    likely: Shortlist,
-    questions: Tensor,
-    places: Tensor,
-    temperature: float | None,
-    known: tuple[Pairs, Pairs],
-    width: int,
-    top: int,
-    hide_known: bool,
-) -> Answers:
-    """`Scores.best` where not every entity was scored; `width` is the number of entities.
-
-    Probabilities are estimated. Ties are counted among the entities that were scored.
-    """
-    require_numbers(likely.scores.masked_fill(likely.scores == -torch.inf, 0))
-    rows = torch.arange(len(likely.entities), device=likely.entities.device)
-    is_named = likely.entities != NO_ENTITY
-    values = likely.scores
-    if hide_known:
-        cells = rows[:, None] * width + likely.entities
-        known_rows, entities = known[0]
-        is_known = torch.isin(cells, known_rows * width + entities)
-        values = values.masked_fill(is_named & is_known, -torch.inf)
-    named = values.masked_fill(~is_named, -torch.inf)
-    best = torch.topk(named, min(top, named.shape[1]), dim=1)
-    above, level = _count_ties(best.values, named)
-    logs = values / (temperature or 1.0)
-    logs = logs - (logs + likely.log_weights).logsumexp(dim=1, keepdim=True)
-    # An answer for each of fewer named entities than were asked for.
-    exists = best.values > -torch.inf
-    at = rows[:, None].expand_as(best.indices)[exists]
-    entities = likely.entities.gather(1, best.indices)[exists]
-    probabilities = logs.gather(1, best.indices)[exists].exp().double()
-    answers = Answers(
-        questions[at],
-        places[at],
-        entities,
-        (above + 1)[exists],
-        level[exists],
-        best.values[exists].double(),
-        torch.full_like(probabilities, torch.nan) if temperature is None else probabilities,
-        _when_known(at, entities, width, *known),
-    ).to("cpu")
-    return answers[answers.known != THEN] if hide_known else answers
+def score_shortlist(likely: Shortlist, temperature: float | None) -> tuple[Tensor, Tensor | None]:
+    """The scores of likely entities, and the logarithms of probabilities if they stand for any."""
+    require_numbers(likely.scores)
+    logs = None if temperature is None else _normalized(likely.scores / temperature, likely)
+    return likely.scores.masked_fill(likely.entities == NO_ENTITY, -torch.inf), logs
 
 
-def _when_known(rows: Tensor, columns: Tensor, width: int, then: Pairs, ever: Pairs) -> Tensor:
-    """Whether each cell is known to be true (KNOWN)."""
-    cells = rows * width + columns
-    is_then, is_ever = (torch.isin(cells, at * width + known) for at, known in (then, ever))
-    return torch.where(is_then, THEN, is_ever.long())
+def _normalized(logs: Tensor, likely: Shortlist | None) -> Tensor:
+    """Logarithms of probabilities, each row of which adds up to 1, estimated from a shortlist."""
+    if likely is None:
+        return logs.log_softmax(dim=1)
+    return logs - (logs + likely.log_weights).logsumexp(dim=1, keepdim=True)
 
 
 def _count_ties(best: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -102,11 +102,7 @@ class Explanation(Shown):
     def as_table(self) -> Table:
         """The reasons and the other parts of the score; `in_words` has sentences."""
         rows = [
-            (
-                f"{reason.effect:+.4f}",
-                ", then ".join(_in_words(fact, reason, self.unit) for fact in reason.facts),
-            )
-            for reason in self.reasons
+            (f"{reason.effect:+.4f}", describe_reason(reason, self.unit)) for reason in self.reasons
         ]
         rows += [(f"{part.effect:+.4f}", part.name) for part in self.others]
         return Table.of_text((self.measure, "reason"), rows, in_words(self)[0])

@@ -5,7 +5,7 @@ npz     one file for numpy with the same, answers as ids
 pykeen  a folder: entity_to_id.tsv, relation_to_id.tsv and embeddings.safetensors
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -20,7 +20,7 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context, Dataset, Facts, Split
 from targcn.facts.export import as_frame, write_frame
 from targcn.files import atomic_file, atomic_folder, require_absent
-from targcn.graph.queries import FactColumns, time_order
+from targcn.graph.queries import FactColumns, queries_of, time_order
 from targcn.inference.answers import Answers
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN_ID, QuestionIds
@@ -80,8 +80,8 @@ def export_run(
 
 def embeddings_of(run: Run) -> dict[str, Array]:
     """What the model of a run learned of each entity, relation and time (Model.embeddings)."""
-    tables = {name: table.detach().cpu() for name, table in run.model.embeddings().items()}
-    return {name: table.numpy() for name, table in tables.items() if table.numel()}
+    tables = run.model.embeddings().items()
+    return {name: table.detach().cpu().numpy() for name, table in tables if table.numel()}
 
 
 def row_names(dataset: Dataset, table: str, num_rows: int) -> list[str]:
@@ -97,16 +97,11 @@ def row_names(dataset: Dataset, table: str, num_rows: int) -> list[str]:
 
 def ask_split(dataset: Dataset, split: Split) -> QuestionIds:
     """The questions for the objects of a split's facts, then those for their subjects."""
-    facts = FactColumns.of(dataset.splits[split])
-    both = zip(
-        facts.ask_objects().tensors(),
-        facts.ask_subjects(len(dataset.relations)).tensors(),
-        strict=True,
-    )
-    subjects, relations, times = (torch.cat(columns) for columns in both)
-    columns = FactColumns(subjects, relations, torch.full_like(subjects, OPEN_ID), times)
-    order = time_order(times)
-    return QuestionIds({"object": order + 1}, {"object": columns[order]}, {})
+    queries, answers = queries_of(dataset.splits[split], len(dataset.relations))
+    nothing = torch.full_like(answers, OPEN_ID)
+    columns = FactColumns(queries.subjects, queries.relations, nothing, queries.times)
+    order = time_order(queries.times)
+    return QuestionIds({"object": order + 1}, {"object": columns[order]})
 
 
 def _write_csv(
@@ -152,13 +147,10 @@ def _write_for_pykeen(dataset: Dataset, tables: Mapping[str, Array], out: Path) 
         len(table) for name, table in tables.items() if name.startswith("relations")
     )
     with atomic_folder(out) as draft:
-        _write_ids(draft / "entity_to_id.tsv", list(dataset.entities))
-        names = row_names(dataset, "relations", num_relations)
-        _write_ids(draft / "relation_to_id.tsv", names)
+        relations = row_names(dataset, "relations", num_relations)
+        for kind, names in (("entity", list(dataset.entities)), ("relation", relations)):
+            frame = pl.DataFrame({"name": names, "id": range(len(names))})
+            path = draft / f"{kind}_to_id.tsv"
+            frame.write_csv(path, include_header=False, separator="\t", quote_style="never")
         tensors = {name: torch.from_numpy(table.copy()) for name, table in tables.items()}
         write_tensors(draft / "embeddings.safetensors", tensors)
-
-
-def _write_ids(path: Path, names: Sequence[str]) -> None:
-    frame = pl.DataFrame({"name": names, "id": range(len(names))})
-    frame.write_csv(path, include_header=False, separator="\t", quote_style="never")

@@ -7,10 +7,10 @@ with certainty; his state, asked for its senator, names another.
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from targcn.errors import InputError
@@ -18,7 +18,7 @@ from targcn.evaluation.ranking import Progress, in_batches, require_numbers, row
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import reciprocal_of
 from targcn.inference.explanation import End, describe_reason
-from targcn.inference.questions import Time
+from targcn.inference.questions import PLACES, Ids, Time, name_finders
 from targcn.output.tables import Column, Table
 
 if TYPE_CHECKING:
@@ -98,35 +98,36 @@ def find_missing(
     import polars as pl
 
     # A fact of an entity with itself may be found from both ends.
-    best = search(predictor, sweep, ENDS_OF_A_FACT * top, progress)
-    facts = pl.DataFrame(_as_columns(predictor, *best))
-    names = ("subject", "relation", "object", "time")
-    facts = facts.unique(names, keep="first", maintain_order=True).head(top)
-    rows = [_describe(predictor, fact) for fact in facts.to_dicts()]
+    facts, values = search(predictor, sweep, ENDS_OF_A_FACT * top, progress)
+    values = values.exp() if predictor.has_probabilities else values
+    best: dict[Ids, tuple[float, float]] = {}
+    for fact, (of_object, of_subject) in zip(facts.tolist(), values.tolist(), strict=True):
+        subject, relation, object_, time = fact
+        if relation >= predictor.graph.num_relations:
+            relation -= predictor.graph.num_relations
+            subject, object_, of_object, of_subject = object_, subject, of_subject, of_object
+        best.setdefault((subject, relation, object_, time), (of_object, of_subject))
+    rows = [_describe(predictor, ids, *of_ends) for ids, of_ends in islice(best.items(), top)]
     kind = "probability" if predictor.has_probabilities else "score"
     figures = (kind, f"object_{kind}", f"subject_{kind}")
-    schema = dict.fromkeys(names, pl.String) | dict.fromkeys(figures, pl.Float64)
+    schema = dict.fromkeys(PLACES, pl.String) | dict.fromkeys(figures, pl.Float64)
     frame = pl.DataFrame(rows, schema | {"reason": pl.String}, orient="row")
     return frame.with_row_index("rank", offset=1)
 
 
-def _describe(predictor: "Predictor", fact: dict[str, Any]) -> tuple[str | float | None, ...]:
+def _describe(
+    predictor: "Predictor", ids: Ids, of_object: float, of_subject: float
+) -> tuple[str | float | None, ...]:
     """A fact in words, its probability from both ends, and its best reason."""
-    dataset = predictor.dataset
-    words = (
-        dataset.entities.names[fact["subject"]],
-        dataset.relations.names[fact["relation"]],
-        dataset.entities.names[fact["object"]],
-    )
-    when = dataset.timeline.label(fact["time"])
-    of_object, of_subject = fact["of_object"], fact["of_subject"]
+    named = zip(name_finders(predictor.dataset).values(), ids, strict=True)
+    words = [name_of(id) for name_of, id in named]
     # The reason is that of the less probable end.
     asked: End = "object" if of_object <= of_subject else "subject"
     reason = None
     if predictor.gives_reasons:
-        why = predictor.explain(*words, when, asked=asked, top=1)
+        why = predictor.explain(*words, asked=asked, top=1)
         reason = describe_reason(why.reasons[0], why.unit) if why.reasons else None
-    return (*words, when, min(of_object, of_subject), of_object, of_subject, reason)
+    return (*words, min(of_object, of_subject), of_object, of_subject, reason)
 
 
 def missing_table(frame: "pl.DataFrame", title: str) -> Table:
@@ -135,7 +136,7 @@ def missing_table(frame: "pl.DataFrame", title: str) -> Table:
     form = ".4f" if kind == "probability" else ".4g"
     columns = (
         Column("rank", "rank"),
-        *(Column(name, name) for name in ("subject", "relation", "object", "time")),
+        *(Column(name, name) for name in PLACES),
         Column(kind, kind, form),
         Column(f"object_{kind}", f"{kind} of the object", form, shown=False),
         Column(f"subject_{kind}", f"{kind} of the subject", form, shown=False),
@@ -196,23 +197,6 @@ def _from_the_other_end(predictor: "Predictor", facts: Tensor, size: int) -> Ten
         mine = ((places >= start) & (places < start + size)).nonzero().flatten()
         values[mine] = scores[places[mine] - start, subjects[mine]].double()
     return values
-
-
-def _as_columns(predictor: "Predictor", facts: Tensor, values: Tensor) -> dict[str, NDArray[Any]]:
-    """The facts in the direction of their relations, and the value of each end."""
-    subjects, relations, objects, times = facts.T
-    num_relations = predictor.graph.num_relations
-    backward = relations >= num_relations
-    values = (values.exp() if predictor.has_probabilities else values).T
-    columns = {
-        "subject": torch.where(backward, objects, subjects),
-        "relation": relations % num_relations,
-        "object": torch.where(backward, subjects, objects),
-        "time": times,
-        "of_object": torch.where(backward, values[1], values[0]),
-        "of_subject": torch.where(backward, values[0], values[1]),
-    }
-    return {name: column.cpu().numpy() for name, column in columns.items()}
 
 
 def _score(predictor: "Predictor", queries: Queries) -> Tensor:

@@ -23,7 +23,7 @@ from targcn.facts.dataset import Context, Dataset
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Pairs, Scores, best_of_shortlist
+from targcn.inference.answers import Answers, Scores, score_shortlist
 from targcn.inference.explanation import (
     ENDS,
     RANK_FILTER,
@@ -41,12 +41,13 @@ from targcn.inference.questions import (
     Question,
     QuestionIds,
     Time,
+    as_written,
     encode,
     ids_of,
     list_questions,
 )
 from targcn.inference.what_if import Fact, ask_what_if
-from targcn.models.base import Model
+from targcn.models.base import Model, Shortlist
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
 
@@ -130,7 +131,7 @@ class Predictor:
         """The best answers to each question; see `targcn.predict_many`."""
         asked = encode(list_questions(questions), self.dataset, on_error)
         answers = self.answer(asked, top=top, hide_known=hide_known, progress=progress)
-        return answers.to_frame(self.dataset, asked.errors if on_error == "skip" else None)
+        return answers.to_frame(self.dataset, asked.errors)
 
     def answer(
         self,
@@ -170,8 +171,9 @@ class Predictor:
         A row is an answer that is among the best before, after, or both; `change` says which ones
         came in and which dropped out. What is known stays what the data say.
         """
-        require_at_least(1, top=top)
-        return ask_what_if(self, questions, without, given, top, on_error, progress)
+        asked = encode(list_questions(questions), self.dataset, on_error)
+        changes = ask_what_if(self, asked, without, given, top, progress)
+        return changes.to_frame(self.dataset, asked.errors)
 
     def explain(
         self,
@@ -207,13 +209,9 @@ class Predictor:
             logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
-        entities, tick = self.dataset.entities.names, ids[3]
         return Explanation(
-            subject=entities[ids[0]],
-            relation=self.dataset.relations.names[ids[1]],
-            object=entities[ids[2]],
-            time=self.dataset.timeline.label(tick),
-            tick=tick,
+            **vars(as_written(question, self.dataset)),
+            tick=ids[3],
             asked=asked,
             context=self.context + self.dataset.addition,
             unit=self.dataset.timeline.unit,
@@ -222,7 +220,7 @@ class Predictor:
             rank=float(ranks[RANK_FILTER]),
             fact_was_hidden=self.graph.shows(*ids),
             num_pieces=len(reasons.effects) + reasons.left_out,
-            reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
+            reasons=name_reasons(reasons, self.dataset, ids[3], top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
@@ -288,18 +286,10 @@ class Predictor:
         queries = facts.ask_objects()
         likely = self.model.shortlist(queries, graph, top)
         if likely is None:
-            scores = self.score_entities(self.model, queries, numbers, graph)
-            return scores.best(top, hide_known)
-        return best_of_shortlist(
-            likely,
-            numbers,
-            self._places_of(queries),
-            self.run.temperature if self.has_probabilities else None,
-            self._known(queries),
-            graph.num_entities,
-            top,
-            hide_known,
-        )
+            return self.score_entities(self.model, queries, numbers, graph).best(top, hide_known)
+        temperature = self.run.temperature if self.has_probabilities else None
+        values, logs = score_shortlist(likely, temperature)
+        return self._of_entities(queries, numbers, values, logs, likely).best(top, hide_known)
 
     def _score_candidates(
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
@@ -312,26 +302,29 @@ class Predictor:
         then = known["time-aware"].look_up(facts)
         ever = known["static"].look_up(facts) if "static" in known else then
         places = torch.full_like(numbers, PLACES.index(kind))
-        return Scores(numbers, places, candidates.ids, values, logs, then, ever)
+        return Scores(numbers, places, len(candidates), values, logs, then, ever, candidates.ids)
 
     def score_entities(
         self, model: Model, queries: Queries, numbers: Tensor, graph: TemporalGraph
     ) -> Scores:
         """The scores that a model gives all entities in a context, and which ones are known."""
         values = model(queries, graph)
-        entities = torch.arange(graph.num_entities, device=values.device)
-        logs, places = self.log_probabilities(values), self._places_of(queries)
-        return Scores(numbers, places, entities, values, logs, *self._known(queries))
+        return self._of_entities(queries, numbers, values, self.log_probabilities(values))
 
-    def _places_of(self, queries: Queries) -> Tensor:
-        """The place that each query asks for: that of subjects, if its relation is reciprocal."""
+    def _of_entities(
+        self,
+        queries: Queries,
+        numbers: Tensor,
+        values: Tensor,
+        logs: Tensor | None,
+        likely: Shortlist | None = None,
+    ) -> Scores:
+        """Scores of entities, with what each query asks for and which of them are known."""
         is_reciprocal = queries.relations >= len(self.dataset.relations)
-        return torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
-
-    def _known(self, queries: Queries) -> tuple[Pairs, Pairs]:
-        """The answers that are known to be true at the times of the queries, and at any time."""
+        places = torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
         then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
-        return then, ever
+        width = self.graph.num_entities
+        return Scores(numbers, places, width, values, logs, then, ever, likely=likely)
 
     def questions_at_once(self, place: Ask) -> int:
         """How many questions are answered at once."""

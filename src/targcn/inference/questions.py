@@ -73,37 +73,25 @@ class QuestionIds:
     """Questions as ids, by what they ask for, each with its number; and what is wrong with others.
 
     Numbers count from 1. The id of what is asked for is OPEN_ID. Questions for subjects are those
-    for objects of reciprocal relations.
+    for objects of reciprocal relations. All that ask for the same place are in the order of times.
     """
 
     numbers: dict[Ask, Tensor]
     facts: dict[Ask, FactColumns]
-    errors: dict[int, str]
+    # None if questions that cannot be asked are not skipped.
+    errors: dict[int, str] | None = None
 
-    @classmethod
-    def of(
-        cls, asked: Sequence[tuple[int, Ask, Ids]], num_relations: int, errors: dict[int, str]
-    ) -> "QuestionIds":
-        """Group numbered questions; those of a group are in the order of their times."""
-        rows: dict[Ask, list[tuple[int, ...]]] = {}
-        for number, place, (subject, relation, object_, time) in asked:
-            if place == "subject":
-                turned = (number, object_, relation + num_relations, subject, time)
-                rows.setdefault("object", []).append(turned)
-            else:
-                rows.setdefault(place, []).append((number, subject, relation, object_, time))
-        numbers, facts = {}, {}
-        for place, of_place in rows.items():
-            columns = torch.tensor(of_place).T
-            numbers[place], *ids = columns[:, time_order(columns[-1])].contiguous()
-            facts[place] = FactColumns(*ids)
-        return cls(numbers, facts, errors)
+    @property
+    def ticks(self) -> list[int]:
+        """The times that questions are about."""
+        timed = (facts.times.tolist() for place, facts in self.facts.items() if place != "time")
+        return [tick for ticks in timed for tick in ticks]
 
     def batches(
         self, at_once: Callable[[Ask], int], progress: Progress | None = None
     ) -> Iterator[tuple[Ask, Tensor, FactColumns]]:
         """Questions that ask for the same place, so many at once, with their numbers."""
-        num_done = len(self.errors)
+        num_done = len(self.errors or ())
         num_all = num_done + sum(map(len, self.numbers.values()))
         for place, numbers in self.numbers.items():
             for rows in torch.split(torch.arange(len(numbers)), at_once(place)):
@@ -122,20 +110,29 @@ def encode(
     """
     if not questions:
         raise InputError("there are no questions to answer")
-    asked: list[tuple[int, Ask, Ids]] = []
+    rows: dict[Ask, list[tuple[int, ...]]] = {}
     errors = {}
     for number, question in enumerate(questions, 1):
         try:
-            asked.append((number, question.asked, ids_of(question, dataset)))
+            place, ids = question.asked, ids_of(question, dataset)
         except InputError as error:
             if on_error == "stop":
                 where = f"question {number}: " if len(questions) > 1 else ""
                 raise InputError(f"{where}{error}", error.suggestions, error.field) from None
             errors[number] = str(error)
-    if not asked:
-        number, reason = next(iter(errors.items()))
-        raise InputError(f"no question can be asked; question {number}: {reason}")
-    return QuestionIds.of(asked, len(dataset.relations), errors)
+            continue
+        if place == "subject":
+            subject, relation, object_, time = ids
+            place, ids = "object", (object_, relation + len(dataset.relations), subject, time)
+        rows.setdefault(place, []).append((number, *ids))
+    if not rows:
+        raise InputError(f"no question can be asked; question 1: {errors[1]}")
+    numbers, facts = {}, {}
+    for place, of_place in rows.items():
+        columns = torch.tensor(of_place).T
+        numbers[place], *columns_of_facts = columns[:, time_order(columns[-1])].contiguous()
+        facts[place] = FactColumns(*columns_of_facts)
+    return QuestionIds(numbers, facts, errors if on_error == "skip" else None)
 
 
 def ids_of(question: Question, dataset: Dataset) -> Ids:
@@ -159,11 +156,12 @@ def ids_of(question: Question, dataset: Dataset) -> Ids:
 
 def as_written(question: Question, dataset: Dataset) -> Question:
     """The question with names and time as the data write them, and ? for what is asked."""
-    asked = question.asked
-    subject, relation, object_, time = ids_of(question, dataset)
-    return Question(
-        "?" if asked == "subject" else dataset.entities.names[subject],
-        "?" if asked == "relation" else dataset.relations.names[relation],
-        "?" if asked == "object" else dataset.entities.names[object_],
-        "?" if asked == "time" else dataset.timeline.label(time),
-    )
+    asked, ids = question.asked, ids_of(question, dataset)
+    named = zip(name_finders(dataset).items(), ids, strict=True)
+    return Question(*("?" if place == asked else name_of(id) for (place, name_of), id in named))
+
+
+def name_finders(dataset: Dataset) -> dict[Ask, Callable[[int], str]]:
+    """What an id is called in each place of a fact."""
+    entity, relation = dataset.entities.names.__getitem__, dataset.relations.names.__getitem__
+    return dict(zip(PLACES, (entity, relation, entity, dataset.timeline.label), strict=True))

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress, require_numbers
 from targcn.facts.dataset import NO_FACTS, OPEN, Dataset, Facts
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Scores, with_errors
+from targcn.inference.answers import Answers, Changes, Scores
 from targcn.inference.explanation import ENDS
-from targcn.inference.questions import Ask, OnError, Time, encode, list_questions
+from targcn.inference.questions import Ask, QuestionIds, Time
 from targcn.runs.run import require_reader
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from targcn.inference.predictor import Predictor
 
 # Subject, relation, object and time in words; of an interval the start and the end instead of the
@@ -78,17 +78,16 @@ def change_context(
 
 def ask_what_if(
     predictor: "Predictor",
-    questions: object,
+    asked: QuestionIds,
     without: Sequence[Fact],
     given: Sequence[Fact],
     top: int,
-    on_error: OnError = "stop",
     progress: Progress | None = None,
-) -> "pl.DataFrame":
+) -> Changes:
     """The answers in the context of a predictor, and in one without some facts and with others."""
+    require_at_least(1, top=top)
     require_reader(predictor.model, predictor.model_name, "facts left out or put in")
-    encoded = encode(list_questions(questions), predictor.dataset, on_error)
-    if others := [place for place in encoded.facts if place not in ENDS]:
+    if others := [place for place in asked.facts if place not in ENDS]:
         raise InputError(f"what if is asked for a subject or an object, not for a {others[0]}")
     changed = change_context(predictor.graph, predictor.dataset, without, given)
     # A model of its own, since one that indexes its context keeps the index of one only.
@@ -98,16 +97,18 @@ def ask_what_if(
         # A row of scores is laid out for each of the best answers, before and after.
         return max(predictor.questions_at_once(place) // (2 * top), 1)
 
-    parts = []
-    for _, numbers, facts in encoded.batches(at_once, progress):
+    score, parts = predictor.score_entities, []
+    for _, numbers, facts in asked.batches(at_once, progress):
         queries, numbers = facts.to(predictor.device).ask_objects(), numbers.to(predictor.device)
         with torch.inference_mode():
-            before = predictor.score_entities(predictor.model, queries, numbers, predictor.graph)
-            after = predictor.score_entities(model, queries, numbers, changed)
-            parts.append(_compare(before, after, top))
+            scores_before = score(predictor.model, queries, numbers, predictor.graph)
+            scores_after = score(model, queries, numbers, changed)
+            parts.append(_compare(scores_before, scores_after, top))
     sides = [Answers.of_all(side) for side in zip(*parts, strict=True)]
-    frame = _changes_frame(sides[0], sides[1], predictor.dataset, top)
-    return with_errors(frame, encoded.errors) if on_error == "skip" else frame
+    keys = *(answers.ranks.numpy() for answers in sides), sides[0].questions.numpy()
+    order = torch.from_numpy(np.lexsort(keys))
+    before, after = (answers[order] for answers in sides)
+    return Changes(**vars(after), before=before, top=top)
 
 
 def _compare(before: Scores, after: Scores, top: int) -> tuple[Answers, Answers]:
@@ -119,22 +120,6 @@ def _compare(before: Scores, after: Scores, top: int) -> tuple[Answers, Answers]
         is_best.scatter_(1, best.indices, True)
     rows, columns = is_best.nonzero(as_tuple=True)
     return before.at(rows, columns), after.at(rows, columns)
-
-
-def _changes_frame(before: Answers, after: Answers, dataset: Dataset, top: int) -> "pl.DataFrame":
-    """The same answers before and after, beside each other, by their rank after."""
-    import polars as pl
-
-    sides, figures = {}, ("rank", "tied", "score", "probability")
-    for side, answers in (("before", before), ("after", after)):
-        frame = answers.to_frame(dataset)
-        sides[side] = frame.select(pl.col(*figures).name.suffix(f"_{side}"))
-    was, remains = pl.col("rank_before") <= top, pl.col("rank_after") <= top
-    came_in = pl.when(~was & remains).then(pl.lit("came in"))
-    change = came_in.when(was & ~remains).then(pl.lit("dropped out")).otherwise(pl.lit(""))
-    said = frame.select("question", "answer"), *sides.values(), frame.select("known")
-    changes = pl.concat(said, how="horizontal").with_columns(change=change)
-    return changes.sort("question", "rank_after", "rank_before", maintain_order=True)
 
 
 def _encode(fact: Fact, dataset: Dataset) -> tuple[int, ...]:

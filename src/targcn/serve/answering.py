@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
-from targcn.inference.answer_table import describe_forecast, explain_answer, notes_on
-from targcn.inference.answers import Known
+from targcn.inference.answer_table import explain_answer, notes_on
+from targcn.inference.answers import Answers, Known
 from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ask, Question, as_written
+from targcn.inference.questions import Ask, Question, as_written, encode, ids_of
 
 # A reason is found for one answer at a time; a complete fact needs a context of its own.
 COST_OF_REASON: Final = 10
@@ -73,25 +73,26 @@ def answer(predictor: Predictor, questions: Sequence[Question], how: HowToAnswer
     answers: dict[int, Answer] = {}
     for numbers in (together, *alone) if together else alone:
         part = [questions[number] for number in numbers]
-        frame = predictor.predict_many(part, top=how.top, hide_known=how.hide_known)
-        frames = frame.partition_by("question", as_dict=True, include_key=False)
+        asked = encode(part, predictor.dataset)
+        best = predictor.answer(asked, top=how.top, hide_known=how.hide_known)
         for place, (number, question) in enumerate(zip(numbers, part, strict=True), 1):
-            rows = frames.get((place,), frame.clear())
-            answers[number] = _complete(predictor, question, rows, how)
+            of_question = best[best.questions == place]
+            answers[number] = _complete(predictor, question, of_question, how)
     return [answers[number] for number in range(len(questions))]
 
 
-def _complete(predictor: Predictor, question: Question, frame: Any, how: HowToAnswer) -> Answer:
+def _complete(predictor: Predictor, question: Question, best: Answers, how: HowToAnswer) -> Answer:
     """The answers to one question beside the question as it was understood."""
-    asked, understood = question.asked, as_written(question, predictor.dataset)
-    rows = [Row(**row) for row in frame.to_dicts()]
+    dataset, asked = predictor.dataset, question.asked
+    understood, tick = as_written(question, dataset), ids_of(question, dataset)[3]
+    rows = [Row(**row) for row in best.rows(dataset)]
     if how.why and predictor.gives_reasons and asked != "time":
         rows = [replace(row, why=_why(predictor, understood, row)) for row in rows]
     return Answer(
         understood if asked == "fact" else replace(understood, **{asked: None}),
         asked,
-        forecast=bool(describe_forecast(predictor, [question])),
-        note=" ".join(notes_on(predictor, question, frame)) or None,
+        forecast=asked != "time" and tick > int(dataset.timeline.ticks[-1]),
+        note=" ".join(notes_on(predictor, question, best)) or None,
         rows=tuple(rows),
     )
 

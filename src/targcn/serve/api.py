@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,8 +12,8 @@ from pydantic_core import to_json
 from targcn.errors import InputError
 from targcn.facts.names import FoundName
 from targcn.inference.explanation import End, Explanation
-from targcn.inference.questions import Question, ids_of
-from targcn.inference.what_if import Fact
+from targcn.inference.questions import Question, encode, ids_of
+from targcn.inference.what_if import Fact, ask_what_if
 from targcn.serve.answering import Answer, HowToAnswer
 from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
@@ -177,14 +177,11 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         """
         served = find_run(runs, body.run)
         question = Question(**vars(body.question))
-        await asyncio.to_thread(ids_of, question, served.dataset)
+        asked = await asyncio.to_thread(encode, [question], served.dataset)
         without, given = ([fact.words for fact in some] for some in (body.without, body.given))
-
-        def work() -> list[dict[str, Any]]:
-            ask = partial(served.predictor.what_if, without=without, given=given, top=body.top)
-            return ask([question]).drop("question").to_dicts()
-
-        return json_of({"rows": await served.worker.run(ALONE, work)})
+        work = partial(ask_what_if, served.predictor, asked, without, given, body.top)
+        changes = await served.worker.run(ALONE, work)
+        return json_of({"rows": changes.rows(served.dataset)})
 
     return router
 
