@@ -287,11 +287,11 @@ class _RanksFile:
             for part in torch.split(torch.arange(first, last), size):
                 mine = asked[order[part].numpy()]
                 queries = mine["query"].to_torch()
+                given = _queries(evaluator, mine)
                 ranks_here = ranks_of(
                     scores[rows[part] - start].to(evaluator.device),
                     evaluator.targets[queries.to(evaluator.device)],
-                    _queries(evaluator, mine),
-                    evaluator.known,
+                    {which: evaluator.known[which].look_up(given) for which in FILTERS},
                     evaluator.setting.ties,
                 )
                 for which in FILTERS:
