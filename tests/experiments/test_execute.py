@@ -62,18 +62,12 @@ def test_a_fused_cell_trains_its_members_and_fuses_them(tmp_path: Path) -> None:
     members = [cell("tntcomplex"), cell("targcn", seed=1)]
     fused = fused_cell("small", members)
     run_cells([fused, members[0]], tmp_path, "cpu")
-    found = read_results(tmp_path)
-    result = found[fused.key]
-    assert [one.key for one in result.cell.members] == [one.key for one in members]
+    result = read_results(tmp_path)[fused.key]
+    assert [member.key for member in result.cell.members] == [member.key for member in members]
+    small = replace(WORLD, name="small")
     runs = {
-        one.name: fit(
-            replace(WORLD, name="small"),
-            one.recipe.model,
-            recipe=one.recipe,
-            seed=one.seed,
-            device="cpu",
-        )
-        for one in members
+        member.name: fit(small, recipe=member.recipe, seed=member.seed, device="cpu")
+        for member in members
     }
     expected = fuse(runs, device="cpu")
     assert result.weights == expected.recipe.settings.weights
