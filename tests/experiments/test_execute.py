@@ -80,12 +80,12 @@ def test_a_fused_cell_trains_its_members_and_fuses_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["tntcomplex", "targcn"])
 def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path, model: str) -> None:
-    one = cell(model)
+    trained = cell(model)
     lines: list[str] = []
-    run_cells([one], tmp_path, "cpu", log=lines.append)
+    run_cells([trained], tmp_path, "cpu", log=lines.append)
     [(key, result)] = read_results(tmp_path).items()
-    assert key == result.cell.key == one.key
-    settings = SMALL[model] | {"patience": one.recipe.training.patience}
+    assert key == result.cell.key == trained.key
+    settings = SMALL[model] | {"patience": trained.recipe.training.patience}
     run = fit(replace(WORLD, name="small"), model, device="cpu", **settings)
     for setting in SETTINGS:
         split, context = setting.split, setting.context
