@@ -11,11 +11,10 @@ from targcn.runs.evaluate import evaluate
 from targcn.training.fit import fit
 
 FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
-DATASET = World(5, 2, FACTS, cuts=(20, 25)).dataset
 
 
 def test_the_card_tells_filter_context_and_figures() -> None:
-    run = fit(DATASET, "decayed-copy", seed=3, scale=2)
+    run = fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "decayed-copy", seed=3, scale=2)
     card = write_card(run, [evaluate(run)])
     assert "\n---\n\n# decayed-copy on world\n" in card
     assert "seed 3" in card
@@ -28,7 +27,7 @@ def test_the_card_tells_filter_context_and_figures() -> None:
 
 def test_the_head_is_that_of_a_model_card() -> None:
     yaml = pytest.importorskip("yaml")
-    dataset = replace(DATASET, name='a "b": c #1 – \u00e9')
+    dataset = replace(World(5, 2, FACTS, cuts=(20, 25)).dataset, name='a "b": c #1 – \u00e9')
     run = fit(dataset, "decayed-copy")
     report = evaluate(run)
     start, head, _ = write_card(run, [report, report]).split("---\n", 2)
@@ -54,6 +53,6 @@ def test_the_head_is_that_of_a_model_card() -> None:
 
 
 def test_a_run_without_figures_has_a_head_without_any() -> None:
-    run = fit(DATASET, "seen")
+    run = fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "seen")
     assert write_card(run, []).startswith("---\n# Choose one before")
     assert "model-index" not in write_card(run, [])

@@ -54,37 +54,33 @@ def write_card(run: Run, reports: Sequence[Report]) -> str:
 
 def _head(run: Run, reports: Sequence[Report]) -> list[str]:
     """What programs read. Values are written as JSON, which YAML reads too."""
-    name = run.dataset.name
+    recipe, name = run.recipe, run.dataset.name
     lines = [
         "---",
         "# Choose one before you publish this; the terms of the data hold too.",
         "license: unknown",
         "library_name: targcn",
-        f"tags: {_as_yaml([*TAGS, run.recipe.model])}",
+        f"tags: {_as_yaml([*TAGS, recipe.model])}",
         f"datasets: {_as_yaml([name])}",
     ]
     if reports:
-        title = _as_yaml(f"{run.recipe.model} on {name}")
-        lines += ["model-index:", f"- name: {title}", "  results:"]
-        lines += [f"  - {_as_yaml(_result(name, report))}" for report in reports]
+        lines += ["model-index:", f"- name: {_as_yaml(f'{recipe.model} on {name}')}", "  results:"]
+    for report in reports:
+        split = report.setting.split
+        lines += [
+            "  - task: " + _as_yaml({"type": "link-prediction", "name": TASK}),
+            "    dataset: " + _as_yaml({"name": name, "type": name, "split": split}),
+            "    metrics:",
+        ]
+        for which, sides in report.metrics.items():
+            for metric in METRICS:
+                # The name says under which filter, context and ties.
+                words = f"{metric.label}, {which} filter, {report.setting}"
+                value = sides["both"][metric.key]
+                lines.append(
+                    "    - " + _as_yaml({"type": metric.key, "name": words, "value": value})
+                )
     return [*lines, "---", ""]
-
-
-def _result(name: str, report: Report) -> dict[str, Any]:
-    metrics = [
-        {
-            "type": metric.key,
-            "name": f"{metric.label}, {which} filter, {report.setting}",
-            "value": sides["both"][metric.key],
-        }
-        for which, sides in report.metrics.items()
-        for metric in METRICS
-    ]
-    return {
-        "task": {"type": "link-prediction", "name": TASK},
-        "dataset": {"name": name, "type": name, "split": report.setting.split},
-        "metrics": metrics,
-    }
 
 
 def _as_yaml(value: object) -> str:
