@@ -68,16 +68,13 @@ def test_the_command_leaves_alone_what_is_there(folders: Path, tmp_path: Path) -
 
 def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
     seen, copy = folders / "seen", folders / "copy-300"
-    other, broken, empty = tmp_path / "other", tmp_path / "broken", tmp_path / "empty"
+    other, broken = tmp_path / "other", tmp_path / "broken"
     save_run(fit(World(9, 2, FACTS, cuts=(90, 120)).dataset, "seen"), other)
     shutil.copytree(folders / "learned", broken)
     (broken / "metrics.json").write_text("{")
-    empty.mkdir()
     for arguments, sentence in (
         ([seen], "takes two runs or more"),
-        ([], "takes two runs or more"),
         ([seen, tmp_path / "gone"], f"{tmp_path / 'gone'} is not a run"),
-        ([seen, empty], f"{empty} is not a run"),
         ([seen, folders / "." / "seen"], "is given twice"),
         ([seen, other], "seen and other have different data: their train facts differ"),
         ([seen, broken], f"{broken / 'metrics.json'} is damaged"),
@@ -87,7 +84,7 @@ def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
         ([seen, copy, "--filter", "none"], "none"),
     ):
         assert sentence in complaint_of(call("compare", *arguments))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "empty", "other"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "other"]
 
 
 def test_a_file_that_cannot_be_written_takes_no_figures_along(folders: Path) -> None:
@@ -173,16 +170,15 @@ def test_a_fused_run_is_explained_by_its_members(runs: Path, tmp_path: Path) -> 
 
 
 def test_what_cannot_be_fused(runs: Path, tmp_path: Path) -> None:
-    one, other, seen = runs / "distmult", runs / "tcomplex", runs / "seen"
+    first, second = runs / "distmult", runs / "tcomplex"
     (tmp_path / "mine").mkdir()
     out = tmp_path / "out"
     for arguments, sentence in (
-        ([one, other, "--out", tmp_path / "mine"], "mine already exists"),
-        ([one, "--out", out], "fusing takes two runs or more"),
+        ([first, second, "--out", tmp_path / "mine"], "mine already exists"),
         (["--out", out], "fusing takes two runs or more"),
-        ([one, seen, "--out", out], "the scores of seen, a run of seen, do not stand for prob"),
-        ([one, runs / "gone", "--out", out], f"{runs / 'gone'} is not a run"),
-        ([one, other], "--out"),
+        ([first, runs / "seen", "--out", out], "the scores of seen, a run of seen, do not stand"),
+        ([first, runs / "gone", "--out", out], f"{runs / 'gone'} is not a run"),
+        ([first, second], "--out"),
     ):
         assert sentence in complaint_of(call("fuse", *arguments))
     assert os.listdir(tmp_path) == ["mine"]

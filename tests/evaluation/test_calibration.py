@@ -11,6 +11,7 @@ import oracle
 from fake_model import FakeModel, fake_run, few_values
 from oracle import World
 from targcn.evaluation.calibration import (
+    Calibration,
     calibrate,
     fit_temperature,
     rank_and_calibrate,
@@ -34,17 +35,23 @@ def evaluator_of(world: World) -> Evaluator:
     return Evaluator(world.dataset, Setting("test", "train"), torch.device("cpu"))
 
 
+def calibration(model: Any, temperature: float, evaluator: Evaluator) -> Calibration:
+    fits = calibrate(model, temperature, evaluator)
+    assert fits is not None
+    return fits
+
+
 def rows_of(world: World) -> list[tuple[list[float], int]]:
     """The scores of each query, without the other true answers, and its answer."""
     known = oracle.known_answers(world.facts, world.num_relations, "time-aware")
     asked = [((s, r, t), o) for s, r, o, t in world.test]
     asked += [((o, r + world.num_relations, t), s) for s, r, o, t in world.test]
-    found = []
+    rows = []
     for query, answer in asked:
         row = few_values(oracle.queries_of([query]), NUM_ENTITIES)[0].tolist()
         others = known[query] - {answer}
-        found.append(([-math.inf if n in others else x for n, x in enumerate(row)], answer))
-    return found
+        rows.append(([-math.inf if n in others else x for n, x in enumerate(row)], answer))
+    return rows
 
 
 def softmax(row: list[float], temperature: float) -> list[float]:
@@ -55,25 +62,25 @@ def softmax(row: list[float], temperature: float) -> list[float]:
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
 def test_the_error_is_that_of_its_definition(temperature: float) -> None:
     model: Any = Softmax(few_values)
-    found = calibrate(model, temperature, evaluator_of(WORLD))
-    assert found is not None
+    fits = calibration(model, temperature, evaluator_of(WORLD))
     bins: dict[int, list[tuple[float, bool]]] = {}
     for row, answer in rows_of(WORLD):
         probabilities = softmax(row, temperature)
         best = probabilities.index(max(probabilities))
         number = min(int(probabilities[best] * 10), 9)
         bins.setdefault(number, []).append((probabilities[best], best == answer))
-    total = sum(len(one) for one in bins.values())
+    total = sum(map(len, bins.values()))
     error = 0.0
-    for one in bins.values():
-        probability = sum(p for p, _ in one) / len(one)
-        right = sum(hit for _, hit in one) / len(one)
-        error += len(one) / total * abs(probability - right)
-    assert found.error_after == pytest.approx(error)
-    assert [one.num_queries for one in found.bins_after] == [len(bins[n]) for n in sorted(bins)]
-    assert found.num_queries == total == 2 * len(WORLD.test)
+    for of_bin in bins.values():
+        chances, hits = zip(*of_bin, strict=True)
+        error += abs(sum(chances) - sum(hits)) / total
+    assert fits.error_after == pytest.approx(error)
+    assert [of_bin.num_queries for of_bin in fits.bins_after] == [
+        len(bins[n]) for n in sorted(bins)
+    ]
+    assert fits.num_queries == total == 2 * len(WORLD.test)
     if temperature == 1:
-        assert (found.bins_before, found.error_before) == (found.bins_after, found.error_after)
+        assert (fits.bins_before, fits.error_before) == (fits.bins_after, fits.error_after)
 
 
 def test_the_temperature_is_the_likeliest() -> None:
@@ -85,7 +92,7 @@ def test_the_temperature_is_the_likeliest() -> None:
 
     tried = [2 ** (step / 20) for step in range(-80, 81)]
     # Between the quarters of a doubling that are tried, a parabola is close enough.
-    assert loss(found) <= min(loss(one) for one in tried) * (1 + 1e-4)
+    assert loss(found) <= min(map(loss, tried)) * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("num_unreached", [0, 2])
@@ -111,10 +118,9 @@ def test_scores_that_are_too_large_or_small_are_put_right(
     model: Any = Softmax(lambda queries, _: given[queries.subjects])
     temperature = fit_temperature(model, evaluator)
     assert temperature == pytest.approx(factor, rel=0.05)
-    found = calibrate(model, temperature, evaluator)
-    assert found is not None
-    assert found.error_after < 0.03 + num_unreached / 40
-    assert num_unreached or factor == 1 or found.error_before > 3 * found.error_after
+    fits = calibration(model, temperature, evaluator)
+    assert fits.error_after < 0.03 + num_unreached / 40
+    assert num_unreached or factor == 1 or fits.error_before > 3 * fits.error_after
 
 
 INTERVALS = World(
@@ -131,9 +137,8 @@ def test_ranks_and_calibration_are_of_the_same_scores(world: World) -> None:
     alone = evaluator.ranks(model)
     assert len(model.times) == 2 * num_asked
     assert all(ranks[which].equal(alone[which]) for which in alone)
-    expected = calibrate(model, 0.4, evaluator)
+    expected = calibration(model, 0.4, evaluator)
     assert fits is not None
-    assert expected is not None
     assert fits.num_queries == expected.num_queries == 2 * len(world.test)
     assert fits.error_before == pytest.approx(expected.error_before)
     assert fits.error_after == pytest.approx(expected.error_after)
@@ -156,6 +161,5 @@ def test_an_impossible_answer_does_not_decide_alone() -> None:
 
     model: Any = Softmax(score)
     assert 0 < fit_temperature(model, evaluator_of(WORLD)) < math.inf
-    found = calibrate(model, 1.0, evaluator_of(WORLD))
-    assert found is not None
-    assert 0 <= found.error_after <= 1
+    fits = calibration(model, 1.0, evaluator_of(WORLD))
+    assert 0 <= fits.error_after <= 1

@@ -23,7 +23,6 @@ from oracle import (
 )
 from targcn.errors import InputError
 from targcn.evaluation.filters import (
-    FILTERS,
     Filter,
     KnownAnswers,
     known_answers,
@@ -133,15 +132,6 @@ def test_identical_knows_answers_over_the_same_interval_alone(world: World) -> N
     assert sorted(zip(rows.tolist(), entities.tolist(), strict=True)) == sorted(expected)
 
 
-@checked
-@given(worlds_with_queries())
-def test_intervals_of_one_tick_are_points(drawn: tuple[World, list[Query]]) -> None:
-    world, queries = drawn
-    lasting = replace(world, facts=[(*fact, fact[3]) for fact in world.facts])
-    for which in FILTERS:
-        assert look_up(lasting, which, queries) == look_up(world, which, queries)
-
-
 # --- merging ---------------------------------------------------------------------------------
 
 SPAN = 9
@@ -160,7 +150,7 @@ def columns(rows: list[Held]) -> list[Tensor]:
 @checked
 @given(intervals)
 def test_merged_intervals_cover_the_same_ticks_and_are_apart(rows: list[Held]) -> None:
-    merged = list(zip(*(one.tolist() for one in merge_intervals(columns(rows), SPAN)), strict=True))
+    merged = torch.stack(merge_intervals(columns(rows), SPAN), 1).tolist()
     assert merged == sorted(merged)
     for group, value in {row[:2] for row in rows}:
         covered: list[int] = []

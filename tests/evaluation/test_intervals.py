@@ -40,8 +40,6 @@ from targcn.evaluation.report import Protocol, Report, Setting, report_table
 from targcn.facts.dataset import Facts
 from targcn.runs.evaluate import evaluate
 
-SETTING = Setting("test", "train")
-
 
 def evaluator_of(world: World, **how: Any) -> Evaluator:
     return Evaluator(world.dataset, Setting("test", "train", **how), torch.device("cpu"))
@@ -64,6 +62,10 @@ def ticks_of(world: World, fact: Fact, most: int) -> list[int]:
 def rank_at(world: World, query: Query, target: int, known: set[int], ties: Ties) -> float:
     scores = few_values(oracle.queries_of([query]), world.num_entities)[0].tolist()
     return oracle.rank(scores, target, known, ties)
+
+
+def scores_of(world: World, queries: list[Query], entity: int) -> list[float]:
+    return few_values(oracle.queries_of(queries), world.num_entities)[:, entity].tolist()
 
 
 def asked_of(world: World) -> list[tuple[Fact, int, int, int]]:
@@ -251,45 +253,37 @@ def test_usual_lengths_are_medians_of_facts_with_both_ends(world: World) -> None
 @checked
 @given(interval_worlds())
 def test_a_report_has_the_mean_over_facts_with_both_ends(world: World) -> None:
-    run = fake_run(world.dataset, FakeModel(few_values))
-    how: Any = {"ask": "time", "context": "train", "device": "cpu"}
-    report = evaluate(run, **how)
-    ticks = world.dataset.timeline.ticks.tolist()
+    times, ticks = report(world, ask="time"), world.dataset.timeline.ticks.tolist()
     values = []
     for s, r, o, first, last in world.test:
-        asked = oracle.queries_of([(s, r, tick) for tick in ticks])
-        scores = few_values(asked, world.num_entities)[:, o].tolist()
+        scores = scores_of(world, [(s, r, tick) for tick in ticks], o)
         if OPEN not in (first, last):
             values.append(fit(grown(scores, ticks, usual(world.train, r)), (first, last)))
+    overlap = times.overlap
     if not values:
-        assert report.overlap is None
+        assert overlap is None
         return
-    assert report.overlap is not None
-    assert report.overlap.num_facts == len(values)
-    found = [report.overlap.aeiou, report.overlap.gaeiou, report.overlap.giou, report.overlap.tac]
-    assert found == pytest.approx(
-        [sum(column) / len(values) for column in zip(*values, strict=True)]
-    )
-    assert f"aeIOU {report.overlap.aeiou:.3f}" in report_table(report).notes[-1]
-    assert report.to_json()["overlap"]["aeiou"] == report.overlap.aeiou
+    means = [sum(column) / len(values) for column in zip(*values, strict=True)]
+    assert overlap is not None
+    assert overlap.num_facts == len(values)
+    assert [overlap.aeiou, overlap.gaeiou, overlap.giou, overlap.tac] == pytest.approx(means)
+    assert f"aeIOU {overlap.aeiou:.3f}" in report_table(times).notes[-1]
+    assert times.to_json()["overlap"]["aeiou"] == overlap.aeiou
 
 
 @checked
 @given(interval_worlds())
 def test_ranks_and_errors_of_times_are_those_of_counting(world: World) -> None:
     """The first known tick is ranked; the error is the distance to the interval."""
-    run = fake_run(world.dataset, FakeModel(few_values))
-    how: Any = {"ask": "time", "context": "train", "device": "cpu"}
-    figures = evaluate(run, **how).metrics["time-aware"]["time"]
+    figures = report(world, ask="time").metrics["time-aware"]["time"]
     ticks = world.dataset.timeline.ticks.tolist()
     ranks, errors = [], []
     for fact in world.test:
         s, r, o, *ends = fact
-        asked = oracle.queries_of([(s, r, tick) for tick in ticks])
-        scores = few_values(asked, world.num_entities)[:, o].tolist()
+        scores = scores_of(world, [(s, r, tick) for tick in ticks], o)
         target = ticks.index(next((tick for tick in ends if tick != OPEN), ticks[0]))
-        same = [one for one in world.facts if one[:3] == fact[:3]]
-        known = {n for n, tick in enumerate(ticks) if any(oracle.holds(one, tick) for one in same)}
+        same = [other for other in world.facts if other[:3] == fact[:3]]
+        known = {n for n, tick in enumerate(ticks) if any(holds(other, tick) for other in same)}
         ranks.append(oracle.rank(scores, target, known, "mean"))
         left = [n for n in range(len(ticks)) if n == target or n not in known]
         best = ticks[max(left, key=lambda number: (scores[number], -number))]
@@ -301,15 +295,12 @@ def test_ranks_and_errors_of_times_are_those_of_counting(world: World) -> None:
 @checked
 @given(interval_worlds())
 def test_ranks_of_relations_are_those_at_the_first_known_tick(world: World) -> None:
-    run = fake_run(world.dataset, FakeModel(few_values))
-    how: Any = {"ask": "relation", "context": "train", "device": "cpu"}
-    found = evaluate(run, **how).metrics["time-aware"]["relation"]["mean_rank"]
+    figures = report(world, ask="relation").metrics["time-aware"]["relation"]
     ranks = []
     for s, r, o, *ends in world.test:
         tick = next((tick for tick in ends if tick != OPEN), 0)
-        asked = oracle.queries_of([(s, one, tick) for one in range(world.num_relations)])
-        scores = few_values(asked, world.num_entities)[:, o].tolist()
-        then = [one for one in world.facts if oracle.holds(one, tick)]
+        scores = scores_of(world, [(s, p, tick) for p in range(world.num_relations)], o)
+        then = [fact for fact in world.facts if holds(fact, tick)]
         known = {q for p, q, x, *_ in then if (p, x) == (s, o)}
         ranks.append(oracle.rank(scores, r, known, "mean"))
-    assert found == pytest.approx(sum(ranks) / len(ranks))
+    assert figures["mean_rank"] == pytest.approx(sum(ranks) / len(ranks))

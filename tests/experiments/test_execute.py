@@ -62,18 +62,12 @@ def test_a_fused_cell_trains_its_members_and_fuses_them(tmp_path: Path) -> None:
     members = [cell("tntcomplex"), cell("targcn", seed=1)]
     fused = fused_cell("small", members)
     run_cells([fused, members[0]], tmp_path, "cpu")
-    found = read_results(tmp_path)
-    result = found[fused.key]
-    assert [one.key for one in result.cell.members] == [one.key for one in members]
+    result = read_results(tmp_path)[fused.key]
+    assert [member.key for member in result.cell.members] == [member.key for member in members]
+    small = replace(WORLD, name="small")
     runs = {
-        one.name: fit(
-            replace(WORLD, name="small"),
-            one.recipe.model,
-            recipe=one.recipe,
-            seed=one.seed,
-            device="cpu",
-        )
-        for one in members
+        member.name: fit(small, recipe=member.recipe, seed=member.seed, device="cpu")
+        for member in members
     }
     expected = fuse(runs, device="cpu")
     assert result.weights == expected.recipe.settings.weights
@@ -86,12 +80,12 @@ def test_a_fused_cell_trains_its_members_and_fuses_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["tntcomplex", "targcn"])
 def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path, model: str) -> None:
-    one = cell(model)
+    trained = cell(model)
     lines: list[str] = []
-    run_cells([one], tmp_path, "cpu", log=lines.append)
+    run_cells([trained], tmp_path, "cpu", log=lines.append)
     [(key, result)] = read_results(tmp_path).items()
-    assert key == result.cell.key == one.key
-    settings = SMALL[model] | {"patience": one.recipe.training.patience}
+    assert key == result.cell.key == trained.key
+    settings = SMALL[model] | {"patience": trained.recipe.training.patience}
     run = fit(replace(WORLD, name="small"), model, device="cpu", **settings)
     for setting in SETTINGS:
         split, context = setting.split, setting.context

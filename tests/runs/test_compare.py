@@ -88,9 +88,11 @@ def test_progress_counts_the_queries_of_all_runs() -> None:
 def test_interval_equals_a_literal_bootstrap() -> None:
     found = compare(world_runs(), to="seen", resamples=150, seed=4, device="cpu")
     positions = np.random.default_rng(4).integers(40, size=(150, 40)).tolist()
-    own = found.reference.ranks["time-aware"].tolist()
+    base = found.reference.ranks["time-aware"].tolist()
     for run in found.runs:
-        differences = oracle.resampled_differences(run.ranks["time-aware"].tolist(), own, positions)
+        differences = oracle.resampled_differences(
+            run.ranks["time-aware"].tolist(), base, positions
+        )
         low, high = np.quantile(differences, [0.025, 0.975])
         difference = found.differences[run.name]
         assert (difference.low, difference.high) == pytest.approx((low, high), abs=1e-12)
@@ -111,13 +113,6 @@ def test_interval_of_many_facts_is_the_normal_one() -> None:
     for bound, tail in ((-reach, 0.025), (reach, 0.975)):
         found = np.quantile(means, tail, axis=1) - values.mean(axis=1)
         assert found == pytest.approx(bound, rel=0.08)
-
-
-def test_a_run_and_its_twin_differ_by_nothing() -> None:
-    runs = {"one": fit(WORLD.dataset, "seen"), "two": fit(WORLD.dataset, "seen")}
-    twins = compare(runs, device="cpu").differences
-    for twin in twins.values():
-        assert (twin.mrr, twin.low, twin.high, twin.zero_inside) == (0, 0, 0, True)
 
 
 def test_resamples_are_paired_and_a_function_of_the_seed() -> None:
@@ -169,8 +164,9 @@ def test_another_name_and_another_order_are_the_same_data() -> None:
     other = replace(WORLD.dataset, name="other")
     for split in ("train", "test"):
         other = with_split(other, split, lambda columns: columns[:, ::-1])
-    found = compare({"one": fit(WORLD.dataset, "seen"), "two": fit(other, "seen")}, device="cpu")
-    assert found.differences["two"].low == found.differences["two"].high == 0
+    twins = compare({"one": fit(WORLD.dataset, "seen"), "two": fit(other, "seen")}, device="cpu")
+    for twin in twins.differences.values():
+        assert (twin.mrr, twin.low, twin.high, twin.zero_inside) == (0, 0, 0, True)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +186,9 @@ def test_choices_that_are_not_there(options: dict[str, Any], sentence: str) -> N
         compare(world_runs(), device="cpu", **options)
 
 
-def test_one_run_is_no_comparison(tmp_path: Path) -> None:
-    runs = {"seen": world_runs()["seen"]}
+def test_one_run_is_no_comparison() -> None:
     with pytest.raises(InputError, match="takes two runs or more"):
-        compare(runs)
-    with pytest.raises(InputError, match="have the same name"):
-        compare(runs, ranks={"seen": tmp_path / "theirs.parquet"})
+        compare({"seen": world_runs()["seen"]})
 
 
 def test_a_comparison_shows_who_is_best_and_how_certain_that_is(found: Comparison) -> None:
@@ -252,7 +245,7 @@ def test_a_system_from_outside_is_judged_over_intervals(tmp_path: Path, protocol
     options: dict[str, Any] = {"intervals": protocol, "context": "train", "device": "cpu"}
     report = evaluate(run, **out, **options)
     found = compare({"ours": run}, ranks=files, **options)
-    assert [one.report.metrics for one in found.runs] == [report.metrics] * 3
+    assert [run.report.metrics for run in found.runs] == [report.metrics] * 3
     other = {"enumerate-time": "identical", "identical": "enumerate-time"}[protocol]
     with pytest.raises(InputError, match=f"was ranked with intervals {protocol}, the others are"):
         compare({"ours": run}, ranks=[files["ranks"]], **options | {"intervals": other})

@@ -30,7 +30,7 @@ from targcn.runs.run import Run
 from targcn.runs.store import load_run, save_run
 from targcn.training.fit import fit, resume
 
-SETTING = Setting("valid", "train")
+EVALUATOR = Evaluator(DATA, Setting("valid", "train"), torch.device("cpu"))
 LEARNED: dict[str, Any] = {"dim": 4, "batch_size": 64, "learning_rate": 0.05, "device": "cpu"}
 MEMBERS = {"distmult": 3, "tcomplex": 6, "simple": 2}
 
@@ -69,7 +69,7 @@ def valid_mrr(run: Run) -> float:
 def candidates_of(steps: int, number: int) -> list[tuple[float, ...]]:
     """All weights on a grid that add up to 1."""
     counts = product(range(steps + 1), repeat=number)
-    return [tuple(count / steps for count in one) for one in counts if sum(one) == steps]
+    return [tuple(share / steps for share in shares) for shares in counts if sum(shares) == steps]
 
 
 def models_of(members: dict[str, Run]) -> list[Any]:
@@ -81,21 +81,19 @@ def test_the_mrr_of_each_candidate_is_that_of_the_evaluator(
     members: dict[str, Run], monkeypatch: pytest.MonkeyPatch, batch_size: int
 ) -> None:
     monkeypatch.setattr(fuse_module, "rows_at_once", lambda *_: batch_size)
-    evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
     candidates = candidates_of(3, 3)
-    found = mrr_of_each(candidates, models_of(members), evaluator, 10**6, seed=0)
-    for weights, one in zip(candidates, found, strict=True):
+    mrrs = mrr_of_each(candidates, models_of(members), EVALUATOR, 10**6, seed=0)
+    for weights, expected in zip(candidates, mrrs, strict=True):
         settings = FusedSettings(dict(zip(members, weights, strict=True)))
         model = Fused(settings, DATA, {name: run.model for name, run in members.items()})
-        report = evaluator.evaluate(model, "fused")
-        assert one == pytest.approx(report.metrics["time-aware"]["both"]["mrr"], abs=1e-9)
+        report = EVALUATOR.evaluate(model, "fused")
+        assert expected == pytest.approx(report.metrics["time-aware"]["both"]["mrr"], abs=1e-9)
 
 
 def test_a_batch_that_does_not_fit_is_halved(
     members: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
-    arguments: Any = ([(0.2, 0.3, 0.5)], models_of(members), evaluator, 10**6, 0)
+    arguments: Any = ([(0.2, 0.3, 0.5)], models_of(members), EVALUATOR, 10**6, 0)
     expected = mrr_of_each(*arguments)
     sizes: list[int] = []
 
@@ -112,8 +110,7 @@ def test_a_batch_that_does_not_fit_is_halved(
 
 
 def test_the_search_finds_what_an_exhaustive_one_finds(members: dict[str, Run], fused: Run) -> None:
-    evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
-    grid = mrr_of_each(candidates_of(12, 3), models_of(members), evaluator, 10**6, seed=0)
+    grid = mrr_of_each(candidates_of(12, 3), models_of(members), EVALUATOR, 10**6, seed=0)
     assert valid_mrr(fused) > max(grid) - 0.01
     # It gains on the best member, and no weight was made up.
     assert valid_mrr(fused) > max(map(valid_mrr, members.values())) + 0.01
@@ -144,22 +141,20 @@ def test_a_member_that_knows_nothing_is_left_out() -> None:
 
 def test_members_are_asked_about_one_time_after_the_other(members: dict[str, Run]) -> None:
     times: list[int] = []
-    evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
     model = deepcopy(members["distmult"].model)
     model.register_forward_pre_hook(lambda _, given: times.extend(given[0].times.tolist()))
-    mrr_of_each([(1.0,)], [model], evaluator, 50, seed=0)
+    mrr_of_each([(1.0,)], [model], EVALUATOR, 50, seed=0)
     assert len(times) == 50
     assert times == sorted(times)
 
 
 def test_some_queries_are_chosen_by_the_seed(members: dict[str, Run]) -> None:
-    evaluator = Evaluator(DATA, SETTING, torch.device("cpu"))
 
     def some(seed: int) -> Sequence[float]:
-        return mrr_of_each([(1.0, 0.0, 0.0)], models_of(members), evaluator, 20, seed)
+        return mrr_of_each([(1.0, 0.0, 0.0)], models_of(members), EVALUATOR, 20, seed)
 
     assert some(0) == some(0) != some(1)
-    again = [choose_weights(models_of(members), evaluator, 20, seed=3) for _ in range(2)]
+    again = [choose_weights(models_of(members), EVALUATOR, 20, seed=3) for _ in range(2)]
     assert again[0] == again[1]
 
 

@@ -23,11 +23,12 @@ from targcn.training.loop import Trainer
 from unsynced_disk import UnsyncedDisk
 
 FACTS = [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)]
+DATASET = World(5, 2, FACTS, cuts=(20, 25)).dataset
 
 
 @pytest.fixture
 def run() -> Run:
-    return fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "decayed-copy", seed=3, scale=2)
+    return fit(DATASET, "decayed-copy", seed=3, scale=2)
 
 
 @pytest.fixture
@@ -39,11 +40,11 @@ def folder(run: Run, tmp_path: Path) -> Path:
 def test_a_loaded_run_gives_the_same_report(run: Run, folder: Path) -> None:
     loaded = load_run(folder)
     for split in ("valid", "test"):
-        found, expected = (
-            evaluate(one, split=split, context="train").to_json(by_relation=True)
-            for one in (loaded, run)
+        report, expected = (
+            evaluate(each, split=split, context="train").to_json(by_relation=True)
+            for each in (loaded, run)
         )
-        assert found == expected
+        assert report == expected
     assert (loaded.recipe.model, loaded.seed) == ("decayed-copy", 3)
     assert loaded.recipe.settings == run.recipe.settings
 
@@ -148,7 +149,7 @@ LEARNED: dict[str, Any] = {"dim": 4, "epochs": 1, "batch_size": 16, "device": "c
 
 @pytest.fixture
 def learned(tmp_path: Path) -> Path:
-    fit(World(5, 2, FACTS, cuts=(20, 25)).dataset, "distmult", out=tmp_path / "run", **LEARNED)
+    fit(DATASET, "distmult", out=tmp_path / "run", **LEARNED)
     return tmp_path / "run"
 
 
@@ -181,9 +182,8 @@ def test_a_run_killed_in_its_first_second_is_unfinished(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Trainer, "train", die)
-    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
     with pytest.raises(KeyboardInterrupt):
-        fit(dataset, "distmult", out=tmp_path / "run", **LEARNED)
+        fit(DATASET, "distmult", out=tmp_path / "run", **LEARNED)
     assert is_unfinished(tmp_path / "run")
 
 
@@ -195,8 +195,7 @@ def test_a_run_that_is_saved_again_was_trained_as_before(learned: Path, tmp_path
 
 
 def test_a_run_that_is_kept_only_after_its_training_is_finished(tmp_path: Path) -> None:
-    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
-    save_run(fit(dataset, "distmult", **LEARNED), tmp_path / "run")
+    save_run(fit(DATASET, "distmult", **LEARNED), tmp_path / "run")
     assert not is_unfinished(tmp_path / "run")
 
 
@@ -295,8 +294,7 @@ def test_weights_that_are_no_numbers_are_refused(learned: Path, wrong: float) ->
 def test_what_the_settings_imply_is_known_before_a_model_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, dim: int
 ) -> None:
-    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
-    save_run(fit(dataset, model, epochs=1, device="cpu"), tmp_path / "run")
+    save_run(fit(DATASET, model, epochs=1, device="cpu"), tmp_path / "run")
     name = "prior_dim" if model == "evidence" else "dim"
     settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
     edit(tmp_path / "run", settings=settings | {name: dim})
@@ -307,8 +305,7 @@ def test_what_the_settings_imply_is_known_before_a_model_is_built(
 
 
 def test_settings_that_size_no_weight_are_bounded_by_the_data(tmp_path: Path) -> None:
-    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
-    save_run(fit(dataset, "evidence", epochs=1, device="cpu"), tmp_path / "run")
+    save_run(fit(DATASET, "evidence", epochs=1, device="cpu"), tmp_path / "run")
     settings = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
     edit(tmp_path / "run", settings=settings | {"second_facts": 30_000_000})
     with pytest.raises(DamagedError, match=r"run\.json are those of no model that could be made"):
@@ -352,8 +349,7 @@ def test_a_power_cut_while_a_run_is_written_leaves_one_that_loads(
 ) -> None:
     (tmp_path / "disk").mkdir()
     disk = UnsyncedDisk(tmp_path / "disk", monkeypatch, names_last)
-    dataset = World(5, 2, FACTS, cuts=(20, 25)).dataset
-    fit(dataset, "distmult", out=tmp_path / "disk" / "run", **LEARNED)
+    fit(DATASET, "distmult", out=tmp_path / "disk" / "run", **LEARNED)
     images = [*disk.images, disk.image()]
     monkeypatch.undo()
     for number, image in enumerate(images):
@@ -390,8 +386,7 @@ def test_a_state_that_is_cut_off_while_it_is_written_does_not_replace_the_last_o
 
 def test_the_temperature_of_a_run_is_kept_and_older_runs_have_none(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    data = World(5, 2, FACTS, cuts=(20, 25)).dataset
-    run = fit(data, "distmult", dim=4, epochs=1, device="cpu", out=folder)
+    run = fit(DATASET, "distmult", dim=4, epochs=1, device="cpu", out=folder)
     assert run.temperature != 1
     assert load_run(folder).temperature == run.temperature
     scores = torch.tensor([[1.0, 2.0, 4.0]])

@@ -24,20 +24,24 @@ QUESTION = question_of(DATA, "time-aware", ["seen", "distmult"])
 STARTS = [{"model": "seen"}, {"model": "distmult"}]
 
 
+def opened(folder: Path, question: Any = QUESTION) -> Any:
+    return open_study(folder, question, STARTS, 0)
+
+
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     with (
-        open_study(tmp_path / "search", QUESTION, STARTS, 0),
+        opened(tmp_path / "search"),
         pytest.raises(InputError, match="another process is writing into"),
-        open_study(tmp_path / "search", QUESTION, STARTS, 0),
+        opened(tmp_path / "search"),
     ):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["search"]
 
 
 def test_a_trial_of_a_process_that_was_killed_is_tried_again(tmp_path: Path) -> None:
-    with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
+    with opened(tmp_path / "search") as study:
         assert study.ask().suggest_categorical("model", ["seen", "distmult"]) == "seen"
-    with open_study(tmp_path / "search", QUESTION, STARTS, 0) as study:
+    with opened(tmp_path / "search") as study:
         waiting, failed = TrialState.WAITING, TrialState.FAIL
         assert [trial.state for trial in study.trials] == [failed, waiting, waiting]
         for model in ("distmult", "seen"):
@@ -55,26 +59,20 @@ def test_a_trial_of_a_process_that_was_killed_is_tried_again(tmp_path: Path) -> 
     ],
 )
 def test_a_study_is_about_one_question(tmp_path: Path, question: Any, problem: str) -> None:
-    with open_study(tmp_path / "search", QUESTION, STARTS, 0):
+    with opened(tmp_path / "search"):
         pass
-    with (
-        pytest.raises(InputError, match=problem),
-        open_study(tmp_path / "search", question, STARTS, 0),
-    ):
+    with pytest.raises(InputError, match=problem), opened(tmp_path / "search", question):
         pass
 
 
 def test_what_is_no_study_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
-    with (
-        pytest.raises(InputError, match="notes already exists"),
-        open_study(tmp_path / "notes", QUESTION, STARTS, 0),
-    ):
+    with pytest.raises(InputError, match="notes already exists"), opened(tmp_path / "notes"):
         pass
     (tmp_path / "notes" / "study.db").write_text("these are notes, not a study" * 100)
     with (
         pytest.raises(InputError, match=r"cannot use .*study\.db: file is not a database"),
-        open_study(tmp_path / "notes", QUESTION, STARTS, 0),
+        opened(tmp_path / "notes"),
     ):
         pass
 
@@ -86,9 +84,9 @@ def test_what_is_no_study_is_left_alone(tmp_path: Path) -> None:
 def study() -> optuna.Study:
     """Only the learning rate of complex matters: the larger, the better."""
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    found = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
-    found.set_user_attr(ABOUT, {"data": "world"})
-    found.enqueue_trial({"model": "targcn"}, user_attrs={IS_START: True})
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=0))
+    study.set_user_attr(ABOUT, {"data": "world"})
+    study.enqueue_trial({"model": "targcn"}, user_attrs={IS_START: True})
 
     def objective(trial: optuna.Trial) -> float:
         model = trial.suggest_categorical("model", ["complex", "targcn"])
@@ -97,12 +95,12 @@ def study() -> optuna.Study:
         trial.suggest_float("complex.dim", 1, 2)
         return trial.suggest_float("complex.learning_rate", 0.2, 0.8)
 
-    found.optimize(objective, n_trials=40)
-    bad = found.ask({"model": optuna.distributions.CategoricalDistribution(["complex", "targcn"])})
+    study.optimize(objective, n_trials=40)
+    bad = study.ask({"model": optuna.distributions.CategoricalDistribution(["complex", "targcn"])})
     bad.set_user_attr(NOTE, "too slow")
     bad.report(0.9, 1)
-    found.tell(bad, state=optuna.trial.TrialState.PRUNED)
-    return found
+    study.tell(bad, state=optuna.trial.TrialState.PRUNED)
+    return study
 
 
 def test_the_best_first_then_those_that_were_stopped(study: optuna.Study) -> None:

@@ -71,13 +71,13 @@ def test_one_in_four_goes_on(study: optuna.Study) -> None:
 
 def test_a_trial_ends_with_its_time(study: optuna.Study) -> None:
     clock = Clock()
-    one = follower(study, 100.0, True, clock)
+    follow = follower(study, 100.0, True, clock)
     clock.now = 99
-    one.speed_is_known = True
-    one(progress_at(3))
+    follow.speed_is_known = True
+    follow(progress_at(3))
     clock.now = 101
     with pytest.raises(StoppedError, match="its 0:01:40 were over in epoch 4"):
-        one(progress_at(3))
+        follow(progress_at(3))
 
 
 @pytest.mark.parametrize(
@@ -88,21 +88,21 @@ def test_speed_says_how_many_epochs_there_is_time_for(
 ) -> None:
     """10 epochs of 100 steps; 80 of each 100 s are for steps."""
     clock = Clock()
-    one = follower(study, 100.0, True, clock)
+    follow = follower(study, 100.0, True, clock)
     # The first seconds, in which things are compiled, say nothing.
     clock.now = 5
-    one(progress_at(0, 1))
+    follow(progress_at(0, 1))
     clock.now += 0.1
-    one(progress_at(0, 2))
+    follow(progress_at(0, 2))
     # Six seconds of a hundred are enough.
     clock.now = 11
     step = 1 + round(6 / seconds_per_step)
     if epochs is None:
-        one(progress_at(0, step))
-        assert one.speed_is_known
+        follow(progress_at(0, step))
+        assert follow.speed_is_known
         return
     with pytest.raises(StoppedError, match="would take about") as slow:
-        one(progress_at(0, step))
+        follow(progress_at(0, step))
     assert slow.value.epochs == epochs
 
 

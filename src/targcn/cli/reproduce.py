@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -13,9 +13,6 @@ from targcn.files import atomic_file, read_text
 from targcn.output.plots import require_picture
 from targcn.output.tables import Table
 from targcn.output.terminal import show
-
-if TYPE_CHECKING:
-    from targcn.experiments.tables import Results
 
 reproduce = App(
     name="reproduce",
@@ -128,6 +125,8 @@ def report_results(
     """
     from targcn.experiments.plots import plot_experiments
     from targcn.experiments.results import read_results
+    from targcn.experiments.tables import END_OF_PLACE
+    from targcn.experiments.tables import fill as fill_tables
 
     if plots is None and not fill:
         raise InputError(
@@ -138,23 +137,18 @@ def report_results(
     measured = read_results(results)
     if not measured:
         raise InputError(f"there is no result in {results}; 'targcn reproduce NAME' makes some")
-    texts = {path: _filled(path, measured) for path in fill}
+    texts = {}
+    for path in fill:
+        try:
+            texts[path] = fill_tables(read_text(path), measured)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
     if plots is not None:
         for path in plot_experiments(measured, plots):
             show(f"wrote {path}")
-    for path, (text, num_tables) in texts.items():
+    for path, text in texts.items():
         # The target of a link is replaced, not the link.
         with atomic_file(path.resolve()) as draft:
             draft.write_text(text, encoding="utf-8", newline="")
+        num_tables = text.splitlines().count(END_OF_PLACE)
         show(f"{path}: {num_tables} {'table' if num_tables == 1 else 'tables'} filled")
-
-
-def _filled(path: Path, results: "Results") -> tuple[str, int]:
-    """A text with its tables filled, and the number of them."""
-    from targcn.experiments.tables import END_OF_PLACE, fill
-
-    try:
-        text = fill(read_text(path), results)
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
-    return text, text.splitlines().count(END_OF_PLACE)

@@ -186,25 +186,26 @@ def _hide_others(scores: Tensor, asked: Queries, answers: Tensor, evaluator: Eva
 
 
 def _count_right(model: Model, temperature: float, scores: Tensor, targets: Tensor) -> Tensor:
-    """The bins without the temperature, and with it."""
-    right = (scores.argmax(1) == targets).double()
-    return torch.stack([_count_bins(model, scores / by, right) for by in (1.0, temperature)])
+    """The bins without the temperature, and with it.
+
+    Of each: how many queries, the sum of their probabilities, and how many are right.
+    """
+    is_right = (scores.argmax(1) == targets).double()
+    counts = is_right.new_zeros(2, 3, NUM_BINS)
+    for of_bins, divisor in zip(counts, (1.0, temperature), strict=True):
+        logs = model.log_probabilities(scores / divisor)
+        assert logs is not None
+        probabilities = logs.amax(1).exp().double().nan_to_num(0.0)
+        bins = (probabilities * NUM_BINS).long().clamp(max=NUM_BINS - 1)
+        figures = torch.stack([torch.ones_like(is_right), probabilities, is_right])
+        of_bins.index_add_(1, bins, figures)
+    return counts
 
 
 def _calibration_of(counts: Tensor, temperature: float) -> Calibration:
     (before, error_before), (after, error_after) = (_bins_of(of_side) for of_side in counts)
     number = sum(of_bin.num_queries for of_bin in before)
     return Calibration(temperature, number, error_before, error_after, before, after)
-
-
-def _count_bins(model: Model, scores: Tensor, right: Tensor) -> Tensor:
-    """For each bin: how many queries, the sum of their probabilities, how many are right."""
-    logs = model.log_probabilities(scores)
-    assert logs is not None
-    probabilities = logs.amax(1).exp().double().nan_to_num(0.0)
-    bins = (probabilities * NUM_BINS).long().clamp(max=NUM_BINS - 1)
-    figures = torch.stack([torch.ones_like(right), probabilities, right])
-    return figures.new_zeros(3, NUM_BINS).index_add_(1, bins, figures)
 
 
 def _bins_of(counts: Tensor) -> tuple[tuple[Bin, ...], float]:

@@ -57,6 +57,25 @@ class Candidates(Columns):
             return Queries(facts.subjects, given, facts.times)
         return Queries(facts.subjects, facts.relations, given)
 
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """Of times there is no static one: what is true at any time is all that is asked for."""
+        return FILTERS if self.kind == "relation" else ("raw", "time-aware")
+
+    def known_of(
+        self, facts: FactColumns, known: Mapping[Filter, KnownAnswers]
+    ) -> dict[Filter, tuple[Tensor, Tensor]]:
+        """The row of a fact and a candidate each, with which its object is a known answer."""
+        num = len(self)
+        cells = torch.arange(len(facts) * num, device=facts.subjects.device)
+        queries = self.queries(facts[cells // num], cells % num)
+        pairs = {}
+        for which in self.filters:
+            rows, answers = known[which].look_up(queries)
+            cells = rows[answers == facts.objects[rows // num]]
+            pairs[which] = cells // num, cells % num
+        return pairs
+
 
 def score_candidates(
     model: Model,
@@ -112,31 +131,3 @@ def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
     starts = owners * span
     counts = torch.searchsorted(keys, starts + ends) - torch.searchsorted(keys, starts)
     return counts.double()
-
-
-@dataclass(frozen=True, eq=False)
-class KnownCandidates:
-    """The candidates that are known to be true: those with which the object is a known answer."""
-
-    candidates: Candidates
-    answers: KnownAnswers
-
-    def look_up(self, facts: FactColumns) -> tuple[Tensor, Tensor]:
-        """The known candidates: the row of the fact each belongs to, and the candidate."""
-        num = len(self.candidates)
-        cells = torch.arange(len(facts) * num, device=facts.subjects.device)
-        queries = self.candidates.queries(facts[cells // num], cells % num)
-        rows, answers = self.answers.look_up(queries)
-        cells = rows[answers == facts.objects[rows // num]]
-        return cells // num, cells % num
-
-
-def known_candidates(
-    candidates: Candidates, known: Mapping[Filter, KnownAnswers]
-) -> dict[Filter, KnownCandidates]:
-    """The true candidates under every filter.
-
-    Of times there is no static filter: what is true at any time is all that is asked for.
-    """
-    filters = FILTERS if candidates.kind == "relation" else ("raw", "time-aware")
-    return {which: KnownCandidates(candidates, known[which]) for which in filters}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import torch
@@ -14,7 +15,6 @@ from targcn.evaluation.candidates import (
     Candidates,
     Kind,
     LogProbabilities,
-    known_candidates,
     score_candidates,
 )
 from targcn.evaluation.filters import FILTERS, Filter, IntervalQueries, known_answers
@@ -78,7 +78,12 @@ class Evaluator:
             assert isinstance(queries, IntervalQueries)
             ticks = Ticks.of(queries, dataset, setting.most_ticks)
             self.ticks = ticks[mine].to(device)
-            self.notes += _note_on(ticks, setting.most_ticks)
+            if ticks.num_thinned:
+                self.notes += (
+                    f"{ticks.num_thinned // 2:,} of {len(self.facts):,} facts hold at more than "
+                    f"{setting.most_ticks} ticks of the data, and were asked at "
+                    f"{setting.most_ticks} of them, evenly spread",
+                )
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
@@ -101,10 +106,12 @@ class Evaluator:
     ) -> Report:
         """The report of these ranks, which may be under some of the filters alone."""
         sides: dict[Side, slice] = {"both": slice(2), "object": slice(1), "subject": slice(1, 2)}
-        by_side = {
-            which: {side: ranks[which].view(2, -1)[rows] for side, rows in sides.items()}
-            for which in ranks
-        }
+        metrics: dict[Filter, dict[Side, dict[str, float]]] = {which: {} for which in ranks}
+        intervals: dict[Filter, dict[Side, tuple[float, float]]] = {which: {} for which in ranks}
+        for which, (side, rows) in product(ranks, sides.items()):
+            of_side = ranks[which].view(2, -1)[rows]
+            metrics[which][side] = compute_metrics(of_side)
+            intervals[which][side] = mrr_interval(of_side)
         relations = torch.from_numpy(self.facts.relations.astype("int64")).repeat(2)
         order, counts = relations.argsort(stable=True), torch.bincount(relations).tolist()
         by_relation = {which: torch.split(ranks[which][order], counts) for which in ranks}
@@ -114,14 +121,8 @@ class Evaluator:
             setting=self.setting,
             num_queries=self.num_queries,
             notes=self.notes + leaks,
-            metrics={
-                which: {side: compute_metrics(of_side) for side, of_side in of_sides.items()}
-                for which, of_sides in by_side.items()
-            },
-            mrr_interval={
-                which: {side: mrr_interval(of_side) for side, of_side in of_sides.items()}
-                for which, of_sides in by_side.items()
-            },
+            metrics=metrics,
+            mrr_interval=intervals,
             by_relation={
                 self.dataset.relations.names[relation]: {
                     which: compute_metrics(by_relation[which][relation])
@@ -161,17 +162,6 @@ def complete_setting(setting: Setting, dataset: Dataset) -> Setting:
     return replace(setting, intervals="enumerate-time", most_ticks=most)
 
 
-def _note_on(ticks: Ticks, most: int) -> tuple[str, ...]:
-    """Say so if facts are asked at some of their ticks only."""
-    if not ticks.num_thinned:
-        return ()
-    thinned, num_facts = ticks.num_thinned // 2, len(ticks.counts) // 2
-    return (
-        f"{thinned:,} of {num_facts:,} facts hold at more than {most} ticks of the data, and were "
-        f"asked at {most} of them, evenly spread",
-    )
-
-
 class CandidateEvaluator:
     """Asks a model for the relation or the time of each fact of a split, or of some of them."""
 
@@ -195,7 +185,7 @@ class CandidateEvaluator:
         self.facts = facts[processes.shard(torch.arange(len(facts)))].to(device)
         self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
         self.candidates = Candidates.of(dataset, kind).to(device)
-        self.known = known_candidates(self.candidates, known_answers(dataset, device))
+        self.known = known_answers(dataset, device)
         # Of what is asked for over time, how long facts of each relation usually hold.
         self.lengths: Tensor | None = None
         if kind == "time" and dataset.has_intervals:
@@ -210,7 +200,7 @@ class CandidateEvaluator:
         progress: Progress | None = None,
     ) -> Report:
         """The report of a model, which is named in it."""
-        model = model.to(self.device).eval()
+        model, filters = model.to(self.device).eval(), self.candidates.filters
         size = min(rows_at_once(len(self.candidates), self.device), MOST_FACTS_AT_ONCE)
 
         def measure(rows: slice) -> Tensor:
@@ -218,25 +208,24 @@ class CandidateEvaluator:
             facts = self.facts[rows]
             targets = self.candidates.positions(facts)
             scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
-            ranks = ranks_of(scores, targets, facts, self.known, self.setting.ties)
-            errors = [
-                self._errors(scores, facts, known.look_up(facts)) for known in self.known.values()
-            ]
+            known = self.candidates.known_of(facts, self.known)
+            ranks = ranks_of(scores, targets, known, self.setting.ties)
+            errors = [self._errors(scores, facts, pairs) for pairs in known.values()]
             return torch.stack([*ranks.values(), *errors, *self._overlaps(scores, facts)]).cpu()
 
         with self.processes.barrier():
             batches = list(in_batches(measure, len(self.facts), size, progress))
-            num_rows = 2 * len(self.known) + (0 if self.lengths is None else 5)
+            num_rows = 2 * len(filters) + (0 if self.lengths is None else 5)
             mine = torch.cat(batches, dim=1) if batches else torch.empty(num_rows, 0)
         rows = [self.processes.gather_shards(row, self.num_queries) for row in mine.double()]
-        num = len(self.known)
-        ranks, errors, overlap = rows[:num], rows[num : 2 * num], rows[2 * num :]
         metrics: dict[Filter, dict[Side, dict[str, float]]] = {}
-        for which, of_filter, off in zip(self.known, ranks, errors, strict=True):
-            figures = compute_metrics(of_filter)
+        intervals: dict[Filter, dict[Side, tuple[float, float]]] = {}
+        for which, ranks, errors in zip(filters, rows, rows[len(filters) :], strict=False):
+            figures = compute_metrics(ranks)
             if self.kind == "time":
-                figures["mean_absolute_error"] = float(off.mean())
+                figures["mean_absolute_error"] = float(errors.mean())
             metrics[which] = {self.kind: figures}
+            intervals[which] = {self.kind: mrr_interval(ranks[None])}
         return Report(
             dataset=self.dataset.name + self.dataset.addition,
             model=name,
@@ -244,13 +233,10 @@ class CandidateEvaluator:
             num_queries=self.num_queries,
             notes=self.dataset.additions + model.leaks,
             metrics=metrics,
-            mrr_interval={
-                which: {self.kind: mrr_interval(of_filter[None])}
-                for which, of_filter in zip(self.known, ranks, strict=True)
-            },
+            mrr_interval=intervals,
             by_relation={},
             unit=self.dataset.timeline.unit if self.kind == "time" else None,
-            overlap=_mean_overlap(overlap),
+            overlap=_mean_overlap(rows[2 * len(filters) :]),
         )
 
     def _overlaps(self, scores: Tensor, facts: IntervalFacts) -> Tensor:

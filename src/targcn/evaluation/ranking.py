@@ -6,7 +6,7 @@ target in the middle.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Literal
 
 import torch
 from torch import Tensor
@@ -26,7 +26,6 @@ TIES: Final = tuple(SHARE_OF_TIES)
 # A larger batch of scores is hardly faster and needs more memory; a CPU's should fit its cache.
 MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
 
-Questions = TypeVar("Questions", contravariant=True)
 # Done so far, and in all.
 Progress = Callable[[int, int], None]
 # Sees a batch of scores, with the number of the query that each row is about.
@@ -67,7 +66,8 @@ def rank_targets(
             places = numbers - (ends - counts)[owners]
             asked = replace(asked, times=ticks.pick(owners, places))
         scores = model(asked, context)
-        ranks = ranks_of(scores, targets[owners], asked, known, ties)
+        pairs = {which: answers.look_up(asked) for which, answers in known.items()}
+        ranks = ranks_of(scores, targets[owners], pairs, ties)
         if watch is not None:
             watch(order[owners].where(asked.times == queries.times[owners], NO_QUERY), scores)
         return torch.stack([*(ranks[which] for which in known), order[owners].double()]).cpu()
@@ -105,30 +105,19 @@ def in_batches(
             progress(rows.stop, num_rows)
 
 
-class KnownToAll(Protocol[Questions]):
-    """What is known to be true, found by what is asked."""
-
-    def look_up(self, asked: Questions, /) -> tuple[Tensor, Tensor]:
-        """The row of the question that each known answer belongs to, and its column."""
-
-
 def ranks_of(
-    scores: Tensor,
-    targets: Tensor,
-    asked: Questions,
-    known: Mapping[Filter, KnownToAll[Questions]],
-    ties: Ties,
+    scores: Tensor, targets: Tensor, known: Mapping[Filter, tuple[Tensor, Tensor]], ties: Ties
 ) -> dict[Filter, Tensor]:
     """Ranks from counts: for each row, the candidates above its target and level with it.
 
-    Subtracting the counts of known answers is the same as removing them, and needs no mask.
+    Of what is known to be true there are the rows and the columns. Subtracting their counts is the
+    same as removing them, and needs no mask.
     """
     # Gathered from the same row as its rivals' scores.
     of_targets = scores.gather(1, targets[:, None])
     above, level = count_rivals(scores, of_targets)
     ranks = {}
-    for which, answers in known.items():
-        rows, columns = answers.look_up(asked)
+    for which, (rows, columns) in known.items():
         theirs, mine = scores[rows, columns], of_targets[rows, 0]
         rival = columns != targets[rows]
         above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)

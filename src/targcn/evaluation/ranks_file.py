@@ -51,30 +51,16 @@ def read_ranks(
     their columns name.
     """
     require_ranks_file(path)
-    query = [*query_columns(evaluator.dataset)]
     with _explained(path):
-        table = scan_parquet(path, glob=False)
-        columns = table.collect_schema().names()
-        given = [which for which in FILTERS if which in columns]
-        _require_columns(path, columns, given, evaluator)
-        if given:
-            if evaluator.setting.intervals is not None:
-                _require_protocol(path, table.select(PROTOCOL).unique().collect(), evaluator)
-            asked = asked_rows(evaluator, at_ticks=False)
-            places = find_rows(path, table.select(query).collect(), asked, evaluator)
-            return _check_ranks(path, table.select(given).collect(), places, evaluator), False
-        # Scores without a tick are those at each tick of their query.
-        asked = asked_rows(evaluator)
-        query += [TIME] if evaluator.ticks is not None and TIME in columns else []
-        places = find_rows(path, table.select(query).collect(), asked, evaluator)
-        return _rank_scores(path, table, places, asked, evaluator, progress), True
+        file = _RanksFile(path, evaluator)
+        return (file.ranks(), False) if file.filters else (file.rank_scores(progress), True)
 
 
 def write_ranks(ranks: Mapping[Filter, Tensor], evaluator: Evaluator, path: Path) -> None:
     """Write the ranks of every query, as `Evaluator.ranks` gives them."""
     asked = _once(asked_rows(evaluator, at_ticks=False))
     queries = asked["query"].to_numpy()
-    named = name_rows(evaluator, asked)
+    named = name_rows(evaluator, asked, query_columns(evaluator.dataset))
     if evaluator.setting.intervals is not None:
         named = named.with_columns(pl.lit(evaluator.setting.intervals).alias(PROTOCOL))
     columns = [pl.Series(which, values.numpy()[queries]) for which, values in ranks.items()]
@@ -94,8 +80,9 @@ def write_scores(
 
     names = list(evaluator.dataset.entities)
     model = model.to(evaluator.device).eval()
-    asked = _once(asked_rows(evaluator))
-    asked = asked[_ticks_of(evaluator, asked).argsort(stable=True).numpy()]
+    columns = query_columns(evaluator.dataset)
+    columns += () if evaluator.ticks is None or TIME in columns else (TIME,)
+    asked = _once(asked_rows(evaluator)).sort(TIME, maintain_order=True)
 
     def score(rows: slice) -> Tensor:
         scores: Tensor = model(_queries(evaluator, asked[rows]), evaluator.graph)
@@ -110,13 +97,13 @@ def write_scores(
         start = 0
         for batch in chain([first], batches):
             candidates = [names if start + row == 0 else None for row in range(len(batch))]
-            yield name_rows(evaluator, asked[start : start + len(batch)]).with_columns(
+            yield name_rows(evaluator, asked[start : start + len(batch)], columns).with_columns(
                 pl.Series("candidates", candidates, dtype=pl.List(pl.String)),
                 pl.Series("scores", batch.numpy()).arr.to_list(),
             )
             start += len(batch)
 
-    schema = dict.fromkeys(name_rows(evaluator, asked[:0]).columns, pl.String()) | {
+    schema = dict.fromkeys(columns, pl.String()) | {
         "candidates": pl.List(pl.String()),
         "scores": pl.Series(first.numpy()).arr.to_list().dtype,
     }
@@ -130,7 +117,8 @@ def query_columns(dataset: Dataset) -> tuple[str, ...]:
 
 
 def asked_rows(evaluator: Evaluator, at_ticks: bool = True) -> pl.DataFrame:
-    """What is asked, as ids: the number of each query in the order of the evaluator, and its facts.
+    """What is asked, as ids: the number of each query in the order of the evaluator, its fact, and
+    when it is asked.
 
     A query that is asked at several ticks has several rows, side by side, unless these do not
     matter.
@@ -141,12 +129,12 @@ def asked_rows(evaluator: Evaluator, at_ticks: bool = True) -> pl.DataFrame:
     of_facts = pl.DataFrame(dict(zip(roles, columns, strict=True)))
     sides = [of_facts.with_columns(pl.lit(side, pl.Int64).alias(asked)) for side in (0, 1)]
     rows = pl.concat(sides).with_row_index("query").cast({"query": pl.Int64})
-    if evaluator.ticks is None or not at_ticks:
-        return rows
-    counts = evaluator.ticks.counts
-    queries, numbers = expand_ranges(torch.zeros_like(counts), counts)
-    times = pl.Series(TIME, evaluator.ticks.pick(queries, numbers).cpu().numpy())
-    return rows[queries.cpu().numpy()].with_columns(times)
+    times = evaluator.queries.times.long()
+    if evaluator.ticks is not None and at_ticks:
+        counts = evaluator.ticks.counts
+        queries, numbers = expand_ranges(torch.zeros_like(counts), counts)
+        rows, times = rows[queries.cpu().numpy()], evaluator.ticks.pick(queries, numbers)
+    return rows.with_columns(pl.Series(TIME, times.cpu().numpy()))
 
 
 def _once(asked: pl.DataFrame) -> pl.DataFrame:
@@ -154,74 +142,21 @@ def _once(asked: pl.DataFrame) -> pl.DataFrame:
     return asked.unique(asked.columns[1:], keep="first", maintain_order=True)
 
 
-def _ticks_of(evaluator: Evaluator, asked: pl.DataFrame) -> Tensor:
-    """When each row is asked."""
-    if TIME in asked.columns:
-        return asked[TIME].to_torch()
-    return evaluator.queries.times.cpu()[asked["query"].to_torch()]
-
-
 def _queries(evaluator: Evaluator, asked: pl.DataFrame) -> Queries:
     queries = evaluator.queries[asked["query"].to_torch().to(evaluator.device)]
-    return replace(queries, times=_ticks_of(evaluator, asked).to(evaluator.device))
+    return replace(queries, times=asked[TIME].to_torch().to(evaluator.device))
 
 
-def name_rows(evaluator: Evaluator, asked: pl.DataFrame) -> pl.DataFrame:
-    """Queries by their names and dates; if each is asked at several ticks, with its tick too."""
+def name_rows(evaluator: Evaluator, asked: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of what is asked, by names and dates."""
     dataset = evaluator.dataset
     sides, positions = np.divmod(asked["query"].to_numpy(), len(evaluator.facts))
     facts = evaluator.facts.where(positions)
     frame = as_frame(dataset, as_intervals(facts) if dataset.has_intervals else facts)
-    named = frame.with_columns(asked=pl.Series(SIDES)[sides])
-    if not dataset.has_intervals or TIME not in asked.columns:
-        return named
-    return named.with_columns(write_times(dataset.timeline, asked[TIME].to_numpy()).alias(TIME))
-
-
-def find_rows(
-    path: Path, given: pl.DataFrame, asked: pl.DataFrame, evaluator: Evaluator
-) -> NDArray[np.int64]:
-    """For everything that is asked the row of the file, by the queries given there."""
-    dataset, keys = evaluator.dataset, given.columns
-    _require_values(path, given)
-    vocabularies = dataset.entities, dataset.relations, dataset.entities
-    ids = {
-        role: number_names(path, given[role], names)
-        for role, names in zip(ROLES[:3], vocabularies, strict=True)
-    }
-    times = [column for column in keys if column not in (*ids, "asked")]
-    ids |= {column: _ticks(path, given[column], dataset) for column in times}
-    ids["asked"] = (given["asked"] == SIDES[1]).cast(pl.Int64)
-    rows = pl.DataFrame(ids).with_row_index("row")
-    split = f"the {evaluator.setting.split} split of {dataset.name}"
-    strangers = rows.join(asked, on=keys, how="anti", maintain_order="left")["row"]
-    if len(strangers):
-        row = strangers[0]
-        raise InputError(
-            f"{path}, row {row + 1}: {_in_words(given, row)} is no query of {split}; "
-            f"{len(strangers):,} of {given.height:,} rows are not"
-        )
-    repeated = rows.filter(~pl.struct(keys).is_first_distinct())["row"]
-    if len(repeated):
-        row = repeated[0]
-        raise InputError(
-            f"{path}, row {row + 1}: {_in_words(given, row)} is there twice; every query of "
-            f"{split} must be there once"
-        )
-    places = asked.join(rows, on=keys, how="left", maintain_order="left")["row"]
-    if places.null_count():
-        absent = asked.filter(places.is_null()).unique(keys, keep="first", maintain_order=True)
-        first = name_rows(evaluator, absent[:1]).select(keys)
-        raise InputError(
-            f"{path} lacks {absent.height:,} of {asked.n_unique(keys):,} queries of {split}, "
-            f"the first is {_in_words(first, 0)}; give every query, in both directions"
-        )
-    return places.to_numpy().astype(np.int64)
-
-
-def number_names(path: Path, names: pl.Series, vocabulary: Vocabulary) -> pl.Series:
-    """The id of each name; one that the data do not have is refused."""
-    return _number(path, names.cast(pl.String), vocabulary.id_of)
+    times = write_times(dataset.timeline, asked[TIME].to_numpy())
+    return frame.with_columns(pl.Series(SIDES)[sides].alias("asked"), times.alias(TIME)).select(
+        columns
+    )
 
 
 def require_ranks_file(path: Path) -> None:
@@ -244,197 +179,238 @@ def _explained(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _require_columns(
-    path: Path, columns: Sequence[str], given: Sequence[Filter], evaluator: Evaluator
-) -> None:
-    query, protocol = query_columns(evaluator.dataset), evaluator.setting.intervals
-    scored = [name for name in ("candidates", "scores") if name in columns]
-    if missing := [name for name in query if name not in columns]:
-        raise InputError(
-            f"{path} has no column {missing[0]!r}; every row needs {', '.join(query)} "
-            "(docs/judging.md)"
-        )
-    if given and scored:
-        raise InputError(
-            f"{path} has both ranks ({given[0]}) and {scored[0]}; leave one out: scores are ranked "
-            "here, ranks are taken as they are"
-        )
-    if not given and len(scored) < 2:
-        raise InputError(
-            f"{path} has neither ranks nor scores; it needs the columns candidates and scores, or "
-            f"one or more of {', '.join(FILTERS)} (docs/judging.md)"
-        )
-    if protocol is None:
-        return
-    if given and PROTOCOL not in columns:
-        raise InputError(
-            f"{path} has no column {PROTOCOL!r}; ranks of facts that hold over intervals say how "
-            f"these were asked about, here {protocol} (docs/judging.md)"
-        )
-    if TIME in columns and (given or evaluator.ticks is None):
-        once = f"with intervals {protocol} a query is asked once"
-        reason = "a rank is the mean over all ticks of its query" if given else once
-        raise InputError(f"{path} has a column {TIME!r}, but {reason}; leave the column out")
+class _RanksFile:
+    """A file of another system, whose columns are those that are asked for."""
 
+    def __init__(self, path: Path, evaluator: Evaluator) -> None:
+        self.path, self.evaluator, self.dataset = path, evaluator, evaluator.dataset
+        self.table = scan_parquet(path, glob=False)
+        self.columns = self.table.collect_schema().names()
+        # Those that it has ranks under.
+        self.filters = [which for which in FILTERS if which in self.columns]
+        self.query = query_columns(self.dataset)
+        self._require_columns()
 
-def _require_protocol(path: Path, named: pl.DataFrame, evaluator: Evaluator) -> None:
-    """Refuse ranks of another task."""
-    protocol = evaluator.setting.intervals
-    for given in named[PROTOCOL]:
-        if given != protocol:
+    def _require_columns(self) -> None:
+        path, columns, given = self.path, self.columns, self.filters
+        scored = [name for name in ("candidates", "scores") if name in columns]
+        if missing := [name for name in self.query if name not in columns]:
             raise InputError(
-                f"{path} was ranked with intervals {given}, the others are with {protocol}; these "
-                f"are different tasks: choose --intervals {given}, or give scores"
+                f"{path} has no column {missing[0]!r}; every row needs {', '.join(self.query)} "
+                "(docs/judging.md)"
             )
-
-
-def _check_ranks(
-    path: Path, given: pl.DataFrame, places: NDArray[np.int64], evaluator: Evaluator
-) -> dict[Filter, Tensor]:
-    num_entities = len(evaluator.dataset.entities)
-    for name in given.columns:
-        if not given[name].dtype.is_numeric():
+        if given and scored:
             raise InputError(
-                f"{path}: the column {name} holds {given[name].dtype}; ranks are numbers"
+                f"{path} has both ranks ({given[0]}) and {scored[0]}; leave one out: scores are "
+                "ranked here, ranks are taken as they are"
             )
-        good = given[name].cast(pl.Float64).is_between(1, num_entities).fill_null(False)
-        if not good.all():
-            row = (~good).arg_true()[0]
+        if not given and len(scored) < 2:
             raise InputError(
-                f"{path}, row {row + 1}: the {name} rank is {given[name][row]}; 1 up to the "
-                f"{num_entities:,} entities was expected"
+                f"{path} has neither ranks nor scores; it needs the columns candidates and scores, "
+                f"or one or more of {', '.join(FILTERS)} (docs/judging.md)"
             )
-    ordered = [which for which in BEST_FIRST if which in given.columns]
-    for better, worse in pairwise(ordered):
-        if (wrong := given[better] > given[worse]).any():
-            row = wrong.arg_true()[0]
+        protocol = self.evaluator.setting.intervals
+        if protocol is None:
+            return
+        if given and PROTOCOL not in columns:
             raise InputError(
-                f"{path}, row {row + 1}: the {better} rank {given[better][row]} is worse than the "
-                f"{worse} rank {given[worse][row]}, but its filter only removes more rivals; give "
-                "scores instead, which are ranked here"
+                f"{path} has no column {PROTOCOL!r}; ranks of facts that hold over intervals say "
+                f"how these were asked about, here {protocol} (docs/judging.md)"
             )
-    return {
-        which: torch.from_numpy(given[which].cast(pl.Float64).to_numpy()[places])
-        for which in FILTERS
-        if which in given.columns
-    }
+        if TIME in columns and (given or self.evaluator.ticks is None):
+            once = f"with intervals {protocol} a query is asked once"
+            reason = "a rank is the mean over all ticks of its query" if given else once
+            raise InputError(f"{path} has a column {TIME!r}, but {reason}; leave the column out")
 
+    def _row(self, row: int) -> str:
+        return f"{self.path}, row {row + 1}"
 
-def _rank_scores(
-    path: Path,
-    table: pl.LazyFrame,
-    places: NDArray[np.int64],
-    asked: pl.DataFrame,
-    evaluator: Evaluator,
-    progress: Progress | None,
-) -> dict[Filter, Tensor]:
-    """Rank the scores of a file, one batch of its rows after the other.
+    def ranks(self) -> dict[Filter, Tensor]:
+        """The ranks, as they are."""
+        protocol = self.evaluator.setting.intervals
+        protocols = self._collect([] if protocol is None else [PROTOCOL])
+        for [other] in protocols.unique().iter_rows():
+            if other != protocol:
+                raise InputError(
+                    f"{self.path} was ranked with intervals {other}, the others are with "
+                    f"{protocol}; these are different tasks: choose --intervals {other}, or give "
+                    "scores"
+                )
+        places = self._find(asked_rows(self.evaluator, at_ticks=False), self.query)
+        ranks = self._collect(self.filters)
+        for name, dtype in ranks.schema.items():
+            if not dtype.is_numeric():
+                raise InputError(f"{self.path}: the column {name} holds {dtype}; ranks are numbers")
+        ranks = ranks.cast(pl.Float64)
+        most = len(self.dataset.entities)
+        for name in ranks.columns:
+            wrong = ~ranks[name].is_between(1, most).fill_null(False)
+            for row in wrong.arg_true():
+                raise InputError(
+                    f"{self._row(row)}: the {name} rank is {ranks[name][row]}; 1 up to the "
+                    f"{most:,} entities was expected"
+                )
+        for better, worse in pairwise(which for which in BEST_FIRST if which in self.filters):
+            for row in (ranks[better] > ranks[worse]).arg_true():
+                raise InputError(
+                    f"{self._row(row)}: the {better} rank {ranks[better][row]} is worse than the "
+                    f"{worse} rank {ranks[worse][row]}, but its filter only removes more rivals; "
+                    "give scores instead, which are ranked here"
+                )
+        return {which: torch.from_numpy(ranks[which].to_numpy()[places]) for which in self.filters}
 
-    The rank of a query is the mean over the ticks that it is asked at.
-    """
-    num_queries, dataset = evaluator.num_queries, evaluator.dataset
-    ranks = {which: torch.zeros(num_queries, dtype=torch.float64) for which in FILTERS}
-    # What is asked in the order of the file; several have the same row if the split has a fact
-    # twice, or if its scores are those at every tick.
-    rows, order = torch.from_numpy(places).sort(stable=True)
-    lists = table.select(
-        pl.col("candidates").cast(pl.List(pl.String)), pl.col("scores").cast(pl.List(pl.Float64))
-    )
-    usual = _usual_candidates(path, lists.head(1).collect(), dataset)
-    start = 0
-    size = max(rows_at_once(len(dataset.entities), evaluator.device) // 2, 1)
-    for frame in lists.collect_batches(chunk_size=size):
-        scores = _score_rows(path, frame, start, usual, dataset)
-        first, last = torch.searchsorted(rows, torch.tensor([start, start + len(scores)])).tolist()
-        for part in torch.split(torch.arange(first, last), size):
-            mine = asked[order[part].numpy()]
-            queries = mine["query"].to_torch()
-            ranks_here = ranks_of(
-                scores[rows[part] - start].to(evaluator.device),
-                evaluator.targets[queries.to(evaluator.device)],
-                _queries(evaluator, mine),
-                evaluator.known,
-                evaluator.setting.ties,
-            )
-            for which in FILTERS:
-                ranks[which].index_add_(0, queries, ranks_here[which].cpu())
-        start += len(scores)
-        if progress is not None:
-            progress(last, len(places))
-    counts = torch.from_numpy(np.bincount(asked["query"], minlength=num_queries))
-    return {which: sums / counts for which, sums in ranks.items()}
+    def rank_scores(self, progress: Progress | None) -> dict[Filter, Tensor]:
+        """The ranks of the scores, one batch of rows after the other.
 
-
-def _usual_candidates(path: Path, first: pl.DataFrame, dataset: Dataset) -> NDArray[np.int64]:
-    """The entities of the first row, which are those of every row that names none."""
-    if first["candidates"].null_count():
-        raise InputError(f"{path}, row 1 names no candidates; they may be left out below it alone")
-    names = first["candidates"].filter(first["candidates"].list.len() > 0).explode()
-    return number_names(path, names, dataset.entities).to_numpy()
-
-
-def _score_rows(
-    path: Path, frame: pl.DataFrame, start: int, usual: NDArray[np.int64], dataset: Dataset
-) -> Tensor:
-    """One column per entity; an entity that a row does not name is below all that it names."""
-
-    def refuse(rows: NDArray[np.int64], what: str) -> None:
-        if len(rows):
-            raise InputError(f"{path}, row {start + rows[0] + 1} {what}")
-
-    candidates, scores = frame["candidates"], frame["scores"]
-    refuse(np.flatnonzero(scores.is_null()), "has no scores; where there are none, give []")
-    lengths = scores.list.len().to_numpy()
-    wanted = candidates.list.len().fill_null(len(usual)).to_numpy()
-    refuse(np.flatnonzero(lengths != wanted), "has not as many scores as candidates")
-    # An empty list would become one value that is missing.
-    filled, named = lengths > 0, candidates.is_not_null().to_numpy()
-    values = scores.filter(filled).explode().to_numpy()
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    refuse(rows[np.isnan(values)], "has scores that are not numbers, which have no rank")
-    names, is_named = candidates.filter(filled & named).explode(), named[rows]
-    refuse(rows[is_named][names.is_null().to_numpy()], "has a candidate without a name")
-    columns = np.empty(len(values), dtype=np.int64)
-    columns[is_named] = number_names(path, names, dataset.entities).to_numpy()
-    columns[~is_named] = np.tile(usual, np.count_nonzero(~named))
-    matrix = torch.full((len(lengths), len(dataset.entities)), torch.nan, dtype=torch.float64)
-    matrix[torch.from_numpy(rows), torch.from_numpy(columns)] = torch.tensor(values)
-    is_unnamed = matrix.isnan()
-    refuse(np.flatnonzero((~is_unnamed).sum(1).numpy() != lengths), "names a candidate twice")
-    return matrix.masked_fill_(is_unnamed, -torch.inf)
-
-
-def _require_values(path: Path, asked: pl.DataFrame) -> None:
-    for column in asked.columns:
-        # A start or an end that is open is null.
-        if column not in INTERVAL_ROLES[3:] and asked[column].null_count():
-            row = asked[column].is_null().arg_true()[0]
-            raise InputError(f"{path}, row {row + 1} has no {column}; every row needs one")
-    if others := set(asked["asked"].unique()) - set(SIDES):
-        raise InputError(
-            f"{path}: the column asked says 'subject' or 'object', not {min(map(str, others))!r}"
+        The rank of a query is the mean over the ticks that it is asked at; scores without a tick
+        are those at each of them.
+        """
+        evaluator, num_queries = self.evaluator, self.evaluator.num_queries
+        asked = asked_rows(evaluator)
+        has_ticks = TIME in self.columns and evaluator.ticks is not None
+        places = self._find(asked, (*self.query, TIME) if has_ticks else self.query)
+        ranks = {which: torch.zeros(num_queries, dtype=torch.float64) for which in FILTERS}
+        # What is asked in the order of the file; several have the same row if the split has a fact
+        # twice, or if its scores are those at every tick.
+        rows, order = torch.from_numpy(places).sort(stable=True)
+        lists = self.table.select(
+            pl.col("candidates").cast(pl.List(pl.String)),
+            pl.col("scores").cast(pl.List(pl.Float64)),
         )
+        usual = self._usual_candidates(lists.head(1).collect()["candidates"])
+        start = 0
+        size = max(rows_at_once(len(self.dataset.entities), evaluator.device) // 2, 1)
+        for frame in lists.collect_batches(chunk_size=size):
+            scores = self._scores(frame, start, usual)
+            ends = torch.tensor([start, start + len(scores)])
+            first, last = torch.searchsorted(rows, ends).tolist()
+            for part in torch.split(torch.arange(first, last), size):
+                mine = asked[order[part].numpy()]
+                queries = mine["query"].to_torch()
+                given = _queries(evaluator, mine)
+                ranks_here = ranks_of(
+                    scores[rows[part] - start].to(evaluator.device),
+                    evaluator.targets[queries.to(evaluator.device)],
+                    {which: evaluator.known[which].look_up(given) for which in FILTERS},
+                    evaluator.setting.ties,
+                )
+                for which in FILTERS:
+                    ranks[which].index_add_(0, queries, ranks_here[which].cpu())
+            start += len(scores)
+            if progress is not None:
+                progress(last, len(places))
+        counts = torch.from_numpy(np.bincount(asked["query"], minlength=num_queries))
+        return {which: sums / counts for which, sums in ranks.items()}
 
+    def _collect(self, columns: Sequence[str]) -> pl.DataFrame:
+        return self.table.select(columns).collect()
 
-def _ticks(path: Path, times: pl.Series, dataset: Dataset) -> pl.Series:
-    def tick_of(time: Any) -> int:
+    def _find(self, asked: pl.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
+        """For everything that is asked the row of the file, by the queries given there."""
+        given, dataset = self._collect(keys), self.dataset
+        self._require_values(given)
+        names = {"subject": dataset.entities, "object": dataset.entities}
+        names["relation"] = dataset.relations
+        ids = {}
+        for column in keys:
+            if column == "asked":
+                ids[column] = (given[column] == SIDES[1]).cast(pl.Int64)
+            elif column in names:
+                ids[column] = self._ids(given[column], names[column])
+            else:
+                ids[column] = self._number(given[column], self._tick)
+        rows = pl.DataFrame(ids).with_row_index("row")
+        split = f"the {self.evaluator.setting.split} split of {dataset.name}"
+        strangers = rows.join(asked, on=keys, how="anti", maintain_order="left")["row"]
+        for row in strangers:
+            raise InputError(
+                f"{self._row(row)}: {_in_words(given, row)} is no query of {split}; "
+                f"{len(strangers):,} of {given.height:,} rows are not"
+            )
+        for row in rows.filter(~pl.struct(keys).is_first_distinct())["row"]:
+            raise InputError(
+                f"{self._row(row)}: {_in_words(given, row)} is there twice; every query of "
+                f"{split} must be there once"
+            )
+        places = asked.join(rows, on=keys, how="left", maintain_order="left")["row"]
+        if places.null_count():
+            absent = asked.filter(places.is_null()).unique(keys, keep="first", maintain_order=True)
+            first = name_rows(self.evaluator, absent[:1], keys)
+            raise InputError(
+                f"{self.path} lacks {absent.height:,} of {asked.n_unique(keys):,} queries of "
+                f"{split}, the first is {_in_words(first, 0)}; give every query, in both directions"
+            )
+        return places.to_numpy().astype(np.int64)
+
+    def _require_values(self, given: pl.DataFrame) -> None:
+        for column in given.columns:
+            # A start or an end that is open is null.
+            if column not in INTERVAL_ROLES[3:]:
+                for row in given[column].is_null().arg_true():
+                    raise InputError(f"{self._row(row)} has no {column}; every row needs one")
+        if others := set(given["asked"].unique()) - set(SIDES):
+            raise InputError(
+                f"{self.path}: the column asked says 'subject' or 'object', not "
+                f"{min(map(str, others))!r}"
+            )
+
+    def _tick(self, time: Any) -> int:
         if time is None:
             return OPEN
-        tick = dataset.timeline.tick(time)
+        tick = self.dataset.timeline.tick(time)
         # No fact is before the data begin, and such a tick might look like an open one.
         return tick if tick >= 0 else tick + OPEN
 
-    return _number(path, times, tick_of)
+    def _ids(self, names: pl.Series, vocabulary: Vocabulary) -> pl.Series:
+        """The id of each name; one that the data do not have is refused."""
+        return self._number(names.cast(pl.String), vocabulary.id_of)
 
+    def _number(self, values: pl.Series, number: Callable[[Any], int]) -> pl.Series:
+        """The number of each value; asked once for every distinct one."""
+        distinct = values.unique()
+        try:
+            numbers = [number(value) for value in distinct]
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}", error.suggestions) from None
+        return values.replace_strict(distinct, numbers, return_dtype=pl.Int64)
 
-def _number(path: Path, values: pl.Series, number: Callable[[Any], int]) -> pl.Series:
-    """The number of each value; asked once for every distinct one."""
-    distinct = values.unique()
-    try:
-        numbers = [number(value) for value in distinct]
-    except InputError as error:
-        raise InputError(f"{path}: {error}", error.suggestions) from None
-    return values.replace_strict(distinct, numbers, return_dtype=pl.Int64)
+    def _usual_candidates(self, first: pl.Series) -> NDArray[np.int64]:
+        """The entities of the first row, which are those of every row that names none."""
+        if first.null_count():
+            raise InputError(
+                f"{self._row(0)} names no candidates; they may be left out below it alone"
+            )
+        return self._ids(
+            first.filter(first.list.len() > 0).explode(), self.dataset.entities
+        ).to_numpy()
+
+    def _scores(self, frame: pl.DataFrame, start: int, usual: NDArray[np.int64]) -> Tensor:
+        """One column per entity; an entity that a row does not name is below all that it names."""
+
+        def refuse(rows: NDArray[np.int64], what: str) -> None:
+            if len(rows):
+                raise InputError(f"{self._row(start + rows[0])} {what}")
+
+        candidates, scores, entities = frame["candidates"], frame["scores"], self.dataset.entities
+        refuse(np.flatnonzero(scores.is_null()), "has no scores; where there are none, give []")
+        lengths = scores.list.len().to_numpy()
+        wanted = candidates.list.len().fill_null(len(usual)).to_numpy()
+        refuse(np.flatnonzero(lengths != wanted), "has not as many scores as candidates")
+        # An empty list would become one value that is missing.
+        filled, named = lengths > 0, candidates.is_not_null().to_numpy()
+        values = scores.filter(filled).explode().to_numpy()
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        refuse(rows[np.isnan(values)], "has scores that are not numbers, which have no rank")
+        names, is_named = candidates.filter(filled & named).explode(), named[rows]
+        refuse(rows[is_named][names.is_null().to_numpy()], "has a candidate without a name")
+        columns = np.empty(len(values), dtype=np.int64)
+        columns[is_named] = self._ids(names, entities).to_numpy()
+        columns[~is_named] = np.tile(usual, np.count_nonzero(~named))
+        matrix = torch.full((len(lengths), len(entities)), torch.nan, dtype=torch.float64)
+        matrix[torch.from_numpy(rows), torch.from_numpy(columns)] = torch.tensor(values)
+        is_unnamed = matrix.isnan()
+        refuse(np.flatnonzero((~is_unnamed).sum(1).numpy() != lengths), "names a candidate twice")
+        return matrix.masked_fill_(is_unnamed, -torch.inf)
 
 
 def _in_words(asked: pl.DataFrame, row: int) -> str:

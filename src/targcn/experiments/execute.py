@@ -221,7 +221,6 @@ def _train(
 ) -> Run:
     return fit(
         dataset,
-        cell.recipe.model,
         recipe=cell.recipe,
         seed=cell.seed,
         out=folder,

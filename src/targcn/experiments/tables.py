@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import mean, stdev
 from typing import Any, Final
 
@@ -18,13 +19,7 @@ from targcn.output.tables import Table, to_markdown
 # Key of a cell -> its result.
 Results = Mapping[str, Result]
 
-COSTS: Final = (
-    "parameters",
-    "seconds per epoch",
-    "training (s)",
-    "peak GPU memory (MB)",
-    "device",
-)
+COSTS: Final = ("parameters", "seconds per epoch", "training (s)", "peak GPU memory (MB)", "device")
 # A cost that the paper may print -> the label of its column.
 PRINTED_COSTS: Final = {
     "parameters": "paper's parameters",
@@ -64,10 +59,9 @@ def lines_of(
     experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
 ) -> list[Line]:
     """The rows of an experiment on a data set, each with the results of its finished cells."""
-    num_seeds = num_seeds or num_seeds_of(experiment, data)
     lines = []
     for row in experiment.rows:
-        wanted = cells_of(row, data, num_seeds)
+        wanted = cells_of(row, data, num_seeds or num_seeds_of(experiment, data))
         finished = [results[cell.key] for cell in wanted if cell.key in results]
         paper, published = row.paper.get(data, {}), row.published.get(data, {})
         lines.append(Line(row, len(wanted), finished, paper, published))
@@ -112,40 +106,36 @@ def _figure_table(
     ]
     notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
     heads = ("run", *labels, *(["paper"] if num_printed else []))
-    title = f"{about}: {_describe(setting, which)}, {_over(num_seeds)}"
+    title = (
+        f"{about}: {setting.split} split, context {setting.context}, {which} filter, "
+        f"{setting.ties} rank on ties, both directions, {_over(num_seeds)}"
+    )
     return Table.of_text(heads, rows, title, *notes)
-
-
-def _describe(setting: Setting, which: Filter | None = None) -> str:
-    """The setting, and the filter if there is one, of figures over both directions."""
-    context = f"{setting.context}, {which} filter" if which else setting.context
-    return f"{setting.split} split, context {context}, {setting.ties} rank on ties, both directions"
 
 
 def mrr_table(experiment: Experiment, results: Results) -> Table:
     """The MRR of every row on every data set that has results, under two filters."""
-    setting, num_seeds = experiment.shown[0], experiment.seeds
+    setting = experiment.shown[0]
     by_data = {data: lines_of(experiment, data, results) for data in experiment.data}
     measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
     filters: tuple[Filter, ...] = ("static", "time-aware")
-    columns = [(data, which) for data in measured for which in filters]
+    columns = list(product(measured, filters))
     rows, shown, left_out = [], [], []
     for number, row in enumerate(experiment.rows):
-        lines = {data: of_data[number] for data, of_data in measured.items()}
-        cells = [_mrr_cell(lines[data], setting, which) for data, which in columns]
-        if not any(cells):
+        cells = [_mrr_cell(measured[data][number], setting, which) for data, which in columns]
+        if any(cells):
+            rows.append((row.name, *cells))
+            shown.append(row)
+        else:
             left_out.append(row.name)
-            continue
-        rows.append((row.name, *cells))
-        shown.append(row)
     notes = [f"{data}: {note}" for data, lines in measured.items() for note in _seed_notes(lines)]
     notes += _row_notes(shown)
     notes += _by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
     return Table.of_text(
         ("run", *(f"{data}, {which}" for data, which in columns)),
         rows,
-        f"{experiment.title}: MRR, {_describe(setting)}, {_over(num_seeds)}; in brackets what the "
-        "paper prints, under the filter of that figure",
+        f"{experiment.title}: MRR, {setting}, both directions, {_over(experiment.seeds)}; in "
+        "brackets what the paper prints, under the filter of that figure",
         *notes,
     )
 

@@ -14,7 +14,6 @@ from targcn.evaluation.candidates import (
     KINDS,
     Candidates,
     Kind,
-    known_candidates,
     score_candidates,
 )
 from targcn.evaluation.filters import Filter, KnownAnswers, known_answers
@@ -205,7 +204,8 @@ class Predictor:
                 )
             scores = reasons.scores.to(self.device).view(1, -1)
             answer = torch.tensor([target], device=self.device)
-            ranks = ranks_of(scores, answer, query, self.known, RANK_TIES)
+            known = {RANK_FILTER: self.known[RANK_FILTER].look_up(query)}
+            ranks = ranks_of(scores, answer, known, RANK_TIES)
             logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
@@ -296,12 +296,12 @@ class Predictor:
     ) -> Scores:
         """The scores of all relations or times of each fact, and which of them are known."""
         candidates = self.candidates[kind]
-        known = known_candidates(candidates, self.known)
+        known = candidates.known_of(facts, self.known)
         values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
         logs = values.log_softmax(dim=1) if self.has_probabilities else None
-        then = known["time-aware"].look_up(facts)
-        ever = known["static"].look_up(facts) if "static" in known else then
+        then = known["time-aware"]
         places = torch.full_like(numbers, PLACES.index(kind))
+        ever = known.get("static", then)
         return Scores(numbers, places, len(candidates), values, logs, then, ever, candidates.ids)
 
     def score_entities(

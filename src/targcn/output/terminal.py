@@ -14,12 +14,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from html import escape
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from targcn.output.tables import Table
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 # Control characters but tab and newline, both line separators, and marks of direction.
 STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -46,6 +43,8 @@ def printable(text: str) -> str:
 def show(content: str | Table, folded: bool = True) -> None:
     """Print text or a table; a table that is not folded is as wide as its cells."""
     from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
     width = (None if sys.stdout.isatty() else 120) if folded else 10_000
     console = Console(width=width, highlight=False, markup=False, emoji=False)
@@ -54,21 +53,14 @@ def show(content: str | Table, folded: bool = True) -> None:
         return
     if content.title:
         console.print(printable(content.title), soft_wrap=True)
-    console.print(_rich_table(content))
+    table = RichTable(box=None, pad_edge=False, header_style="bold")
+    for label in content.labels:
+        table.add_column(printable(label), overflow="fold")
+    for row in content.cells():
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(table)
     for note in content.notes:
         console.print(printable(note), soft_wrap=True)
-
-
-def _rich_table(content: Table) -> "RichTable":
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    shown = RichTable(box=None, pad_edge=False, header_style="bold")
-    for label in content.labels:
-        shown.add_column(printable(label), overflow="fold")
-    for row in content.cells():
-        shown.add_row(*(Text(printable(cell)) for cell in row))
-    return shown
 
 
 def show_json(content: object) -> None:

@@ -38,6 +38,14 @@ RESAMPLES: Final = 2000
 # With fewer there is no 95 % interval.
 LEAST_RESAMPLES: Final = 100
 LEVEL: Final = 0.95
+PERCENT: Final = f"{100 * LEVEL:.0f} %"
+# What is told of a difference, and the label of its column.
+DIFFERENCE: Final = {
+    "mrr difference": "difference",
+    "mrr difference low": f"{PERCENT} low",
+    "mrr difference high": f"{PERCENT} high",
+    "zero inside": "0 inside",
+}
 # Facts resampled at a time: 8 MB of positions, and as much again for their counts.
 MOST_RESAMPLED: Final = 1 << 20
 # What is called the model of a system from outside.
@@ -53,12 +61,11 @@ class EvaluatedRun:
     report: Report
     # Of each fact's object, then of each fact's subject (Evaluator.ranks).
     ranks: Mapping[Filter, Tensor]
-    # Not known of what came from outside, nor how it was trained.
-    num_parameters: int | None
-    # How long the evaluation took, and on what; of what came from outside that is not known.
-    seconds: float | None
-    device: str | None
-    trained: TrainingRecord | None
+    # All else is not known of what came from outside. How long the evaluation took, and on what:
+    seconds: float | None = None
+    device: str | None = None
+    num_parameters: int | None = None
+    trained: TrainingRecord | None = None
     # What the model knows of the facts that it is evaluated on.
     leaks: tuple[str, ...] = ()
 
@@ -109,11 +116,9 @@ class Comparison(Shown):
     def as_table(self) -> Table:
         """Who is best, and how certain that is; `comparison_table` has all there is."""
         table = comparison_table(self)
-        figures = ("mrr", "mrr difference", "mrr difference low", "mrr difference high")
-        wanted = {"run", *(f"{self.filter} {key}" for key in (*figures, "zero inside"))}
-        return replace(
-            table, columns=tuple(column for column in table.columns if column.key in wanted)
-        )
+        wanted = {"run", *(f"{self.filter} {key}" for key in ("mrr", *DIFFERENCE))}
+        columns = tuple(column for column in table.columns if column.key in wanted)
+        return replace(table, columns=columns)
 
     @property
     def common(self) -> Report:
@@ -167,23 +172,19 @@ def compare(
     >>> import targcn
     >>> congress = targcn.open_dataset("congress")
     >>> rules = {name: targcn.fit(congress, name) for name in ("seen", "decayed-copy")}
-    >>> found = compare(rules, split="valid")
-    >>> [run.name for run in found.ranked], found.differences["seen"].zero_inside
+    >>> comparison = compare(rules, split="valid")
+    >>> [run.name for run in comparison.ranked], comparison.differences["seen"].zero_inside
     (['decayed-copy', 'seen'], False)
     """
     sources = name_runs(runs)
     files = name_files(ranks, sources)
     named: dict[str, Run | Path] = {**files, **sources}
-    if to is not None:
-        to = _name_of(to, named)
     if len(sources) + len(files) < 2:
         raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
     if len(named) < len(sources) + len(files):
         raise InputError("a run and a file of ranks have the same name; give each its own")
     require_choice(FILTERS, filter=filter)
-    if to is not None and to not in named:
-        listed = ", ".join(named)
-        raise InputError(f"{to} is not one of the runs compared; choose one of {listed}")
+    reference = None if to is None else _name_of(to, named)
     require_at_least(LEAST_RESAMPLES, resamples=resamples)
     require_at_least(0, seed=seed)
     if not sources:
@@ -192,35 +193,40 @@ def compare(
     dataset = common_dataset(opened)
     setting = Setting(split, context or common_context(opened, split), ties, intervals)
     evaluator = Evaluator(dataset, setting, choose_device(device))
-    evaluated = []
+    evaluated, outside = [], []
     with count_progress(f"evaluating {split}", "queries", progress) as shown:
         # Files first: they are read in no time, and one that does not fit is told at once.
         parts = (_part_of(shown, number, len(named)) for number in range(len(named)))
-        outside = [_judge(name, path, evaluator, next(parts)) for name, path in files.items()]
-        for judged in outside:
-            if filter not in judged.ranks:
+        for name, path in files.items():
+            # It needs polars, a comparison of runs does not.
+            from targcn.evaluation.ranks_file import read_ranks
+
+            given, is_ranked_here = read_ranks(path, evaluator, next(parts))
+            if filter not in given:
                 raise InputError(
-                    f"{judged.name} has no ranks under the {filter} filter; choose the filter "
-                    f"{' or '.join(judged.ranks)}, or give its scores"
+                    f"{name} has no ranks under the {filter} filter; choose the filter "
+                    f"{' or '.join(given)}, or give its scores"
                 )
+            report = evaluator.summarize(given, SCORES if is_ranked_here else RANKS)
+            outside.append(EvaluatedRun(name, report, given))
         for name, run in opened.items():
             start = time.perf_counter()
-            ranks_of_run = evaluator.ranks(run.model_to_evaluate(), next(parts))
-            seconds, device_name = time.perf_counter() - start, describe_device(evaluator.device)
-            report = evaluator.summarize(ranks_of_run, run.recipe.model)
-            cost = run.num_parameters, seconds, device_name
-            known = run.trained, run.model.leaks
-            evaluated.append(EvaluatedRun(name, report, ranks_of_run, *cost, *known))
-    return Comparison((*evaluated, *outside), filter, to, resamples, seed)
-
-
-def _judge(name: str, path: Path, evaluator: Evaluator, progress: Progress | None) -> EvaluatedRun:
-    """A system from outside."""
-    from targcn.evaluation.ranks_file import read_ranks
-
-    ranks, is_ranked_here = read_ranks(path, evaluator, progress)
-    report = evaluator.summarize(ranks, SCORES if is_ranked_here else RANKS)
-    return EvaluatedRun(name, report, ranks, None, None, None, None)
+            computed = evaluator.ranks(run.model_to_evaluate(), next(parts))
+            seconds = time.perf_counter() - start
+            report = evaluator.summarize(computed, run.recipe.model)
+            evaluated.append(
+                EvaluatedRun(
+                    name,
+                    report,
+                    computed,
+                    seconds,
+                    describe_device(evaluator.device),
+                    run.num_parameters,
+                    run.trained,
+                    run.model.leaks,
+                )
+            )
+    return Comparison((*evaluated, *outside), filter, reference, resamples, seed)
 
 
 def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
@@ -228,7 +234,7 @@ def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
     for name, source in sources.items():
         if name == str(to) or (isinstance(source, Path) and source.resolve() == Path(to).resolve()):
             return name
-    return str(to)
+    raise InputError(f"{to} is not one of the runs compared; choose one of {', '.join(sources)}")
 
 
 def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:
@@ -258,9 +264,6 @@ def resampled_means(
         sums.append(values @ counts.reshape(size, num_facts).T.astype(np.float64))
     means: NDArray[np.float64] = np.concatenate(sums, axis=1) / num_facts
     return means
-
-
-PERCENT: Final = f"{100 * LEVEL:.0f} %"
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -306,18 +309,17 @@ def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
             values |= {f"{prefix} {key}": figure for key, figure in figures.items()}
             low, high = report.mrr_interval[of_filter][side]
             values |= {f"{prefix} mrr low": low, f"{prefix} mrr high": high}
-    compared = run is not comparison.reference
     difference = comparison.differences[run.name]
+    told: Sequence[Value] = [None] * len(DIFFERENCE)
+    if run is not comparison.reference:
+        told = difference.mrr, difference.low, difference.high, difference.zero_inside
     return values | {
         "filter": which,
         "compared to": comparison.reference.name,
         "resamples": comparison.resamples,
         "seed": comparison.seed,
         "level": LEVEL,
-        f"{which} mrr difference": difference.mrr if compared else None,
-        f"{which} mrr difference low": difference.low if compared else None,
-        f"{which} mrr difference high": difference.high if compared else None,
-        f"{which} zero inside": difference.zero_inside if compared else None,
+        **{f"{which} {key}": value for key, value in zip(DIFFERENCE, told, strict=True)},
         "num_parameters": run.num_parameters,
         "training seconds": trained.seconds if trained else None,
         "training device": trained.device if trained else None,
@@ -334,12 +336,7 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
             if metric.key == "mrr" or of_filter == which:
                 key, label = f"{of_filter} {metric.key}", f"{metric.label}\n{of_filter}"
                 yield Column(key, label, metric.format, "–")
-    for key, label in (
-        ("mrr difference", "difference"),
-        ("mrr difference low", f"{PERCENT} low"),
-        ("mrr difference high", f"{PERCENT} high"),
-        ("zero inside", "0 inside"),
-    ):
+    for key, label in DIFFERENCE.items():
         yield Column(f"{which} {key}", f"{label}\n{which}", "+z.4f", blank="–")
     yield Column("num_parameters", "parameters", ",", blank="–")
     yield Column("training seconds", "training (s)", ",.0f", blank="–")

@@ -166,16 +166,16 @@ def mrr_of_each(
     chosen = chosen.to(evaluator.device)
     chosen = chosen[time_order(evaluator.queries.times[chosen])]
     asked, targets = evaluator.queries[chosen], evaluator.targets[chosen]
-    known, ties = {FILTER: evaluator.known[FILTER]}, evaluator.setting.ties
 
     def reciprocal_ranks(rows: slice) -> torch.Tensor:
         """One row per candidate."""
         scores = (model(asked[rows], evaluator.graph) for model in models)
         logs = list(map(log_probabilities_of, models, scores))
+        known = {FILTER: evaluator.known[FILTER].look_up(asked[rows])}
         reciprocal = []
         for weights in candidates:
             fused = weighted_sum(pair for pair in zip(weights, logs, strict=True) if pair[0])
-            ranks = ranks_of(fused, targets[rows], asked[rows], known, ties)
+            ranks = ranks_of(fused, targets[rows], known, evaluator.setting.ties)
             reciprocal.append(1 / ranks[FILTER])
         return torch.stack(reciprocal).cpu()
 

@@ -5,7 +5,7 @@ before they are used: a wrong shape in an optimiser's state would have memory re
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -72,10 +72,19 @@ def read_tensors(
         with safe_open(path, framework="pt") as stored:
             slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
             held = {
-                name: (tuple(kept.get_shape()), TYPES.get(kept.get_dtype(), kept.get_dtype()))
+                name: _describe(TYPES.get(kept.get_dtype(), kept.get_dtype()), kept.get_shape())
                 for name, kept in slices.items()
             }
-            _require_fit(path, held, expected)
+            wanted = {
+                name: _describe(tensor.dtype, tensor.shape) for name, tensor in expected.items()
+            }
+            for name in (*wanted, *held):
+                is_held, is_wanted = (shapes.get(name, "nothing") for shapes in (held, wanted))
+                if is_held != is_wanted:
+                    raise DamagedError(
+                        f"{path} does not fit its run: {name} is {is_held} where {is_wanted} was "
+                        "expected; train the run again"
+                    )
             tensors = {name: stored.get_tensor(name) for name in expected}
             metadata = stored.metadata() or {}
     except (OSError, SafetensorError, RuntimeError, MemoryError) as error:
@@ -91,24 +100,5 @@ def read_tensors(
     return tensors, metadata
 
 
-def _require_fit(
-    path: Path,
-    held: Mapping[str, tuple[tuple[int, ...], object]],
-    expected: Mapping[str, Expected],
-) -> None:
-    wanted = {name: (tensor.shape, tensor.dtype) for name, tensor in expected.items()}
-    if wanted == held:
-        return
-    wrong = next(name for name in (*wanted, *held) if wanted.get(name) != held.get(name))
-    is_held, is_wanted = (_describe(shapes.get(wrong)) for shapes in (held, wanted))
-    raise DamagedError(
-        f"{path} does not fit its run: {wrong} is {is_held} where {is_wanted} was expected; "
-        "train the run again"
-    )
-
-
-def _describe(tensor: tuple[tuple[int, ...], object] | None) -> str:
-    if tensor is None:
-        return "nothing"
-    shape, dtype = tensor
+def _describe(dtype: object, shape: Iterable[int]) -> str:
     return f"{str(dtype).removeprefix('torch.')} {list(shape)}"
