@@ -2,8 +2,9 @@
 
 Each process takes a shard of every batch and of every evaluation; gradients are averaged by
 PyTorch's DistributedDataParallel. The main process, number 0, is the only one that writes files and
-prints. It opens the data before the others (cli/train.py) and makes the run folder
-before any trains (training/fit.py); all wait while it saves (training/loop.py).
+prints. It opens the data before the others (`train` in cli/train.py) and makes or reads the run
+folder before any trains (`fit` and `resume` in training/fit.py); all wait while it saves
+(`_save_state` in training/loop.py).
 """
 
 import math

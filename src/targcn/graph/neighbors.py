@@ -2,8 +2,8 @@
 
 For each pair (entity, time), at most K facts that come in to the entity are sampled from a context
 graph, without replacement, with a probability that falls with their distance in time (the paper's
-temporal neighbouring graph). What a query must not see yet is cut off in `sample_neighbors`; facts
-are hidden by hidden.py.
+temporal neighbouring graph, equation 1). What a query must not see yet is cut off in
+`sample_neighbors`; facts are hidden by hidden.py.
 """
 
 from dataclasses import dataclass, replace

@@ -310,16 +310,16 @@ def _values(comparison: Comparison, run: EvaluatedRun) -> dict[str, Value]:
             low, high = report.mrr_interval[of_filter][side]
             values |= {f"{prefix} mrr low": low, f"{prefix} mrr high": high}
     difference = comparison.differences[run.name]
-    told: Sequence[Value] = [None] * len(DIFFERENCE)
+    parts: Sequence[Value] = [None] * len(DIFFERENCE)
     if run is not comparison.reference:
-        told = difference.mrr, difference.low, difference.high, difference.zero_inside
+        parts = difference.mrr, difference.low, difference.high, difference.zero_inside
     return values | {
         "filter": which,
         "compared to": comparison.reference.name,
         "resamples": comparison.resamples,
         "seed": comparison.seed,
         "level": LEVEL,
-        **{f"{which} {key}": value for key, value in zip(DIFFERENCE, told, strict=True)},
+        **{f"{which} {key}": value for key, value in zip(DIFFERENCE, parts, strict=True)},
         "num_parameters": run.num_parameters,
         "training seconds": trained.seconds if trained else None,
         "training device": trained.device if trained else None,

@@ -8,7 +8,7 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.columns import Times, read_times
+from targcn.facts.times.read import Times, read_times
 from targcn.facts.times.timeline import Timeline
 
 DAYS = [f"2014-{month:02}-{day:02}" for month in (1, 7, 12) for day in (1, 2, 30)]
