@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.read import read_times
 from targcn.facts.times.forms import FORMS, TimeStyle, format_of
+from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import Timeline, calendar_value, read_moment
 
 WRITTEN = [
