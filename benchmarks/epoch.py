@@ -128,7 +128,7 @@ def time_turns(
 def _steps_per_epoch(trainer: Trainer) -> float:
     if trainer.model.times_per_batch is not None:
         return float(trainer.num_steps)
-    return max(len(trainer.batches) / trainer.batches.batch_size, 1.0)
+    return max(trainer.batches.num_queries / trainer.batches.batch_size, 1.0)
 
 
 def _endless_batches(trainer: Trainer, by_epoch: bool) -> Iterator[Batch]:
@@ -156,7 +156,7 @@ def _row(name: str, seconds: Mapping[str, float], trainer: Trainer) -> measure.R
         "what": name,
         "milliseconds_per_step": seconds[name] * 1e3,
         "seconds_per_epoch": of_epoch,
-        "queries_per_second": len(trainer.batches) / of_epoch,
+        "queries_per_second": trainer.batches.num_queries / of_epoch,
     }
     if PRODUCTS in seconds:
         row["ratio_to_products"] = seconds[name] / seconds[PRODUCTS]

@@ -83,7 +83,7 @@ def facts_in(found: NearestFacts) -> list[Fact | None]:
 
 def first_facts_in(sample: EvidenceSample) -> list[Fact | None]:
     facts = facts_in(sample.facts)
-    return [facts[place] for place in sample.first.flatten().tolist()]
+    return [facts[place] for place in sample.first_places.flatten().tolist()]
 
 
 def evidence_in(sample: EvidenceSample) -> FoundEvidence:
@@ -341,7 +341,7 @@ def test_facts_of_the_subject_are_dropped_at_their_share() -> None:
     # No path starts with a dropped fact.
     starts = thin.second.filled.any(2)
     assert starts.any()
-    assert not (starts & ~thin.facts.filled.gather(1, thin.first)).any()
+    assert not (starts & ~thin.facts.filled.gather(1, thin.first_places)).any()
     assert not torch.equal(thin.facts.filled, other.facts.filled)
     part = train_sample(dropping, asked[50:60], graph, 1)
     for one, same in zip(part.tensors(), thin[50:60].tensors(), strict=True):

@@ -1,7 +1,6 @@
 """Rows for a server are those of `predict_many`."""
 
 import random
-from dataclasses import asdict
 
 import pytest
 
@@ -33,7 +32,7 @@ def test_rows_are_those_of_predict_many(runs: dict[str, Run], name: str, hide_kn
     rows = [(number, row) for number, found in enumerate(answers, 1) for row in found.rows]
     expected = predictor.predict_many(questions, top=4, hide_known=hide_known).to_dicts()
     for (number, row), wanted in zip(rows, expected, strict=True):
-        assert {"question": number} | asdict(row) == wanted | {"why": None}
+        assert {"question": number} | row == wanted | {"why": None}
 
 
 def test_facts_are_hidden_one_at_a_time(runs: dict[str, Run]) -> None:
@@ -42,10 +41,10 @@ def test_facts_are_hidden_one_at_a_time(runs: dict[str, Run]) -> None:
     answers = answer(predictor, questions, HowToAnswer())
     for question, found in zip(questions, answers, strict=True):
         alone = predictor.predict_many([question])
-        assert [row.asked for row in found.rows] == ["object", "subject"]
-        assert [row.score for row in found.rows] == pytest.approx(alone["score"].to_list())
+        assert [row["asked"] for row in found.rows] == ["object", "subject"]
+        assert [row["score"] for row in found.rows] == pytest.approx(alone["score"].to_list())
     together = predictor.predict_many(questions)
-    scores = [row.score for found in answers for row in found.rows]
+    scores = [row["score"] for found in answers for row in found.rows]
     assert scores != pytest.approx(together["score"].to_list())
 
 
@@ -57,8 +56,8 @@ def test_what_is_said_about_answers(runs: dict[str, Run]) -> None:
     assert found.forecast
     assert (found.note or "").startswith("A forecast: 1999-01-01 is ")
     best = found.rows[0]
-    why = predictor.explain("Ångström", "r1", best.answer, "1999-01-01", top=1)
-    assert why.reasons[0].facts[0].subject in (best.why or "")
+    why = predictor.explain("Ångström", "r1", best["answer"], "1999-01-01", top=1)
+    assert why.reasons[0].facts[0].subject in (best["why"] or "")
 
 
 def test_an_explained_interval_can_be_left_out() -> None:

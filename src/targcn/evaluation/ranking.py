@@ -25,12 +25,62 @@ SHARE_OF_TIES: Final[Mapping[Ties, float]] = {"optimistic": 0.0, "mean": 0.5, "p
 TIES: Final = tuple(SHARE_OF_TIES)
 # A larger batch of scores is hardly faster and needs more memory; a CPU's should fit its cache.
 MOST_BATCH_BYTES: Final = {"cpu": 32 << 20, "cuda": 1 << 30}
+MOST_ROWS: Final = 4096
 
 # Done so far, and in all.
 Progress = Callable[[int, int], None]
 # Sees a batch of scores, with the number of the query that each row is about.
 Watch = Callable[[Tensor, Tensor], None]
 NO_QUERY: Final = -1
+
+
+def ranks_of(
+    scores: Tensor, targets: Tensor, known: Mapping[Filter, tuple[Tensor, Tensor]], ties: Ties
+) -> dict[Filter, Tensor]:
+    """Ranks from counts: for each row, the candidates above its target and level with it.
+
+    `known` has, under each filter, the row and the column of every answer known to be true. Taking
+    off their counts is the same as removing them, and needs no mask.
+    """
+    # From the same row as its rivals' scores: what ties with it does so to the bit.
+    of_targets = scores.gather(1, targets[:, None])
+    above, level = count_rivals(scores, of_targets)
+    ranks = {}
+    for which, (rows, columns) in known.items():
+        theirs, mine = scores[rows, columns], of_targets[rows, 0]
+        rival = columns != targets[rows]
+        above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)
+        level_left = level.index_add(0, rows, ((theirs == mine) & rival).long(), alpha=-1)
+        ranks[which] = 1.0 + above_left.double() + SHARE_OF_TIES[ties] * level_left.double()
+    return ranks
+
+
+def count_rivals(scores: Tensor, of_targets: Tensor) -> tuple[Tensor, Tensor]:
+    """How many candidates of each row score above the target, and how many others score the same.
+
+    Computed from the signs of the differences, whose sums are whole numbers and therefore exact:
+    several times as fast as counting comparisons.
+    """
+    require_numbers(scores)
+    num_candidates = scores.shape[1]
+    # Whole numbers below 2^24 are exact in single precision.
+    exact = torch.float32 if num_candidates < 1 << 24 else torch.float64
+    # The difference of two equal infinities is NaN, whose sign is 0 as well.
+    signs = torch.sub(scores, of_targets).sign_()
+    above_minus_below = signs.sum(1, dtype=exact)
+    above_plus_below = signs.abs_().sum(1, dtype=exact)
+    above = (above_plus_below + above_minus_below) / 2
+    return above.long(), (num_candidates - 1 - above_plus_below).long()
+
+
+def require_numbers(scores: Tensor) -> None:
+    """Refuse scores that can be neither ranked nor turned into probabilities."""
+    # The sum is NaN if any score is, and is much cheaper than testing every score.
+    if scores.sum().isnan() and scores.isnan().any():
+        raise InputError(
+            "the model gave scores that are not numbers, which have no rank; if it was trained, a "
+            "smaller learning rate may help"
+        )
 
 
 def rank_targets(
@@ -46,9 +96,9 @@ def rank_targets(
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
-    With `ticks` a query is asked at each of its own, and its rank is the mean of the ranks. Batches
-    are as large as memory comfortably holds. Who watches sees each query's scores at its own time;
-    the other rows are about NO_QUERY.
+    With `ticks` a query is asked at each tick of its interval, and its rank is the mean of the
+    ranks. Batches are as large as memory comfortably holds. `watch` gets every batch of scores;
+    rows that are asked at another tick than the query's own are about NO_QUERY.
     """
     model.eval()
     order = time_order(queries.times)
@@ -58,10 +108,11 @@ def rank_targets(
     ends = counts.cumsum(0)
 
     def rank(rows: slice) -> Tensor:
-        """The ranks under every filter, and whose they are."""
+        """A row of ranks for every filter, and one of the queries that they belong to."""
         numbers = torch.arange(rows.start, rows.stop, device=order.device)
+        # Positions among the sorted queries; `askers` are those in the order given.
         owners = torch.searchsorted(ends, numbers, right=True)
-        asked = queries[owners]
+        asked, askers = queries[owners], order[owners]
         if ticks is not None:
             places = numbers - (ends - counts)[owners]
             asked = replace(asked, times=ticks.pick(owners, places))
@@ -69,15 +120,16 @@ def rank_targets(
         pairs = {which: answers.look_up(asked) for which, answers in known.items()}
         ranks = ranks_of(scores, targets[owners], pairs, ties)
         if watch is not None:
-            watch(order[owners].where(asked.times == queries.times[owners], NO_QUERY), scores)
-        return torch.stack([*(ranks[which] for which in known), order[owners].double()]).cpu()
+            watch(askers.where(asked.times == queries.times[owners], NO_QUERY), scores)
+        return torch.stack([*(ranks[which] for which in known), askers.double()]).cpu()
 
     batch_size = rows_at_once(context.num_entities, context.device)
     sums = torch.zeros(len(known), len(queries), dtype=torch.float64)
     num_asked = int(counts.sum())
-    for *ranks, owners in in_batches(rank, num_asked, batch_size, progress):
-        sums.index_add_(1, owners.long(), torch.stack(ranks))
-    means = sums / torch.empty_like(counts).scatter_(0, order, counts).cpu()
+    for *ranks, askers in in_batches(rank, num_asked, batch_size, progress):
+        sums.index_add_(1, askers.long(), torch.stack(ranks))
+    counts_as_given = torch.empty_like(counts).scatter_(0, order, counts).cpu()
+    means = sums / counts_as_given
     return dict(zip(known, means, strict=True))
 
 
@@ -87,7 +139,7 @@ def in_batches(
     batch_size: int,
     progress: Progress | None = None,
 ) -> Iterator[Tensor]:
-    """What is computed for each batch of rows; one that does not fit into memory is halved."""
+    """What is computed for each batch of rows; where memory runs out, batches are halved."""
     start = 0
     while start < num_rows:
         rows = slice(start, min(start + batch_size, num_rows))
@@ -105,57 +157,10 @@ def in_batches(
             progress(rows.stop, num_rows)
 
 
-def ranks_of(
-    scores: Tensor, targets: Tensor, known: Mapping[Filter, tuple[Tensor, Tensor]], ties: Ties
-) -> dict[Filter, Tensor]:
-    """Ranks from counts: for each row, the candidates above its target and level with it.
-
-    Of what is known to be true there are the rows and the columns. Subtracting their counts is the
-    same as removing them, and needs no mask.
-    """
-    # Gathered from the same row as its rivals' scores.
-    of_targets = scores.gather(1, targets[:, None])
-    above, level = count_rivals(scores, of_targets)
-    ranks = {}
-    for which, (rows, columns) in known.items():
-        theirs, mine = scores[rows, columns], of_targets[rows, 0]
-        rival = columns != targets[rows]
-        above_left = above.index_add(0, rows, ((theirs > mine) & rival).long(), alpha=-1)
-        level_left = level.index_add(0, rows, ((theirs == mine) & rival).long(), alpha=-1)
-        ranks[which] = 1.0 + above_left.double() + SHARE_OF_TIES[ties] * level_left.double()
-    return ranks
-
-
-def count_rivals(scores: Tensor, of_targets: Tensor) -> tuple[Tensor, Tensor]:
-    """How many entities of each row score above the target, and how many others score the same.
-
-    Computed from the signs of the differences, whose sums are whole numbers and therefore exact:
-    several times as fast as counting comparisons.
-    """
-    require_numbers(scores)
-    num_entities = scores.shape[1]
-    exact = torch.float32 if num_entities < 1 << 24 else torch.float64
-    # The difference of two equal infinities is NaN, whose sign is 0 as well.
-    signs = torch.sub(scores, of_targets).sign_()
-    above_less_below = signs.sum(1, dtype=exact)
-    unlike = signs.abs_().sum(1, dtype=exact)
-    return ((unlike + above_less_below) / 2).long(), (num_entities - 1 - unlike).long()
-
-
-def require_numbers(scores: Tensor) -> None:
-    """Refuse scores that can be neither ranked nor turned into probabilities."""
-    # The sum is NaN if any score is, and is much cheaper than testing every score.
-    if scores.sum().isnan() and scores.isnan().any():
-        raise InputError(
-            "the model gave scores that are not numbers, which have no rank; if it was trained, a "
-            "smaller learning rate may help"
-        )
-
-
 def rows_at_once(width: int, device: torch.device) -> int:
     """How many rows of `width` scores fit a device comfortably."""
-    # Double precision, two comparisons, and as much again for the model's own work.
+    # Scores and their signs, and as much again for the model's own work.
     bytes_per_row = 32 * width
     most = MOST_BATCH_BYTES.get(device.type, MOST_BATCH_BYTES["cpu"])
     budget = min(most, available_bytes(device) // 4)
-    return int(min(max(budget // bytes_per_row, 1), 4096))
+    return int(min(max(budget // bytes_per_row, 1), MOST_ROWS))

@@ -1,6 +1,6 @@
 """Answers for people: a table of them, a curve over time, and what to know about them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -11,7 +11,7 @@ from targcn.facts.dataset import Dataset
 from targcn.inference.answers import Answers
 from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Question, as_written, ids_of
+from targcn.inference.questions import Ids, Question, as_written, ids_of
 from targcn.output.plots import Curve, draw_curve, plot_lines
 from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 
 def answer_table(predictor: Predictor, question: Question, answers: Answers) -> Table:
     """The answers to one question; of a what-if every rank and value twice, before and after."""
-    asked = as_written(question, predictor.dataset)
+    dataset = predictor.dataset
+    ids = ids_of(question, dataset)
+    asked = as_written(question, dataset, ids)
     title = (
         f"{asked.subject} — {asked.relation} — {asked.object}, {asked.time} "
-        f"(context {predictor.context}{predictor.dataset.addition})"
+        f"(context {predictor.context}{dataset.addition})"
     )
     first = ("asked",) if question.asked == "fact" else ()
-    frame, notes = answers.to_frame(predictor.dataset), notes_on(predictor, question, answers)
-    return answers_table(answers, frame, first, title, notes)
+    tied = {ending: int(side.tied[0]) for ending, side in answers.sides.items() if len(side)}
+    notes = notes_on(predictor, question, ids, tied, answers.names(dataset))
+    return answers_table(answers, answers.to_frame(dataset), first, title, notes)
 
 
 def answers_table(
@@ -68,19 +71,28 @@ def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.Data
     return numbered.join(answers, on="question", maintain_order="right")
 
 
-def notes_on(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
-    """What to know about these answers."""
+def notes_on(
+    predictor: Predictor,
+    question: Question,
+    ids: Ids,
+    tied: Mapping[str, int],
+    names: Sequence[str],
+) -> list[str]:
+    """What to know about the answers of these names; `tied`: how many share the first one's score.
+
+    A what-if has two such numbers, before and after.
+    """
     dataset = predictor.dataset
-    ticks = [] if question.asked == "time" else [ids_of(question, dataset)[3]]
-    notes = [forecast] if (forecast := describe_forecast(dataset, ticks)) else []
-    if question.asked in ENDS and len(answers):
+    forecast = describe_forecast(dataset, [] if question.asked == "time" else [ids[3]])
+    notes = [forecast] if forecast else []
+    if question.asked in ENDS:
         notes += [
             f"Every entity has the same score{ending.replace('_', ' ')}: nothing in the context "
             "speaks for any answer."
-            for ending, side in answers.sides.items()
-            if side.tied[0] == len(dataset.entities) > 1
+            for ending, count in tied.items()
+            if count == len(dataset.entities) > 1
         ]
-    if new := new_among(predictor, question, answers):
+    if new := new_among(predictor, question, names):
         notes.append(describe_new(new, predictor.model))
     return notes
 
@@ -111,10 +123,10 @@ def explain_answer(
     return predictor.explain(*words, question.time or "", asked=side, top=top)
 
 
-def new_among(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
+def new_among(predictor: Predictor, question: Question, names: Sequence[str]) -> list[str]:
     """The entities in a question and its answers that the model was not trained on."""
     new = set(predictor.dataset.new_entities)
-    shown = (question.subject, question.object, *answers.names(predictor.dataset))
+    shown = (question.subject, question.object, *names)
     return [str(name) for name in dict.fromkeys(shown) if name in new]
 
 

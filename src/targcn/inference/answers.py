@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
@@ -79,10 +80,10 @@ class Answers(Columns):
             "known": [KNOWN[known] for known in self.known.tolist()],
         }
 
-    def rows(self, dataset: Dataset) -> list[dict[str, Any]]:
-        """The answers in words, one by one."""
-        cells = self.cells(dataset)
-        return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    def rows(self, dataset: Dataset, **same: object) -> list[dict[str, Any]]:
+        """The answers in words, one by one, with what is the same for all of them."""
+        cells = self.cells(dataset) | {name: repeat(value) for name, value in same.items()}
+        return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=False)]
 
     def to_frame(self, dataset: Dataset, errors: Mapping[int, str] | None = None) -> "pl.DataFrame":
         """The answers in words; questions that were skipped may have a row that says why."""

@@ -79,15 +79,16 @@ class Predictor:
         self.device: torch.device = choose_device(device)
         loaded = open_run(run)
         self.context: Context = context or loaded.default_context(None)
-        self._take(loaded)
+        self._load(loaded)
 
-    def _take(self, run: Run) -> None:
+    def _load(self, run: Run) -> None:
         self.run = run
         self.model: Model = run.model.to(self.device).eval()
         self.model_name: str = run.recipe.model
         self.dataset: Dataset = run.dataset
         graph = TemporalGraph.of_context(self.dataset, self.context)
         self.graph: TemporalGraph = graph.to(self.device)
+        # A graph of the past holds all facts, and shows a query the earlier ones.
         everything = graph if self.context in ("all", "past") else None
         self.known: dict[Filter, KnownAnswers] = known_answers(
             self.dataset, self.device, everything=everything
@@ -102,7 +103,7 @@ class Predictor:
         Entities and times may be new, relations may not. `dataset.additions` says what was added,
         and what the model can say about `dataset.new_entities`.
         """
-        self._take(self.run.with_facts(facts, self.context))
+        self._load(self.run.with_facts(facts, self.context))
 
     def predict(
         self,
@@ -142,17 +143,17 @@ class Predictor:
     ) -> Answers:
         """The best answers to questions, as columns; `predict_many` puts them into words."""
         require_at_least(1, top=top)
-        # A fact that is asked about would be a reason for itself.
-        without = self.graph
+        # A complete fact is not in the context that its two entities are asked about in.
+        graph_without_facts = self.graph
         if "fact" in asked.facts and self.model.reads_context:
             complete = torch.stack(asked.facts["fact"].tensors(), dim=1)
-            without = without_facts(self.graph, complete.tolist())
+            graph_without_facts = without_facts(self.graph, complete.tolist())
         parts = []
-        for place, numbers, facts in asked.batches(self.questions_at_once, progress):
-            graph = without if place == "fact" else self.graph
+        for what, numbers, facts in asked.batches(self.questions_at_once, progress):
+            graph = graph_without_facts if what == "fact" else self.graph
             facts, numbers = facts.to(self.device), numbers.to(self.device)
             with torch.inference_mode():
-                parts.append(self._answer(place, facts, numbers, graph, top, hide_known))
+                parts.append(self._answer(what, facts, numbers, graph, top, hide_known))
         return Answers.of_all(parts)
 
     def what_if(
@@ -190,11 +191,11 @@ class Predictor:
         question = Question(subject, relation, object, time)
         if question.asked != "fact":
             raise InputError("a complete fact is explained; leave no place of it open")
-        ids = ids_of(question, self.dataset)
+        subject_id, _, object_id, tick = ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
-        query, target = fact.ask_objects(), ids[2]
+        query, target = fact.ask_objects(), object_id
         if asked == "subject":
-            query, target = fact.ask_subjects(len(self.dataset.relations)), ids[0]
+            query, target = fact.ask_subjects(len(self.dataset.relations)), subject_id
         with torch.inference_mode():
             reasons = self.model.reasons(query, target, self.graph)
             if reasons is None:
@@ -203,24 +204,25 @@ class Predictor:
                     "run of evidence, t-gap or targcn"
                 )
             scores = reasons.scores.to(self.device).view(1, -1)
-            answer = torch.tensor([target], device=self.device)
+            targets = torch.tensor([target], device=self.device)
             known = {RANK_FILTER: self.known[RANK_FILTER].look_up(query)}
-            ranks = ranks_of(scores, answer, known, RANK_TIES)
+            ranks = ranks_of(scores, targets, known, RANK_TIES)
             logs = self.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
         return Explanation(
             **vars(as_written(question, self.dataset)),
-            tick=ids[3],
+            tick=tick,
             asked=asked,
             context=self.context + self.dataset.addition,
             unit=self.dataset.timeline.unit,
             score=float(scores[0, target]),
             probability=probability,
             rank=float(ranks[RANK_FILTER]),
+            # Models hide the fact that they explain, where the context shows it.
             fact_was_hidden=self.graph.shows(*ids),
             num_pieces=len(reasons.effects) + reasons.left_out,
-            reasons=name_reasons(reasons, self.dataset, ids[3], top, self.context),
+            reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
@@ -238,11 +240,11 @@ class Predictor:
     ) -> "pl.DataFrame":
         """The most probable facts that are not known, each with its best reason.
 
-        Asked is every pair of an entity and a relation that the context holds together, at every
-        time of the data; or at one time, of one relation, of one entity. The probability is the
-        smaller of two: that of the object as the answer to the rest, and that of the subject. Facts
-        that are at least as probable as 1 in 10 are all found. A model without probabilities gives
-        scores.
+        Every pair of an entity and a relation that the context holds together is asked about, at
+        every time of the data; or at one time, of one relation, of one entity. The probability is
+        the smaller of two: that of the object as the answer to the rest, and that of the subject.
+        Facts that are at least as probable as 1 in 10 are all found. A model without probabilities
+        gives scores.
         """
         require_at_least(1, top=top)
         sweep = what_to_ask(self, time, relation, entity)
@@ -263,7 +265,7 @@ class Predictor:
 
     def _answer(
         self,
-        place: Ask,
+        what: Ask,
         facts: FactColumns,
         numbers: Tensor,
         graph: TemporalGraph,
@@ -271,7 +273,7 @@ class Predictor:
         hide_known: bool,
     ) -> Answers:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
-        if place == "fact":
+        if what == "fact":
             objects = self.score_entities(self.model, facts.ask_objects(), numbers, graph)
             queries = facts.ask_subjects(len(self.dataset.relations))
             subjects = self.score_entities(self.model, queries, numbers, graph)
@@ -281,8 +283,9 @@ class Predictor:
                     subjects.among(facts.subjects, hide_known),
                 ]
             )
-        if place == "relation" or place == "time":
-            return self._score_candidates(place, facts, numbers, graph).best(top, hide_known)
+        if what == "relation" or what == "time":
+            return self._score_candidates(what, facts, numbers, graph).best(top, hide_known)
+        # Whoever asks for a subject asks for the object of the reciprocal relation (`encode`).
         queries = facts.ask_objects()
         likely = self.model.shortlist(queries, graph, top)
         if likely is None:
@@ -299,15 +302,17 @@ class Predictor:
         known = candidates.known_of(facts, self.known)
         values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
         logs = values.log_softmax(dim=1) if self.has_probabilities else None
-        then = known["time-aware"]
+        known_then = known["time-aware"]
+        # Times have no static filter.
+        known_ever = known.get("static", known_then)
         places = torch.full_like(numbers, PLACES.index(kind))
-        ever = known.get("static", then)
-        return Scores(numbers, places, len(candidates), values, logs, then, ever, candidates.ids)
+        width = len(candidates)
+        return Scores(numbers, places, width, values, logs, known_then, known_ever, candidates.ids)
 
     def score_entities(
         self, model: Model, queries: Queries, numbers: Tensor, graph: TemporalGraph
     ) -> Scores:
-        """The scores that a model gives all entities in a context, and which ones are known."""
+        """The scores of all entities by a model, ours or what-if's copy; and which are known."""
         values = model(queries, graph)
         return self._of_entities(queries, numbers, values, self.log_probabilities(values))
 
@@ -322,13 +327,15 @@ class Predictor:
         """Scores of entities, with what each query asks for and which of them are known."""
         is_reciprocal = queries.relations >= len(self.dataset.relations)
         places = torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
-        then, ever = (self.known[which].look_up(queries) for which in ("time-aware", "static"))
+        known_then, known_ever = (
+            self.known[which].look_up(queries) for which in ("time-aware", "static")
+        )
         width = self.graph.num_entities
-        return Scores(numbers, places, width, values, logs, then, ever, likely=likely)
+        return Scores(numbers, places, width, values, logs, known_then, known_ever, likely=likely)
 
-    def questions_at_once(self, place: Ask) -> int:
+    def questions_at_once(self, what: Ask) -> int:
         """How many questions are answered at once."""
         width = self.graph.num_entities
-        if place == "relation" or place == "time":
-            width = len(self.candidates[place])
+        if what == "relation" or what == "time":
+            width = len(self.candidates[what])
         return min(rows_at_once(width, self.device), MOST_QUESTIONS_AT_ONCE)

@@ -154,9 +154,9 @@ def ids_of(question: Question, dataset: Dataset) -> Ids:
     return subject, relation, object_, time
 
 
-def as_written(question: Question, dataset: Dataset) -> Question:
+def as_written(question: Question, dataset: Dataset, ids: Ids | None = None) -> Question:
     """The question with names and time as the data write them, and ? for what is asked."""
-    asked, ids = question.asked, ids_of(question, dataset)
+    asked, ids = question.asked, ids or ids_of(question, dataset)
     named = zip(name_finders(dataset).items(), ids, strict=True)
     return Question(*("?" if place == asked else name_of(id) for (place, name_of), id in named))
 

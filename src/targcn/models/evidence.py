@@ -114,13 +114,13 @@ class EvidenceSample(Columns):
 
     facts: NearestFacts
     of_relation: NearestFacts
-    # Which of the facts paths start with, and for each of them the facts that they go on with.
-    first: Tensor
+    # The places among the facts that paths start with, and the facts that each goes on with.
+    first_places: Tensor
     second: NearestFacts
     partners: PartnersOf
     # Which numbers of the prior's query vector dropout keeps.
     kept: Tensor | None = None
-    # If only some entities are in the softmax: those without evidence.
+    # If the softmax is estimated: entities drawn for it, of which those with evidence do not count.
     drawn: Drawn | None = None
 
 
@@ -137,18 +137,19 @@ class Evidence(Learner):
 
     def __init__(self, settings: EvidenceSettings, dataset: Dataset) -> None:
         super().__init__(settings, dataset)
-        num_entities, num_relations = len(dataset.entities), 2 * len(dataset.relations)
-        self.num_relations = num_relations
+        num_entities = len(dataset.entities)
+        # With the reciprocal ones.
+        num_directed = self.num_directed = 2 * len(dataset.relations)
         unit = settings.time_unit or max(typical_gap(dataset.train) / 3, 1.0)
         self.time_buckets, self.count_buckets = TimeBuckets(unit), CountBuckets()
-        times, counts, dim = TimeBuckets.COUNT, CountBuckets.COUNT, settings.dim
-        self.fact_weights = FactWeights(num_relations, times, dim, bias=-1.0)
-        self.relation_weights = nn.Parameter(torch.full((num_relations,), -4.0))
-        self.relation_bucket_weights = nn.Parameter(torch.zeros(times))
-        self.path_weights = PathWeights(num_relations, times, dim, bias=-4.0)
-        self.partner_weights = FactWeights(num_relations, counts, dim, bias=-3.0)
+        num_times, num_counts, dim = TimeBuckets.COUNT, CountBuckets.COUNT, settings.dim
+        self.fact_weights = FactWeights(num_directed, num_times, dim, bias=-1.0)
+        self.relation_weights = nn.Parameter(torch.full((num_directed,), -4.0))
+        self.relation_bucket_weights = nn.Parameter(torch.zeros(num_times))
+        self.path_weights = PathWeights(num_directed, num_times, dim, bias=-4.0)
+        self.partner_weights = FactWeights(num_directed, num_counts, dim, bias=-3.0)
         size = settings.prior_dim
-        self.prior_relations = nn.Parameter(SCALE * torch.randn(num_relations, size))
+        self.prior_relations = nn.Parameter(SCALE * torch.randn(num_directed, size))
         self.prior_subjects = nn.Parameter(SCALE * torch.randn(num_entities, size))
         self.prior_objects = nn.Parameter(SCALE * torch.randn(num_entities, size))
         for table in (self.prior_relations, self.prior_subjects, self.prior_objects):
@@ -156,7 +157,7 @@ class Evidence(Learner):
             table.requires_grad_(size > 0)
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
-            self.against_weights = FactWeights(num_relations, times, dim, bias=-4.0)
+            self.against_weights = FactWeights(num_directed, num_times, dim, bias=-4.0)
         self.shortlist_sizes = ShortlistSizes()
         self._listed: tuple[tuple[int, ...], Listed] | None = None
 
@@ -183,23 +184,24 @@ class Evidence(Learner):
         queries: Queries,
         context: TemporalGraph,
         hidden: HiddenFacts | None = None,
-        dropout_rows: Tensor | None = None,
+        dropout_seeds: Tensor | None = None,
     ) -> EvidenceSample:
-        """All evidence for some queries, except a hidden fact, which the context must hold."""
+        """All evidence for some queries; a hidden fact is in the context, and counts nowhere."""
         settings, times = self.settings, queries.times
         facts = nearest_of_entities(context, queries.subjects, times, settings.facts)
         facts = hide_nearest(facts, hidden, context)
-        if dropout_rows is not None:
+        if dropout_seeds is not None:
             columns = torch.arange(facts.filled.shape[1], device=times.device)
-            stays = uniform(dropout_rows[:, None], columns) >= settings.fact_dropout
+            stays = uniform(dropout_seeds[:, None], columns) >= settings.fact_dropout
             facts = replace(facts, filled=facts.filled & stays)
         of_relation = nearest_of_relations(
             context, queries.relations, times, settings.relation_facts
         )
         of_relation = hide_nearest(of_relation, hidden, context)
         first, second = self._find_paths(queries, facts, context, hidden)
-        # A graph of the past does not count what is at the query's time.
+        # A graph of the past counts what came before the query alone: there is nothing to hide.
         to_hide = None if context.past_only else hidden
+        # Two to spare: a rare partner in their place would give the hidden one away.
         most = settings.partners + (SIDES_OF_A_FACT if to_hide is not None else 0)
         partners = context.partners.most_frequent(queries.subjects, times, most)
         if to_hide is not None:
@@ -232,7 +234,7 @@ class Evidence(Learner):
         return first, replace(second, filled=second.filled & goes_on & exists)
 
     def ends(self, sample: EvidenceSample) -> Tensor:
-        """The entity that each piece of evidence ends in; one more than all of them if in none."""
+        """The entity that each piece ends in, in the order of `weigh`; num_entities: no piece."""
         nothing = len(self.prior_bias)
         kinds = [
             torch.where(near.filled, near.objects, nothing).flatten(1)
@@ -253,12 +255,12 @@ class Evidence(Learner):
         buckets = self.time_buckets(of_relation.times - times[:, None])
         by_relation = self.relation_weights[relations][:, None]
         by_relation = by_relation + take(self.relation_bucket_weights, buckets)
-        first_times = facts.times.gather(1, sample.first)
+        first_times = facts.times.gather(1, sample.first_places)
         by_path = weigh_pieces(
             self.path_weights,
             sample.second.filled,
             relations,
-            facts.relations.gather(1, sample.first),
+            facts.relations.gather(1, sample.first_places),
             self.time_buckets(first_times - times[:, None]),
             sample.second.relations,
             self.time_buckets(sample.second.times - times[:, None, None]),
@@ -291,9 +293,10 @@ class Evidence(Learner):
     def score(self, queries: Queries, sample: EvidenceSample) -> Tensor:
         """The score of every entity, given the evidence that was found."""
         num_entities = len(self.prior_bias)
+        # Where there is no evidence, exp(−∞) = 0 is added, whatever it is added to.
         places = self.ends(sample).clamp(max=num_entities - 1)
-        asked = self.asked(queries, sample.kept)
-        prior = torch.addmm(self.prior_bias, asked, self.prior_objects.T)
+        prior_queries = self.prior_queries(queries, sample.kept)
+        prior = torch.addmm(self.prior_bias, prior_queries, self.prior_objects.T)
         return self._add_up(queries, sample, places, num_entities) + prior
 
     def score_some(
@@ -308,8 +311,9 @@ class Evidence(Learner):
             ends = torch.cat([ends, answers[:, None]], dim=1)
         entities, places = distinct_of_rows(ends, nothing)
         which = entities.clamp(max=nothing - 1)
-        asked = self.asked(queries, sample.kept)
-        prior = products_of_rows(asked, self.prior_objects, which) + take(self.prior_bias, which)
+        prior_queries = self.prior_queries(queries, sample.kept)
+        prior = products_of_rows(prior_queries, self.prior_objects, which)
+        prior = prior + take(self.prior_bias, which)
         scores = self._add_up(queries, sample, places, entities.shape[1]) + prior
         return entities, scores.masked_fill(entities == nothing, -torch.inf)
 
@@ -317,18 +321,20 @@ class Evidence(Learner):
         self, queries: Queries, sample: EvidenceSample, places: Tensor, num_places: int
     ) -> Tensor:
         """log(1 + Σ exp c) − log(1 + Σ exp d) over the evidence in each place."""
-        weights = self.weigh(queries, sample).exp()
-        scores = log_of_sums(weights, places[:, : weights.shape[1]], num_places)
+        exp_c = self.weigh(queries, sample).exp()
+        # `score_some` has the answers in one column more, which are no evidence.
+        scores = log_of_sums(exp_c, places[:, : exp_c.shape[1]], num_places)
         if not self.settings.against:
             return scores
-        against = self.weigh_against(queries, sample.facts).exp()
-        return scores - log_of_sums(against, places[:, : against.shape[1]], num_places)
+        # The facts of the subject are the first kind, whose places come first.
+        exp_d = self.weigh_against(queries, sample.facts).exp()
+        return scores - log_of_sums(exp_d, places[:, : exp_d.shape[1]], num_places)
 
-    def asked(self, queries: Queries, kept: Tensor | None = None) -> Tensor:
-        """p[r] + p'[s], thinned out by dropout."""
+    def prior_queries(self, queries: Queries, kept: Tensor | None = None) -> Tensor:
+        """The vectors p[r] + p'[s], of which dropout keeps some numbers."""
         relations = functional.embedding(queries.relations, self.prior_relations)
-        asked = relations + functional.embedding(queries.subjects, self.prior_subjects)
-        return asked if kept is None else asked * kept / (1 - self.settings.prior_dropout)
+        vectors = relations + functional.embedding(queries.subjects, self.prior_subjects)
+        return vectors if kept is None else vectors * kept / (1 - self.settings.prior_dropout)
 
     # --- learn ------------------------------------------------------------------------------
 
@@ -337,10 +343,11 @@ class Evidence(Learner):
     ) -> EvidenceSample:
         """The evidence for each query without its own fact, thinned out by dropout."""
         hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
-        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
-        sample = self.find(queries, context, hidden, rows)
-        columns = torch.arange(self.settings.prior_dim, device=rows.device)
-        kept = uniform(rows[:, None] + 1, columns) >= self.settings.prior_dropout
+        row_hashes = combine(seeds, queries.subjects, queries.relations, queries.times)
+        sample = self.find(queries, context, hidden, row_hashes)
+        columns = torch.arange(self.settings.prior_dim, device=row_hashes.device)
+        # One more than for the facts: other draws.
+        kept = uniform(row_hashes[:, None] + 1, columns) >= self.settings.prior_dropout
         count = self.settings.candidates
         drawn = draw_entities(context, count, seeds) if count else None
         return replace(sample, kept=kept, drawn=drawn)
@@ -358,8 +365,8 @@ class Evidence(Learner):
         entities, scores = self.score_some(queries, sample, answers)
         which = sample.drawn.entities
         vectors = functional.embedding(which, self.prior_objects)
-        asked = self.asked(queries, sample.kept)
-        drawn_scores = torch.addmm(take(self.prior_bias, which), asked, vectors.T)
+        prior_queries = self.prior_queries(queries, sample.kept)
+        drawn_scores = torch.addmm(take(self.prior_bias, which), prior_queries, vectors.T)
         return sampled_cross_entropy(entities, scores, answers, sample.drawn, drawn_scores, others)
 
     # --- what else may be asked of it -------------------------------------------------------
@@ -368,13 +375,13 @@ class Evidence(Learner):
         """The entities with evidence, and those that the prior may rank high."""
         if len(self.prior_bias) < self.shortlist_sizes.least_entities:
             return None
-        weights = self.prior_bias, self.prior_objects, self.prior_subjects
-        # They are listed again only when the weights have changed.
-        state = count, *(number for w in weights for number in (w.data_ptr(), w._version))
+        tables = self.prior_bias, self.prior_objects, self.prior_subjects
+        # They are listed again only when the weights have changed, or for another count.
+        state = count, *(number for w in tables for number in (w.data_ptr(), w._version))
         if self._listed is None or self._listed[0] != state:
             self._listed = state, Listed.of(self, count, self.shortlist_sizes)
         entities, scores = self.score_some(queries, self.find(queries, context))
-        return self._listed[1].beside(entities, scores, self.asked(queries))
+        return self._listed[1].beside(entities, scores, self.prior_queries(queries))
 
     reasons = find_reasons
     rules = find_rules

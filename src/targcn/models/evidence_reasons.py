@@ -113,7 +113,7 @@ def _codes_of_true(
     buckets[:, 1] *= relations[:, 1] != NO_FACT
     codes = queries.relations[rows]
     for fact in range(2):
-        codes = codes * (model.num_relations + 1) + relations[:, fact] - NO_FACT
+        codes = codes * (model.num_directed + 1) + relations[:, fact] - NO_FACT
         codes = codes * TimeBuckets.COUNT + buckets[:, fact]
     return codes * len(EVIDENCE_KINDS) + kinds
 
@@ -124,7 +124,7 @@ def _rules_of(model: "Evidence", codes: Tensor, support: Tensor) -> Rules:
     steps: list[tuple[Tensor, Tensor]] = []
     for _ in range(2):
         asked, buckets = asked // TimeBuckets.COUNT, asked % TimeBuckets.COUNT
-        base = model.num_relations + 1
+        base = model.num_directed + 1
         steps.insert(0, (asked % base + NO_FACT, buckets))
         asked = asked // base
     relations, places = (torch.stack(columns, dim=1) for columns in zip(*steps, strict=True))
@@ -155,7 +155,7 @@ def _pieces(sample: "EvidenceSample") -> tuple[Tensor, Tensor, Tensor]:
         torch.stack([near.subjects, near.relations, near.objects, near.times])
         for near in (sample.facts, sample.of_relation, sample.second)
     )
-    places = sample.first.expand(len(facts), *sample.first.shape)
+    places = sample.first_places.expand(len(facts), *sample.first_places.shape)
     first = facts.gather(2, places)[..., None].expand_as(second)
     partners = sample.partners
     others = torch.stack([partners.relations, partners.partners, torch.zeros_like(partners.counts)])

@@ -7,12 +7,13 @@
     (3)  loss = the cross-entropy of the answer o among all entities, whose scores are
          decode(h_(s,t_q), h_r) · f(h_o ‖ Φ(0))
 
-The mean is over the sampled neighbours (e, r, t) of the subject s. A subject without any stands in
-as its own neighbour at Δ = 0: its vector is f(h_s ‖ Φ(0)). Φ is `TimeEncoding`; equations 1 and 2
-are `Aggregator`, equation 3 is `score` and `loss`.
+The mean is over the sampled neighbours (e, r, t) of the subject s. A subject without neighbours has
+the vector f(h_s ‖ Φ(0)), without W. Our default adds h_s to equation 2 (`own_vector`), and an
+activation follows. Φ is `TimeEncoding`; equations 1 and 2 are `Aggregator`, equation 3 is `score`
+and `loss`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -39,14 +40,14 @@ from targcn.models.reasons import Reasons
 MOST_CODES = 65_536
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = 1 << 25
-# Reasons: neighbours passed over in all variants of a sample, and variants in any case.
+# Reasons: neighbours computed in all variants of a sample, and variants computed in any case.
 MOST_PLACES_REASONED = 1 << 25
 LEAST_REASONS = 10
 
 
 @dataclass(frozen=True)
 class TARGCNSettings(Sampling, ModelSettings):
-    """The architecture, and how neighbourhoods are sampled."""
+    """The architecture; how neighbourhoods are sampled is said by `Sampling`."""
 
     dim: int = 200
     """Numbers per vector."""
@@ -101,8 +102,9 @@ class TARGCNSettings(Sampling, ModelSettings):
 class TARGCNSample(Columns):
     """What is sampled for each query, one row per query."""
 
+    # Near and far in steps, not in time: the facts of the subject, and with two steps those of each
+    # of its neighbours (per query, one row per neighbour).
     near: Neighborhood
-    # With two steps, the neighbourhood of each neighbour: per query, one row per neighbour.
     far: Neighborhood | None = None
     # Which numbers of the query vector dropout keeps.
     kept: Tensor | None = None
@@ -120,18 +122,19 @@ class TimeEncoding(nn.Module):
         self.phases = nn.Parameter(torch.zeros(dim))
 
     def forward(self, deltas: Tensor) -> Tensor:
-        """Φ of each difference, in one dimension more."""
+        """Φ of each difference, along a new last dimension."""
         codes = torch.cos(deltas[..., None] * (self.frequencies * self.factor) + self.phases)
         return codes if self.divisor is None else codes / self.divisor
 
     def look_up(self, deltas: Tensor) -> tuple[Tensor, Tensor]:
         """A table of codes, and the row of each difference in it: equal ones are computed once."""
+        # Training asks about times of the timeline alone; a question may lie outside it.
         fits = 2 * self.span - 1 <= min(MOST_CODES, deltas.numel())
         if fits and (self.training or bool((deltas.abs() < self.span).all())):
             every = torch.arange(1 - self.span, self.span, device=deltas.device)
             return self(every), deltas + (self.span - 1)
         if deltas.is_cuda and self.training:
-            # A recorded step cannot ask how many distinct differences there are.
+            # A CUDA graph has fixed shapes: they cannot depend on how many are distinct.
             rows = torch.arange(deltas.numel(), device=deltas.device)
             return self(deltas.flatten()), rows.view_as(deltas)
         distinct, rows = torch.unique(deltas, return_inverse=True)
@@ -143,7 +146,7 @@ class Aggregator(nn.Module):
 
     No product per neighbour is left, since f is linear: the mean of W(f(h_e ‖ Φ) ‖ h_r) is
     W(f(mean h_e ‖ mean Φ) ‖ mean h_r), and the means are sums of table rows. The subject is one
-    neighbour more, which counts only if it is the only one.
+    neighbour more, at the end, which counts only where there is no other.
     """
 
     def __init__(self, dim: int, relation_dim: int, own_vector: bool) -> None:
@@ -156,34 +159,36 @@ class Aggregator(nn.Module):
     def forward(
         self,
         subjects: Tensor,
-        near: Neighborhood,
+        neighbors: Neighborhood,
         codes: tuple[Tensor, Tensor],
-        entities: Tensor,
-        relations: Tensor,
+        entity_table: Tensor,
+        relation_table: Tensor,
         vectors: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Each subject's vector before the last activation, and the entity table to go on with.
+        """Each subject's vector before the activation, and the same entity table to score with.
 
-        The codes are a table and one of its rows for each neighbour, then for Δ = 0. Neighbours are
-        rows of the tables of entities and relations, or have `vectors` h_e of their own.
+        The table comes from the node of the sums, so that it has one gradient (layers/sums.py). The
+        codes are a table and one of its rows for each neighbour, then for Δ = 0. Neighbours are
+        rows of the tables, or have `vectors` h_e of their own.
         """
-        counts = near.filled.sum(1, keepdim=True)
-        shares, alone = near.filled.to(entities.dtype) / counts.clamp(min=1), counts == 0
+        counts = neighbors.filled.sum(1, keepdim=True)
+        shares = neighbors.filled.to(entity_table.dtype) / counts.clamp(min=1)
+        alone = counts == 0
         weights = torch.cat([shares, alone], dim=1)
         if vectors is None:
-            places = torch.cat([near.entities, subjects[:, None]], dim=1)
+            ids = torch.cat([neighbors.entities, subjects[:, None]], dim=1)
             rows = subjects if self.own_vector else subjects[:0]
-            mean, own, entities = sums_and_table(entities, places, weights, rows)
+            mean, own, entity_table = sums_and_table(entity_table, ids, weights, rows)
         else:
-            vectors = torch.cat([vectors, entities[subjects[:, None]]], dim=1)
+            vectors = torch.cat([vectors, entity_table[subjects[:, None]]], dim=1)
             mean, own = torch.einsum("bk,bkd->bd", weights, vectors), vectors[:, -1]
         mean_code = weighted_sums(*codes, weights)
-        mean_relation = weighted_sums(relations, near.relations, shares)
+        mean_relation = weighted_sums(relation_table, neighbors.relations, shares)
         encoded = self.f(torch.cat([mean, mean_code], dim=1))  # equation 1, of the means
         around = self.W(torch.cat([encoded, mean_relation], dim=1))  # equation 2, of the means
         if self.own_vector:
             around = around + own
-        return torch.where(alone, encoded, around), entities
+        return torch.where(alone, encoded, around), entity_table
 
 
 class TARGCN(Learner):
@@ -216,6 +221,7 @@ class TARGCN(Learner):
             settings.time_scaled,
         )
         sizes = dim, self.relation_dim, settings.own_vector
+        # With two steps the first describes the neighbours and the second, by them, the subject.
         self.first = Aggregator(*sizes)
         self.second = Aggregator(*sizes) if settings.steps == 2 else None
         neighbors = settings.neighbors
@@ -248,10 +254,10 @@ class TARGCN(Learner):
         seen = self.neighborhoods(queries, context, seeds, hidden)
         if self.settings.dropout == 0:
             return seen
-        rows = combine(seeds, queries.subjects, queries.relations, queries.times)
-        columns = torch.arange(self.settings.dim, device=rows.device)
-        kept = uniform(rows[:, None], columns) >= self.settings.dropout
-        return TARGCNSample(seen.near, seen.far, kept)
+        row_hashes = combine(seeds, queries.subjects, queries.relations, queries.times)
+        columns = torch.arange(self.settings.dim, device=row_hashes.device)
+        kept = uniform(row_hashes[:, None], columns) >= self.settings.dropout
+        return replace(seen, kept=kept)
 
     def neighborhoods(
         self,
@@ -272,7 +278,7 @@ class TARGCN(Learner):
         # One of the neighbours may be the answer, through another fact.
         if hidden is not None:
             hidden = hidden.map(lambda column: column.repeat_interleave(shape[1]))
-        # Nor may a neighbour tell what happens after it, if that is not before the query.
+        # In a graph of the past a neighbour sees what came before the query, after itself too.
         before = queries.times.repeat_interleave(shape[1])
         far = sample_neighbors(context, entities, times, how, seed, hidden, before)
         return TARGCNSample(near, far.map(lambda column: column.view(*shape, column.shape[1])))
@@ -285,19 +291,19 @@ class TARGCN(Learner):
 
     def score(self, queries: Queries, sample: TARGCNSample) -> Tensor:
         """The score of every entity, given what was sampled for each query."""
-        subjects, table = self.encode(queries, sample)
+        vectors, entity_table = self.encode(queries, sample)
         if sample.kept is not None:
-            subjects = subjects * sample.kept / (1 - self.settings.dropout)
-        relations = functional.embedding(queries.relations, self.relations)
-        wanted = DECODERS[self.settings.decoder](subjects, relations)
+            vectors = vectors * sample.kept / (1 - self.settings.dropout)
+        relation_vectors = functional.embedding(queries.relations, self.relations)
+        wanted = DECODERS[self.settings.decoder](vectors, relation_vectors)
         # A candidate is f(h_o ‖ Φ(0)), and wanted · (F_e h_o + F_Φ Φ + f_0) = (wanted F_e) · h_o
         # + a number that all candidates share and that changes no rank and no probability: one
         # product with the entity table.
         entity_weight = self.first.f.weight.narrow(1, 0, self.settings.dim)
-        return wanted @ entity_weight @ table.T
+        return wanted @ entity_weight @ entity_table.T
 
     def encode(self, queries: Queries, sample: TARGCNSample) -> tuple[Tensor, Tensor]:
-        """The vectors h_(s,t) of the queries' subjects, and the entity table to go on with."""
+        """The vectors h_(s,t_q) of the queries' subjects, and the entity table to score with."""
         near = sample.near
         if sample.far is None:
             return self._aggregate(self.first, queries.subjects, queries.times, near)
@@ -314,16 +320,18 @@ class TARGCN(Learner):
         step: Aggregator,
         subjects: Tensor,
         times: Tensor,
-        near: Neighborhood,
+        neighbors: Neighborhood,
         vectors: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """One step. Neighbours are rows of the entity table, or have `vectors` of their own."""
-        moments = functional.pad(near.deltas, (0, 1))
+        # One column more, of Δ = 0: the subject itself.
+        deltas = functional.pad(neighbors.deltas, (0, 1))
         if self.settings.time_encoding == "absolute":
-            moments = moments + times[:, None]
-        codes = self.time_encoding.look_up(moments)
-        aggregated, table = step(subjects, near, codes, self.entities, self.relations, vectors)
-        return self.activation(aggregated), table
+            deltas = deltas + times[:, None]
+        codes = self.time_encoding.look_up(deltas)
+        tables = self.entities, self.relations
+        aggregated, entity_table = step(subjects, neighbors, codes, *tables, vectors)
+        return self.activation(aggregated), entity_table
 
     @torch.no_grad()
     def reasons(self, query: Queries, answer: int, context: TemporalGraph) -> Reasons:
@@ -334,19 +342,22 @@ class TARGCN(Learner):
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
         num_facts = len(places)
-        num_places = max(sum(column.numel() for column in seen.tensors()) // 4, 1)
+        sampled = (seen.near,) if seen.far is None else (seen.near, seen.far)
+        num_places = max(sum(neighbors.filled.numel() for neighbors in sampled), 1)
         if num_facts > (most := max(MOST_PLACES_REASONED // num_places, LEAST_REASONS)):
-            # The nearest in time; of the whole neighbourhood each would take a pass over it.
-            far = seen.near.deltas[0, places].abs()
-            places = places[torch.argsort(far, stable=True)[:most].sort().values]
+            # Each costs a pass over the whole sample: of too many, the nearest in time are tried.
+            distances = seen.near.deltas[0, places].abs()
+            places = places[torch.argsort(distances, stable=True)[:most].sort().values]
         without = []
         at_once = max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + num_places), 1)
         for part in torch.split(places, at_once):
             # The same sample in every row, each without the fact in one of these places.
             rows = torch.arange(len(part), device=part.device)
-            variants = seen[0 * rows]
+            variants = seen[torch.zeros_like(rows)]
             variants.near.filled[rows, part] = False
-            without.append(_probabilities(self.score(query[0 * rows], variants), answer))
+            without.append(
+                _probabilities(self.score(query[torch.zeros_like(rows)], variants), answer)
+            )
         near = seen.near.map(lambda column: column[0, places])
         others, subjects = near.entities.long(), query.subjects.expand(len(places))
         # Neighbours come in to the subject; the reciprocal of a fact is turned back into it.

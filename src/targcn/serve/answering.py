@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, cast
+
+import torch
+from typing_extensions import TypedDict
 
 from targcn.inference.answer_table import explain_answer, notes_on
-from targcn.inference.answers import Answers, Known
+from targcn.inference.answers import Known
 from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ask, Question, as_written, encode, ids_of
@@ -24,8 +27,7 @@ class HowToAnswer:
     why: bool = False
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(TypedDict):
     """An answer; `asked` is the place it stands in, `tied` how many have its very score."""
 
     asked: Ask
@@ -35,7 +37,7 @@ class Row:
     score: float
     probability: float | None
     known: Known
-    why: str | None = None
+    why: str | None
 
 
 @dataclass(frozen=True)
@@ -75,29 +77,35 @@ def answer(predictor: Predictor, questions: Sequence[Question], how: HowToAnswer
         part = [questions[number] for number in numbers]
         asked = encode(part, predictor.dataset)
         best = predictor.answer(asked, top=how.top, hide_known=how.hide_known)
-        for place, (number, question) in enumerate(zip(numbers, part, strict=True), 1):
-            of_question = best[best.questions == place]
-            answers[number] = _complete(predictor, question, of_question, how)
+        rows = cast(list[Row], best.rows(predictor.dataset, why=None))
+        ends = torch.bincount(best.questions, minlength=len(part) + 1).cumsum(0).tolist()
+        for number, question, first, last in zip(numbers, part, ends, ends[1:], strict=False):
+            answers[number] = _complete(predictor, question, rows[first:last], how)
     return [answers[number] for number in range(len(questions))]
 
 
-def _complete(predictor: Predictor, question: Question, best: Answers, how: HowToAnswer) -> Answer:
+def _complete(
+    predictor: Predictor, question: Question, rows: Sequence[Row], how: HowToAnswer
+) -> Answer:
     """The answers to one question beside the question as it was understood."""
     dataset, asked = predictor.dataset, question.asked
-    understood, tick = as_written(question, dataset), ids_of(question, dataset)[3]
-    rows = [Row(**row) for row in best.rows(dataset)]
+    ids = ids_of(question, dataset)
+    understood = as_written(question, dataset, ids)
     if how.why and predictor.gives_reasons and asked != "time":
-        rows = [replace(row, why=_why(predictor, understood, row)) for row in rows]
+        for row in rows:
+            row["why"] = _why(predictor, understood, row)
+    tied = {"": rows[0]["tied"]} if rows else {}
+    notes = notes_on(predictor, question, ids, tied, [row["answer"] for row in rows])
     return Answer(
         understood if asked == "fact" else replace(understood, **{asked: None}),
         asked,
-        forecast=asked != "time" and tick > int(dataset.timeline.ticks[-1]),
-        note=" ".join(notes_on(predictor, question, best)) or None,
+        forecast=asked != "time" and ids[3] > int(dataset.timeline.ticks[-1]),
+        note=" ".join(notes) or None,
         rows=tuple(rows),
     )
 
 
 def _why(predictor: Predictor, question: Question, row: Row) -> str | None:
     """The strongest reason for an answer, in words."""
-    explanation = explain_answer(predictor, question, row.asked, row.answer, top=1)
+    explanation = explain_answer(predictor, question, row["asked"], row["answer"], top=1)
     return describe_reason(explanation.reasons[0]) if explanation.reasons else None

@@ -41,7 +41,7 @@ def export_page(predictor: Predictor, question: Question, path: Path, how: HowTo
     dataset, timeline = predictor.dataset, predictor.dataset.timeline
     ticks = [int(timeline.ticks[0]), int(timeline.ticks[0]) + 1]
     explanations = [
-        asdict(explain_answer(predictor, answered.question, row.asked, row.answer, top=20))
+        asdict(explain_answer(predictor, answered.question, row["asked"], row["answer"], top=20))
         for row in answered.rows
         if predictor.gives_reasons
     ]
@@ -65,7 +65,7 @@ def export_page(predictor: Predictor, question: Question, path: Path, how: HowTo
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     data = json.dumps(content, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    rows = "".join(f"<li>{escape(row.answer)}</li>" for row in answered.rows)
+    rows = "".join(f"<li>{escape(row['answer'])}</li>" for row in answered.rows)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -100,7 +100,8 @@ class Batches:
         if device.type == "cuda" and one_by_one and processes.size == 1:
             self.replay = CUDAGraphed(self._sample_now, device)
 
-    def __len__(self) -> int:
+    @property
+    def num_queries(self) -> int:
         return len(self.queries)
 
     def of_epoch(self, epoch: int, step: int = 0) -> Iterator[Batch]:
@@ -148,7 +149,7 @@ class Batches:
 
     def _order(self, epoch: int) -> tuple["Tensor | Shuffled", list[int]]:
         """The queries in the order of an epoch, and the places where each step begins and ends."""
-        seed, count = (self.seed * SEEDS_PER_RUN + epoch) % 2**63, len(self)
+        seed, count = (self.seed * SEEDS_PER_RUN + epoch) % 2**63, self.num_queries
         bounds = [*range(0, count, self.batch_size), count]
         if count > MOST_LAID_OUT:
             return Shuffled(count, seed), bounds

@@ -56,27 +56,28 @@ class Trainer:
         self.run, self.settings, self.device, self.processes = run, settings, device, processes
         # The main process alone writes.
         self.folder = folder if processes.is_main else None
+        # In place: it stays the model of the run.
         self.model = run.model.to(device)
         self.optimizer = create_optimizer(self.model, settings)
         self.batches = Batches(self.model, run.dataset, settings, run.seed, device, processes)
         self.num_steps = self.batches.num_steps
         self.evaluator = self._create_evaluator()
-        self.loss = self.loss_of_last = distributed_loss(self.model, processes)
+        self.loss_function = self.plain_loss = distributed_loss(self.model, processes)
         if settings.compile:
             # Models share a loss function, of which torch compiles a few variants and no more.
             torch.compiler.reset()
-            self.loss = compiled(self.loss, instead=self.loss, dynamic=False)
+            self.loss_function = compiled(self.plain_loss, instead=self.plain_loss, dynamic=False)
         # A batch is computed in this many parts: the same gradients in less memory.
         self.num_parts = 1
-        # While weights change: what happens then cannot be repeated.
+        # True while the optimiser runs: after an error then, some weights have changed.
         self.is_updating = False
         self.replay: CUDAGraphed[Batch, Tensor] | None = None
         if device.type == "cuda" and self.model.has_static_shapes and processes.size == 1:
-            self.replay = CUDAGraphed(self.step, device)
+            self.replay = CUDAGraphed(self.update, device)
         self.trace = Trace(self.folder / TRACE if self.folder is not None else None)
         callback = progress if processes.is_main else None
         self.progress = ProgressReporter(
-            callback, settings.epochs, self.num_steps, len(self.batches)
+            callback, settings.epochs, self.num_steps, self.batches.num_queries
         )
         self.position = Position()
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
@@ -95,8 +96,8 @@ class Trainer:
             while position.epoch < settings.epochs and not self._is_out_of_patience():
                 self._start_epoch()
                 for batch in self.batches.of_epoch(position.epoch, position.step):
-                    step = position.epoch * self.num_steps + position.step
-                    rate = learning_rate(settings, step, settings.epochs * self.num_steps)
+                    steps_taken = position.epoch * self.num_steps + position.step
+                    rate = learning_rate(settings, steps_taken, settings.epochs * self.num_steps)
                     set_learning_rate(self.optimizer, rate)
                     self._count(self.take_step(batch))
                     self._save_or_stop(stop_requested.is_set())
@@ -118,23 +119,24 @@ class Trainer:
                 with matmul_precision(self.settings.matmul_precision):
                     if self.replay is not None and self._is_whole(batch):
                         return self.replay(batch)
-                    return self.step(batch)
+                    return self.update(batch)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                # Nor can one of several processes repeat what the others have done.
+                # Neither half an update nor a step of several processes can be repeated.
                 repeatable = not self.is_updating and self.processes.size == 1
                 if not (is_out_of_memory(error) and repeatable and self.num_parts < len(batch)):
                     raise
                 self.num_parts *= 2
                 if self._is_whole(batch):
+                    # It was recorded with fewer parts; from now on steps are taken as they come.
                     self.replay = None
                 said = {"out_of_memory": True, "parts_per_step": self.num_parts}
                 self.trace.write(self.position.epoch, **said)
 
-    def step(self, batch: Batch) -> Tensor:
+    def update(self, batch: Batch) -> Tensor:
         """One update of the weights by the gradients of a batch's loss, which is given back."""
         self.optimizer.zero_grad(set_to_none=True)
         # Compiling for the smaller last batch would take longer than it saves.
-        loss_function = self.loss if self._is_whole(batch) else self.loss_of_last
+        loss_function = self.loss_function if self._is_whole(batch) else self.plain_loss
         total = torch.zeros((), device=self.device)
         size = -(-len(batch) // self.num_parts)
         for first in range(0, len(batch), size):
@@ -206,7 +208,7 @@ class Trainer:
         position.loss_sum = position.epoch_seconds = 0.0
         self._require_sound(mean_loss)
         seconds = time.monotonic() - self.epoch_started
-        speed = len(self.batches) / seconds
+        speed = self.batches.num_queries / seconds
         self.trace.write(position.epoch, loss=mean_loss, seconds=seconds, queries_per_second=speed)
         self._report_progress(mean_loss)
 
@@ -234,7 +236,7 @@ class Trainer:
     def _validate(self) -> None:
         """Evaluate the present weights, and keep them if they are the best so far."""
         position = self.position
-        # Without a valid split the latest weights are the best.
+        # Without a valid split the epoch takes its place, so that the latest weights are the best.
         mrr = float(position.epoch)
         if self.evaluator is not None:
             self.validation = self._evaluate(self.evaluator)
@@ -251,12 +253,13 @@ class Trainer:
 
     def _evaluate(self, evaluator: Evaluator) -> Report:
         # Whoever follows a training hears of it during a long validation too.
-        report = self._report_if_due
-        return evaluator.evaluate(self.run.model_to_evaluate(), self.run.recipe.model, report)
+        watch = self._report_if_due
+        return evaluator.evaluate(self.run.model_to_evaluate(), self.run.recipe.model, watch)
 
     def _is_out_of_patience(self) -> bool:
         waited = self.position.epoch - self.position.best_epoch
         patience = self.settings.patience * self.settings.validate_every
+        # Before the first validation the best MRR is −1.
         return 0 < patience <= waited and self.position.best_mrr >= 0
 
     def _finish(self) -> Run:
@@ -264,6 +267,7 @@ class Trainer:
         self.model.load_state_dict(self.best_weights)
         temperature = 1.0
         if self.evaluator is not None:
+            # One that goes on and finds nothing better has the best weights without their report.
             best = self.best_validation or self._evaluate(self.evaluator)
             temperature = fit_temperature(self.model, self.evaluator)
             fits = calibrate(self.model, temperature, self.evaluator)
@@ -272,8 +276,9 @@ class Trainer:
             if self.folder is not None:
                 write_temperature(self.folder, temperature)
         self._write_result(record)
-        finished = replace(self.run, trained=record, validation=self.best_validation)
-        return replace(finished, temperature=temperature)
+        return replace(
+            self.run, trained=record, validation=self.best_validation, temperature=temperature
+        )
 
     def _write_result(self, record: TrainingRecord) -> None:
         reports = [self.best_validation] if self.best_validation else []
@@ -298,8 +303,9 @@ class Trainer:
             if self.folder is not None:
                 save_position(self.folder, self.position, self.model, self.optimizer, self.settings)
 
-    def _report_if_due(self, *_: int) -> None:
+    def _report_if_due(self, *_done_and_in_all: int) -> None:
         if self.progress.is_due:
+            # Between epochs the step is 0, and the sum that of the epoch before.
             taken = self.position.step or self.num_steps
             self._report_progress(float(self.loss_sum) / taken)
 

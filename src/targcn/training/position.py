@@ -21,6 +21,7 @@ from targcn.training.optimizers import expected_state, restore_state, state_of
 class Position:
     """Where a training stands."""
 
+    # Epochs that have ended, which is the index of the present one, and its steps so far.
     epoch: int = 0
     step: int = 0
     loss_sum: float = 0.0
