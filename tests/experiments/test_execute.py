@@ -17,7 +17,7 @@ from targcn.experiments.cells import cells_of, fused_cell
 from targcn.experiments.execute import UNFINISHED, run_cells
 from targcn.experiments.results import read_results
 from targcn.experiments.spec import SETTINGS, find_experiment
-from targcn.files import sole_writer
+from targcn.files import DRAFT, sole_writer
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.registry import MODELS
@@ -104,7 +104,7 @@ def test_a_result_says_what_was_run_and_what_came_out(tmp_path: Path, model: str
 
 
 def test_a_finished_cell_is_never_run_again(tmp_path: Path) -> None:
-    """A kill may have left its run folder, which is cleared away."""
+    """A kill may have left what led to it, which is cleared away."""
     cells = [cell("seen"), cell("decayed-copy")]
     run_cells(cells[:1], tmp_path, "cpu")
     [result] = read_results(tmp_path).values()
@@ -116,6 +116,11 @@ def test_a_finished_cell_is_never_run_again(tmp_path: Path) -> None:
     assert [line.split(" (")[0] for line in lines] == ["1 of 1: decayed-copy"]
     assert cells[0].path(tmp_path).read_bytes() == written
     assert list((tmp_path / UNFINISHED).iterdir()) == []
+    # So it may have left the draft of its result, which no later one is written beside.
+    draft = cells[0].path(tmp_path).with_name(f".result{DRAFT}")
+    draft.mkdir()
+    run_cells(cells, tmp_path, "cpu", log=lines.append)
+    assert not draft.exists() and len(lines) == 1
 
 
 def test_a_stopped_cell_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -> None:

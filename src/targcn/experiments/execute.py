@@ -35,7 +35,7 @@ from targcn.experiments.cells import Cell, open_data
 from targcn.experiments.results import Figures, Result
 from targcn.experiments.spec import SETTINGS
 from targcn.facts.dataset import Dataset
-from targcn.files import explained, parse_json, read_text, sole_writer
+from targcn.files import explained, parse_json, read_text, remove_drafts, sole_writer
 from targcn.models.fused import FusedSettings
 from targcn.runs.fuse import fuse
 from targcn.runs.run import Run
@@ -70,8 +70,9 @@ def run_cells(
         waiting = []
         for cell in {cell.key: cell for cell in cells}.values():
             if cell.path(results).exists():
-                # A kill may have come between its result and the end of its run folder.
+                # A kill may have come between its result and the end of what led to it.
                 shutil.rmtree(results / UNFINISHED / cell.key, ignore_errors=True)
+                remove_drafts(cell.path(results).parent)
             else:
                 waiting.append(cell)
         numbers = itertools.count(1)
