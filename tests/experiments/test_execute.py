@@ -120,7 +120,8 @@ def test_a_finished_cell_is_never_run_again(tmp_path: Path) -> None:
     draft = cells[0].path(tmp_path).with_name(f".result{DRAFT}")
     draft.mkdir()
     run_cells(cells, tmp_path, "cpu", log=lines.append)
-    assert not draft.exists() and len(lines) == 1
+    assert not draft.exists()
+    assert len(lines) == 1
 
 
 def test_a_stopped_cell_goes_on_and_ends_as_if_it_had_not_been(tmp_path: Path) -> None:
