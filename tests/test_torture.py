@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 def test_some_cases_of_every_kind() -> None:
     paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-m", "torture", "--cases=12", "--minutes=3", "--jobs=1"],
+        [sys.executable, "-m", "torture", "--cases=5", "--minutes=3", "--jobs=1"],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
