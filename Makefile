@@ -16,9 +16,9 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=wo
 test: $(READY) check  ## set up, then every check
 	$(PYTEST)
 
-quick: $(READY)  ## the inner loop: style and the quick tests, under a minute
+quick: $(READY)  ## the inner loop: style and the quick tests, without a browser
 	$(BIN)/ruff check --quiet .
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" --hypothesis-profile=quick --ignore=tests/serve/page
 
 check: $(READY)  ## style and types alone
 	$(BIN)/ruff check .

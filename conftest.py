@@ -34,6 +34,7 @@ from process_groups import Start, forking  # noqa: E402
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", settings.get_profile("any machine"), max_examples=10)
 settings.load_profile("any machine")
 
 
