@@ -12,6 +12,7 @@ A machine without polars can therefore train. The folder holds
 and its arrays are memory-mapped.
 """
 
+import errno
 import os
 import shutil
 from dataclasses import asdict
@@ -73,10 +74,10 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
     for split, facts in dataset.splits.items():
         mapped = None if dataset.folder is None else dataset.folder / f"{split}.npy"
         if mapped is None or not _link(mapped, folder / mapped.name):
-            np.save(folder / f"{split}.npy", facts.columns, allow_pickle=False)
+            _write_array(folder / f"{split}.npy", facts.columns)
     if dataset.folder is not None and (dataset.folder / INDEX).is_dir():
         shutil.copytree(dataset.folder / INDEX, folder / INDEX, copy_function=_link_or_copy)
-    np.save(folder / "times.npy", dataset.timeline.ticks, allow_pickle=False)
+    _write_array(folder / "times.npy", dataset.timeline.ticks)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
     manifest = {
@@ -225,6 +226,16 @@ def _read_names(path: Path) -> list[str]:
     if len(set(names)) < len(names):
         raise damaged(path, "a name stands there twice")
     return names
+
+
+def _write_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array; numpy does not say so where the disk is full at its very end."""
+    np.save(path, array, allow_pickle=False)
+    try:
+        if array.size:
+            np.load(path, mmap_mode="r")
+    except ValueError:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from None
 
 
 def read_array(path: Path, shape: tuple[int | None, ...]) -> NDArray[Any]:
