@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from targcn.facts.dataset import CONTEXTS, Context, Dataset
-from targcn.facts.sources.prepared_folder import INDEX, damaged, read_array
+from targcn.facts.sources.prepared_folder import INDEX, damaged, read_array, write_array
 from targcn.files import atomic_folder, read_json, to_json
 from targcn.graph import build
 from targcn.graph.partners import COLUMNS, Partners, count_partners
@@ -64,7 +64,7 @@ def _write_graph(dataset: Dataset, context: Context, folder: Path) -> None:
     graph = TemporalGraph.of(
         dataset.context(context), len(dataset.entities), len(dataset.relations), _room_in(folder)
     )
-    np.save(folder / "offsets.npy", graph.offsets.numpy())
+    write_array(folder / "offsets.npy", graph.offsets.numpy())
     most = _write_partners(graph, folder / "partners")
     _write_by_relation(graph, folder / "by_relation")
     manifest = {
@@ -82,7 +82,7 @@ def _room_in(folder: Path) -> build.Allocate:
     def allocate(name: str, dtype: torch.dtype, count: int) -> Tensor:
         path = folder / f"{name}.npy"
         if not count:  # an empty file cannot be mapped
-            np.save(path, np.empty(0, NUMPY_TYPES[dtype]))
+            write_array(path, np.empty(0, NUMPY_TYPES[dtype]))
             return torch.empty(0, dtype=dtype)
         room = np.lib.format.open_memmap(path, "w+", NUMPY_TYPES[dtype], (count,))
         return torch.from_numpy(room)
@@ -95,7 +95,7 @@ def _write_by_relation(graph: TemporalGraph, folder: Path) -> None:
     folder.mkdir()
     allocate, num_rows = _room_in(folder), len(graph)
     offsets = build.count_owners([graph.relations.numpy()], 2 * graph.num_relations)
-    np.save(folder / "offsets.npy", offsets.numpy())
+    write_array(folder / "offsets.npy", offsets.numpy())
     keys = allocate("keys", torch.int64, num_rows)
     names = ("times", "subjects", "objects")
     columns = [allocate(name, graph.subjects.dtype, num_rows) for name in names]
@@ -128,7 +128,7 @@ def _write_partners(graph: TemporalGraph, folder: Path) -> int:
     for file in files.values():
         file.close()
     counts = torch.cat(per_entity)
-    np.save(folder / "offsets.npy", starts_of(counts).numpy())
+    write_array(folder / "offsets.npy", starts_of(counts).numpy())
     return int(counts.max()) if len(counts) else 0
 
 

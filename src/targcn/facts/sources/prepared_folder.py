@@ -74,10 +74,10 @@ def write_prepared(dataset: Dataset, folder: Path) -> None:
     for split, facts in dataset.splits.items():
         mapped = None if dataset.folder is None else dataset.folder / f"{split}.npy"
         if mapped is None or not _link(mapped, folder / mapped.name):
-            _write_array(folder / f"{split}.npy", facts.columns)
+            write_array(folder / f"{split}.npy", facts.columns)
     if dataset.folder is not None and (dataset.folder / INDEX).is_dir():
         shutil.copytree(dataset.folder / INDEX, folder / INDEX, copy_function=_link_or_copy)
-    _write_array(folder / "times.npy", dataset.timeline.ticks)
+    write_array(folder / "times.npy", dataset.timeline.ticks)
     _write_json(folder / "entities.json", list(dataset.entities.names))
     _write_json(folder / "relations.json", list(dataset.relations.names))
     manifest = {
@@ -228,7 +228,7 @@ def _read_names(path: Path) -> list[str]:
     return names
 
 
-def _write_array(path: Path, array: NDArray[Any]) -> None:
+def write_array(path: Path, array: NDArray[Any]) -> None:
     """Write an array; numpy does not say so where the disk is full at its very end."""
     np.save(path, array, allow_pickle=False)
     try:
