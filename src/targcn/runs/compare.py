@@ -27,7 +27,6 @@ from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Split
-from targcn.output.plots import Mark, plot_marks, require_picture
 from targcn.output.tables import Column, Shown, Table, Value
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
@@ -342,17 +341,3 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
     yield Column("training seconds", "training (s)", ",.0f", blank="–")
     yield Column("training device", "training device", blank="–")
     yield Column("queries per second", "queries/s", ",.0f", blank="–")
-
-
-def plot_comparison(comparison: Comparison, path: Path | str) -> None:
-    """Plot the MRR against the number of parameters, of runs where that is known."""
-    path = Path(path)
-    require_picture(path)
-    which, common = comparison.filter, comparison.common
-    marks = [
-        Mark(run.name, run.num_parameters, run.mrr(which), *run.report.mrr_interval[which]["both"])
-        for run in comparison.ranked
-        if run.num_parameters is not None
-    ]
-    title = f"{common.dataset}, {common.setting}, {which} filter"
-    plot_marks(marks, path, title, f"MRR, {which} filter")
