@@ -293,8 +293,8 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     for name, world, sentence in (
         ("gone.parquet", WORLD, "cannot read .*gone.parquet: No such file"),
-        ("text.parquet", WORLD, "text.parquet is no Parquet file, or damaged"),
-        ("cut.parquet", WORLD, "cut.parquet is no Parquet file, or damaged"),
+        ("text.parquet", WORLD, "cannot read .*text.parquet: "),
+        ("cut.parquet", WORLD, "cannot read .*cut.parquet: "),
         ("a.csv", WORLD, "a.csv should end in .parquet"),
         (
             "a.parquet",

@@ -117,13 +117,9 @@ def _explained(path: Path) -> Iterator[None]:
     """Turn what polars says about a file that it cannot read into one sentence."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or first_line(str(error)).split(" (os error")[0]
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = getattr(error, "strerror", None) or first_line(str(error)).split(" (os error")[0]
         raise InputError(f"cannot read {path}: {reason}") from None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InputError(
-            f"{path} is no Parquet file, or damaged: {first_line(str(error))}"
-        ) from None
 
 
 class _RanksFile:
@@ -206,7 +202,14 @@ class _RanksFile:
             pl.col("candidates").cast(pl.List(pl.String)),
             pl.col("scores").cast(pl.List(pl.Float64)),
         )
-        usual = self._usual_candidates(lists.head(1).collect()["candidates"])
+        first = lists.head(1).collect()["candidates"]
+        if first.null_count():
+            raise InputError(
+                f"{self._row(0)} names no candidates; they may be left out below it alone"
+            )
+        # Those of every row that names none.
+        named = first.filter(first.list.len() > 0).explode()
+        usual = self._ids(named, self.dataset.entities).to_numpy()
         size = max(rows_at_once(len(self.dataset.entities), evaluator.device) // 2, 1)
         start = done = 0
         for frame in lists.collect_batches(chunk_size=size):
@@ -214,7 +217,7 @@ class _RanksFile:
             # Several have the same row if the split has a fact twice, or if its scores are those at
             # every tick.
             here = ((start <= places) & (places < start + len(scores))).nonzero()[:, 0]
-            for part in here.split(size):
+            for part in torch.split(here, size):
                 mine = asked[part.numpy()]
                 queries, times = mine["query"].to_torch(), mine[TIME].to_torch()
                 at = queries.to(evaluator.device)
@@ -296,16 +299,6 @@ class _RanksFile:
         except InputError as error:
             raise InputError(f"{self.path}: {error}", error.suggestions) from None
         return values.replace_strict(distinct, numbers, return_dtype=pl.Int64)
-
-    def _usual_candidates(self, first: pl.Series) -> NDArray[np.int64]:
-        """The entities of the first row, which are those of every row that names none."""
-        if first.null_count():
-            raise InputError(
-                f"{self._row(0)} names no candidates; they may be left out below it alone"
-            )
-        return self._ids(
-            first.filter(first.list.len() > 0).explode(), self.dataset.entities
-        ).to_numpy()
 
     def _scores(self, frame: pl.DataFrame, start: int, usual: NDArray[np.int64]) -> Tensor:
         """One column per entity; an entity that a row does not name is below all that it names."""

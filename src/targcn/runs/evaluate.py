@@ -65,10 +65,13 @@ def evaluate(
     setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
+    require_choice(("entity", *KINDS), ask=ask)
+    of_entities = {"intervals": intervals, "ranks_out": ranks_out}
+    for option, value in ({"queries": queries} if ask == "entity" else of_entities).items():
+        if value is not None:
+            raise InputError(f"{option} means nothing where ask is {ask!r}; leave it out")
     place, model, name = choose_device(device), run.model_to_evaluate(), run.recipe.model
     if ask == "entity":
-        if queries is not None:
-            raise InputError("only relations or times are asked of some facts; leave queries out")
         if ranks_out is not None:
             # It needs polars, an evaluation does not.
             from targcn.evaluation.ranks_file import require_ranks_file, write_ranks
@@ -84,13 +87,6 @@ def evaluate(
             if ranks_out is not None:
                 write_ranks(ranks, evaluator, Path(ranks_out))
         return replace(report, calibration=fits)
-    require_choice(("entity", *KINDS), ask=ask)
-    if intervals is not None:
-        raise InputError(
-            f"intervals says how entities are asked for; leave it out to ask for a {ask}"
-        )
-    if ranks_out is not None:
-        raise InputError(f"{ranks_out} is for the ranks of entities; leave out ask")
     require_at_least(1, queries=queries)
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as shown:
