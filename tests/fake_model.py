@@ -1,12 +1,17 @@
 """A model that gives the scores of any function, and what tests evaluate with it."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import torch
 from torch import Tensor
 
 from oracle import World
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.ranks_file import asked_rows, name_rows, query_columns
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import Queries
@@ -76,6 +81,23 @@ def fake_run(dataset: Dataset, model: Any) -> Run:
 
 def report_of(world: World, score: Callable[[Queries, int], Tensor], **options: Any) -> Report:
     return evaluate(fake_run(world.dataset, FakeModel(score)), device="cpu", **options)
+
+
+def write_scores(model: Any, evaluator: Evaluator, path: Path) -> None:
+    """A file of the score of every entity for every query, as another system would write it."""
+    columns = query_columns(evaluator.dataset)
+    columns += () if evaluator.ticks is None or "time" in columns else ("time",)
+    asked = asked_rows(evaluator)
+    asked = asked.unique(asked.columns[1:], keep="first", maintain_order=True)
+    asked = asked.sort("time", maintain_order=True)
+    queries = evaluator.queries[asked["query"].to_torch()]
+    with torch.inference_mode():
+        queries = replace(queries, times=asked["time"].to_torch())
+        scores = model.eval()(queries, evaluator.graph)
+    names = pl.Series([list(evaluator.dataset.entities)]).extend_constant(None, len(asked) - 1)
+    name_rows(evaluator, asked, columns).with_columns(
+        candidates=names, scores=pl.Series(scores.numpy()).arr.to_list()
+    ).write_parquet(path)
 
 
 # Four entities; two facts in test; (0, 0, ·) has answers 1 at tick 0, 2 at tick 5, 3 at tick 0.

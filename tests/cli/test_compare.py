@@ -8,12 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from command_line import call, complaint_of, output_of
+from fake_model import write_scores
 from oracle import World
 from small_runs import FACTS, WORLD, world_runs
 from small_training import DATA
 from targcn import evaluate, fit, load_run, save_run
+from targcn.evaluation.evaluator import Evaluator
+from targcn.evaluation.report import Setting
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +35,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_command_prints_one_table_and_writes_files(folders: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     runs = sorted(folders.iterdir())
-    files = [tmp_path / f"all.{ending}" for ending in ("csv", "json", "md")]
+    files = [tmp_path / "deep" / f"all.{ending}" for ending in ("csv", "json", "md")]
     flags = [flag for path in files for flag in ("--out", path)]
-    picture = tmp_path / "deep" / "all.svg"
-    printed = output_of("compare", *runs, "--to", runs[-1], *flags, "--plot", picture)
+    printed = output_of("compare", *runs, "--to", runs[-1], *flags)
     lines = printed.splitlines()
     assert len(lines) == 1 + 2 + len(runs) + 1
     assert "context train+valid, mean rank on ties" in lines[0]
@@ -54,16 +56,14 @@ def test_the_command_prints_one_table_and_writes_files(folders: Path, tmp_path: 
     (line,) = (line for line in lines if line.startswith("learned"))
     assert f" {learned.trained.seconds:,.0f} " in line
     assert " cpu with" in line
-    assert all(path.exists() for path in [*files, picture])
+    assert all(path.exists() for path in files)
 
 
 def test_the_command_leaves_alone_what_is_there(folders: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    runs = (folders / "seen", folders / "copy-300")
-    for option, name in (("--out", "events.csv"), ("--plot", "mine.png")):
-        (tmp_path / name).write_text("precious")
-        assert "already exists" in complaint_of(call("compare", *runs, option, tmp_path / name))
-        assert (tmp_path / name).read_text() == "precious"
+    runs, events = (folders / "seen", folders / "copy-300"), tmp_path / "events.csv"
+    events.write_text("precious")
+    assert "already exists" in complaint_of(call("compare", *runs, "--out", events))
+    assert events.read_text() == "precious"
 
 
 def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
@@ -80,7 +80,6 @@ def test_what_cannot_be_compared(folders: Path, tmp_path: Path) -> None:
         ([seen, broken], f"{broken / 'metrics.json'} is damaged"),
         ([seen, copy, "--to", other], f"{other} is not one of the runs compared"),
         ([seen, copy, "--out", tmp_path / "a.txt"], "a.txt should end in .csv, .json or .md"),
-        ([seen, copy, "--plot", tmp_path / "a.gif"], "a.gif should end in .png, .svg or .pdf"),
         ([seen, copy, "--filter", "none"], "none"),
     ):
         assert sentence in complaint_of(call("compare", *arguments))
@@ -108,18 +107,12 @@ def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_pat
     assert out.read_text(encoding="utf-8").count("\n") == 3
 
 
-def test_without_matplotlib_the_plot_is_refused_before_anything_is_evaluated(
-    folders: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    runs = (folders / "seen", folders / "copy-300")
-    assert "pip install 'targcn[plot]'" in complaint_of(call("compare", *runs, "--plot", "all.png"))
-
-
 def test_a_file_of_another_system_is_judged_beside_runs(folders: Path, tmp_path: Path) -> None:
     seen, scores, ranks = folders / "seen", tmp_path / "theirs.parquet", tmp_path / "seen.parquet"
-    options = ("--scores-out", scores, "--ranks-out", ranks)
-    assert call("evaluate", folders / "learned", *options).returncode == 0
+    assert call("evaluate", folders / "learned", "--ranks-out", ranks).returncode == 0
+    learned = load_run(folders / "learned")
+    setting = Setting("test", learned.default_context("test"))
+    write_scores(learned.model, Evaluator(learned.dataset, setting, torch.device("cpu")), scores)
     assert "already exists" in complaint_of(call("evaluate", seen, "--ranks-out", ranks))
     runs = (seen, folders / "learned", "--ranks", scores, "--ranks", ranks)
     rows = {row["run"]: row for row in json.loads(output_of("compare", *runs, "--json"))}

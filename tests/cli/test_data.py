@@ -73,7 +73,7 @@ def test_data_info_tells_of_intervals(tmp_path: Path) -> None:
     said = call("data", "info", path).stdout
     assert (
         "40 of 40 facts hold for longer than a year, typically for 7 years (the median of those "
-        "with both ends); without end: 10\n"
+        "with both ends); without start: 0; without end: 10\n"
     ) in said
     assert "since 199" in said
     described = json.loads(call("data", "info", path, "--json").stdout)["intervals"]

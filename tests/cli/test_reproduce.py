@@ -43,8 +43,8 @@ def test_all_experiments_in_a_quick_run(tmp_path: Path) -> None:
         assert find_experiment(name).title in said
     assert "not run" not in said
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*.json")}
-    assert f"finished {len(before)} more in " in said
-    assert "finished 0 more in " in output_of(*command)
+    assert f"{len(before)} of {len(before)}: " in said
+    assert f" of {len(before)}: " not in output_of(*command)
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*.json")} == before
 
 

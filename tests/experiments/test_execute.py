@@ -192,7 +192,7 @@ def test_a_cell_that_does_not_fit_fails_alone(
     lines: list[str] = []
     with pytest.raises(InputError, match="the same command tries again"):
         run_cells([large, small], tmp_path, "cpu", log=lines.append)
-    assert lines[0].endswith("failed: out of memory")
+    assert lines[0].endswith("failed: out of memory with 1 of --jobs")
     assert read_results(tmp_path).keys() == {small.key}
 
 

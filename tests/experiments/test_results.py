@@ -28,7 +28,7 @@ def test_a_result_from_before_a_default_changed_is_refused(
     content = result_of(cell("decayed-copy"), 0.4).to_json() | {"settings": {"scale": 30.0}}
     Result.from_json(content).write(tmp_path)
     monkeypatch.setattr(DecayedCopySettings.__init__, "__defaults__", (7.0, 1e-3, 10.0))
-    with pytest.raises(InputError, match=r"it was run with scale 30.0, which is 7.0 now\); remove"):
+    with pytest.raises(InputError, match=r"it was run with scale 30.0, which is 7.0 now\); take"):
         read_results(tmp_path)
 
 
@@ -55,11 +55,13 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
         json.dumps(whole).replace('"seen"', '"unseen"'),
     ):
         path.write_text(damage)
-        with pytest.raises(InputError, match=rf"{path.name} is not the result .*; remove"):
+        with pytest.raises(InputError, match=rf"{path.name} is not the result .*; take"):
             read_results(tmp_path)
 
 
 def test_a_folder_of_runs_is_not_taken_for_results(tmp_path: Path) -> None:
     fit(WORLD, "seen", out=tmp_path / "runs" / "seen", device="cpu")
-    with pytest.raises(InputError, match=r"runs holds runs, not results .*; 'targcn compare'"):
+    with pytest.raises(
+        InputError, match=r"is not the result of a cell .*; take a folder of 'targcn"
+    ):
         read_results(tmp_path / "runs")

@@ -242,14 +242,12 @@ def test_a_text_without_a_place_stays_as_it_is(results: Any) -> None:
     ("place", "sentence"),
     [
         ("contxt icews14 raw", "there is no experiment 'contxt'; did you mean 'context'?"),
-        (
-            "context icews41 raw",
-            "'context icews41 raw': context has the data sets icews14, icews05",
-        ),
-        ("context icews14 filtered", "the filters are raw, static, time-aware, or costs"),
-        ("context icews14 raw 2", "the settings are 0, 1"),
-        ("context all mrr 0", "context has the data sets icews14, icews05"),
-        ("context icews14", "'context icews14' is unclear; write EXPERIMENT DATA FILTER"),
+        ("context icews41 raw", "'context icews41 raw' is unclear; write context DATA FILTER"),
+        ("context icews14 filtered", "the filters raw, static, time-aware or costs"),
+        ("context icews14 raw 2", "the settings 0, 1"),
+        ("context all mrr 0", "the data sets are icews14, icews05"),
+        ("context icews14", "'context icews14' is unclear; write context DATA FILTER [SETTING]"),
+        ("context icews14 raw 0 0", "'context icews14 raw 0 0' is unclear"),
     ],
 )
 def test_a_place_for_what_is_not_there(results: Any, place: str, sentence: str) -> None:

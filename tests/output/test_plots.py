@@ -9,10 +9,8 @@ import pytest
 from targcn.output.plots import (
     LABEL_WIDTH,
     Lane,
-    Mark,
     draw_curve,
     draw_lanes,
-    draw_marks,
     plot_lanes,
 )
 
@@ -68,14 +66,6 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     name = r"$\\foo$ corp"
     plot_lanes([Lane(name, [1.0], 1.0)], tmp_path / "lanes.svg", name, name, "effect")
     assert (tmp_path / "lanes.svg").is_file()
-
-
-def test_the_legend_names_marks_by_their_values() -> None:
-    values = {"$a$": 0.4, "b": 0.6, "without parameters": 0.5}
-    marks = [Mark(name, 10 * (len(name) < 9), v, v, v) for name, v in values.items()]
-    [legend] = draw_marks(marks, "main results", "MRR").legends
-    names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["b", "without parameters", "$a$"]
 
 
 def test_the_largest_value_of_a_column_is_shown() -> None:

@@ -138,7 +138,7 @@ def test_files_that_are_refused_before_anything_is_evaluated(tmp_path: Path) -> 
     two = ProcessGroup(index=0, size=2)
     options: list[tuple[dict[str, Any], str]] = [
         ({"ranks_out": tmp_path / "a.csv"}, "a.csv should end in .parquet"),
-        ({"scores_out": ranks, "ask": "time"}, "is for the ranks or scores of entities"),
+        ({"ranks_out": ranks, "ask": "time"}, "ranks_out means nothing where ask is 'time'"),
         ({"ranks_out": ranks, "processes": two}, "is written by one process"),
     ]
     for given, sentence in options:

@@ -227,7 +227,7 @@ def test_a_member_that_is_missing(fused: Run, tmp_path: Path) -> None:
     out = tmp_path / "all"
     save_run(fused, out)
     shutil.move(out / "members" / "simple", tmp_path / "away")
-    with pytest.raises(InputError, match=f"simple, a member of the fused run {out}, is missing"):
+    with pytest.raises(InputError, match=r"simple is not a run: it has no run\.json"):
         load_run(out)
 
 
@@ -235,7 +235,7 @@ def test_a_member_that_is_missing(fused: Run, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"members": 1}, r"run\.json is damaged"),
-        ({"members": ["../all/members/distmult"]}, "distmult, a member .*, is missing"),
+        ({"members": ["../all/members/distmult"]}, r"run\.json is damaged"),
         ({"members": []}, "one weight for each of its members"),
         ({"settings": {}}, "one weight for each of its members"),
         ({"settings": {"weights": {"distmult": 1.0}}}, "one weight for each of its members"),

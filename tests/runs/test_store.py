@@ -100,7 +100,7 @@ def edit(folder: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 99}, "is a run of format 99, this version reads 2; train it again"),
+        ({"format": 99}, "its format is 99, this version reads 2"),
         ({"model": "decayed-cpy"}, "no model 'decayed-cpy'; did you mean 'decayed-copy'?"),
         ({"model": ["seen"]}, "there is no model"),
         ({"settings": {"scal": 2}}, "decayed-copy.scal is unknown; did you mean 'scale'?"),

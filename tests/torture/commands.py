@@ -186,17 +186,16 @@ COMMANDS: dict[str, Command] = {
     ),
     "evaluate": _several(
         *("evaluate", "{base}/tntcomplex", "--device=cpu", "--out={out}/figures.csv"),
-        *("--ranks-out={out}/ranks.parquet", "--scores-out={out}/scores.parquet"),
-        "--plot={out}/curve.svg",
+        *("--ranks-out={out}/ranks.parquet", "--plot={out}/curve.svg"),
     ),
     "compare": _several(
         *("compare", "{base}/evidence", "{base}/tntcomplex", "--device=cpu", "--resamples=100"),
-        *("--out={out}/figures.json", "--plot={out}/runs.svg"),
+        "--out={out}/figures.json",
         kept=_untimed,
     ),
     "predict": _several(
         *("predict", "{base}/tntcomplex", *QUESTION[:3], "?"),
-        *("--out={out}/answers.csv", "--plot={out}/curve.svg"),
+        "--out={out}/answers.csv",
     ),
     "predict, a table": _several(
         *("predict", "{base}/evidence", "--queries={base}/questions.csv"),

@@ -9,7 +9,6 @@ from targcn.cli.options import (
     Device,
     Intervals,
     NewFolder,
-    NewPicture,
     Split,
     Ties,
     checked,
@@ -36,7 +35,6 @@ def compare_runs(
     resamples: int = 2000,
     seed: int = 0,
     out: Annotated[tuple[Path, ...], checked(require_table_file, require_absent)] = (),
-    plot: NewPicture = None,
     device: Device = "auto",
     json: AsJson = False,
 ) -> None:
@@ -54,10 +52,8 @@ def compare_runs(
         resamples: How often the facts are resampled for the interval of a difference.
         seed: Seed of the resampling.
         out: Write the figures to this new file too: .csv, .json or .md; can be given several times.
-        plot: Plot the runs' MRR against parameters to this new file: .png, .svg or .pdf (needs
-            matplotlib).
     """
-    from targcn.runs.compare import compare, comparison_table, plot_comparison
+    from targcn.runs.compare import compare, comparison_table
 
     for folder in runs:
         warn_if_unfinished(folder)
@@ -85,8 +81,6 @@ def compare_runs(
         # The files are written even if nobody reads the output to its end.
         for path in out:
             write_table(table, path)
-        if plot is not None:
-            plot_comparison(comparison, plot)
 
 
 def fuse_runs(

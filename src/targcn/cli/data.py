@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 data = App(name="data", help="List, describe, prepare, derive and export data sets.")
 
+# What is said about facts that hold over intervals.
+INTERVALS = (
+    "{num_longer:,} of {num_facts:,} facts hold for longer than a {unit}, typically for "
+    "{typical_length:g} {unit}s (the median of those with both ends); without start: "
+    "{num_without_start:,}; without end: {num_without_end:,}"
+)
 SIZES = ("name", "train / valid / test", "entities", "relations", "times")
 
 
@@ -66,8 +72,9 @@ def describe_data(
         "entity that train does not"
     )
     if intervals := description["intervals"]:
-        show(_say_intervals(intervals, time["unit"]))
-    _show_notes(dataset)
+        show(INTERVALS.format(unit=time["unit"], **intervals))
+    for note in dataset.notes:
+        show(f"note: {note}")
     common = [
         (known["name"], f"{known['num_facts']:,}", "{0} — {2}, {3}".format(*known["example"]))
         for known in description["relations"][:8]
@@ -83,7 +90,8 @@ def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = Non
     dataset = open_source(source, read)
     prepare(dataset, out)
     show(f"{out}: {dataset.summary}")
-    _show_notes(dataset)
+    for note in dataset.notes:
+        show(f"note: {note}")
 
 
 @data.command(name="derive")
@@ -141,11 +149,6 @@ def export_data(
     show(f"{out}: {len(dataset.facts):,} facts; read again as they are with {' '.join(options)}")
 
 
-def _show_notes(dataset: "Dataset") -> None:
-    for note in dataset.notes:
-        show(f"note: {note}")
-
-
 def _sizes(dataset: "Dataset") -> list[str]:
     facts = " / ".join(f"{len(facts):,}" for facts in dataset.splits.values())
     counts = (dataset.entities, dataset.relations, dataset.timeline.ticks)
@@ -199,20 +202,8 @@ def _describe_intervals(facts: "Facts") -> dict[str, Any] | None:
         "num_longer": int((first != last).sum()),
         "num_without_start": int((first == OPEN).sum()),
         "num_without_end": int((last == OPEN).sum()),
-        "typical_length": float(np.median(lengths)) if len(lengths) else None,
+        "typical_length": float(np.median(lengths)) if len(lengths) else 0.0,
     }
-
-
-def _say_intervals(counts: dict[str, Any], unit: str) -> str:
-    sentence = "{num_longer:,} of {num_facts:,} facts hold for longer than a {unit}"
-    if counts["typical_length"] is not None:
-        sentence += (
-            ", typically for {typical_length:g} {unit}s (the median of those with both ends)"
-        )
-    for what in ("start", "end"):
-        if counts[f"num_without_{what}"]:
-            sentence += f"; without {what}: {{num_without_{what}:,}}"
-    return sentence.format(unit=unit, **counts)
 
 
 def list_names(

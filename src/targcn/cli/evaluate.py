@@ -38,7 +38,6 @@ def evaluate_run(
     device: Device = "auto",
     out: NewTable = None,
     ranks_out: Path | None = None,
-    scores_out: Path | None = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
@@ -59,8 +58,6 @@ def evaluate_run(
         plot: Plot how often answers of each probability are right, into this new file: .png, .svg
             or .pdf (needs matplotlib).
         ranks_out: Write the ranks of every query to this new .parquet file (docs/judging.md).
-        scores_out: Write the scores of all entities for every query to this new .parquet file,
-            which is large.
     """
     if plot is not None and ask != "entity":
         raise InputError("--plot shows the probabilities of entities; leave out --ask")
@@ -84,7 +81,6 @@ def evaluate_run(
             seed=seed,
             facts=facts,
             ranks_out=ranks_out,
-            scores_out=scores_out,
             device=place,
             processes=processes,
         )

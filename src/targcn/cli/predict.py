@@ -12,7 +12,6 @@ from targcn.cli.options import (
     Context,
     Device,
     NewerFacts,
-    NewPicture,
     NewTable,
     RunFolder,
     checked,
@@ -52,7 +51,6 @@ def predict_answers(
     without: tuple[str, ...] = (),
     given: Annotated[tuple[str, ...], Parameter(name="--with")] = (),
     explain: bool = False,
-    plot: NewPicture = None,
     queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
     out: Annotated[Path | None, checked(_require_ending, require_absent)] = None,
@@ -86,7 +84,6 @@ def predict_answers(
         without: Answer as if this fact of the context were not there; can be given several times.
         given: Answer as if this fact were in the context; can be given several times.
         explain: Show the facts behind the best answer too.
-        plot: Plot the curve of a time question into this new file: .png, .svg or .pdf.
         queries: A table of questions: subject, relation, object, time; what is asked is ? or empty;
             - for standard input.
         on_error: Whether a question of a table that cannot be asked is skipped, with the reason in
@@ -94,7 +91,7 @@ def predict_answers(
         out: A new file to write the answers to: .csv, .jsonl or .parquet.
     """
     if queries is not None:
-        given_too = {"a question in words": subject, "--explain": explain, "--plot": plot}
+        given_too = {"a question in words": subject, "--explain": explain}
         if unwanted := [option for option, value in given_too.items() if value]:
             raise InputError(f"--queries answers a table; leave out {' and '.join(unwanted)}")
     elif relation is None or time is None:
@@ -134,10 +131,6 @@ def predict_answers(
         if (interval := tables.interval_over_time(predictor, question, every)) is not None:
             below.append(str(interval))
             content["interval"] = asdict(interval)
-        if plot is not None:
-            tables.plot_times(predictor, question, every, plot)
-    elif plot is not None:
-        raise InputError("--plot draws the times of a fact; ask for its time with ?")
     else:
         answers = ask(asked)
     if dataset.additions:

@@ -1,6 +1,5 @@
 """`targcn reproduce`: an experiment of the paper by one command."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -76,11 +75,9 @@ def run_experiments(
     chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
     known = {name for experiment in chosen for name in experiment.data}
     known |= {origin_of(name).name for name in known}
-    for asked in data:
-        if asked not in known:
-            raise InputError(
-                f"{asked} is no data set of these; choose from {', '.join(sorted(known))}"
-            )
+    if unknown := [name for name in data if name not in known]:
+        choices = ", ".join(sorted(known))
+        raise InputError(f"{unknown[0]} is no data set of these; choose from {choices}")
     folder = results or Path("results-quick" if quick else "results")
     cells, shown = [], []
     for experiment in chosen:
@@ -88,22 +85,20 @@ def run_experiments(
             shown.append((experiment, name))
             for row in experiment.rows:
                 cells += cells_of(row, name, seeds or num_seeds_of(experiment, name))
-    num_before = len(read_results(folder))
-    began = time.monotonic()
+    # What is no result is refused before anything is run.
+    read_results(folder)
     failure: CellError | None = None
     try:
         with training_progress() as progress:
             run_cells(cells, folder, device, jobs, progress, show)
     except CellError as error:
         failure = error
-    seconds = time.monotonic() - began
     finished = read_results(folder)
     for experiment, name in shown:
         for table in tables_of(experiment, name, finished, seeds):
             show("")
             show(table, folded=False)
-    num_more = len(finished) - num_before
-    show(f"\nfinished {num_more} more in {seconds:,.0f} s; the results are in {folder}")
+    show(f"\nthe results are in {folder}")
     if failure is not None:
         raise failure
 

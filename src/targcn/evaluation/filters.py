@@ -59,7 +59,9 @@ class KnownAnswers(Columns):
     def of(cls, graph: TemporalGraph, which: Filter, identical: bool = False) -> "KnownAnswers":
         """Index the true answers among these facts."""
         if graph.folder is not None:
-            return AnswersInGraph.of_stored(graph, which)
+            nothing = graph.offsets[:0]
+            empty = graph.num_relations, nothing, nothing, nothing, 1, 0
+            return AnswersInGraph(*empty, graph, which)
         span = graph.span if which == "time-aware" else 0
         require_keys(graph.num_entities * 2 * graph.num_relations, span + 1)
         groups = graph.subjects.long() * (2 * graph.num_relations) + graph.relations
@@ -145,11 +147,6 @@ class AnswersInGraph(KnownAnswers):
 
     graph: TemporalGraph
     which: Filter
-
-    @classmethod
-    def of_stored(cls, graph: TemporalGraph, which: Filter) -> "AnswersInGraph":
-        nothing = graph.offsets[:0]
-        return cls(graph.num_relations, nothing, nothing, nothing, 1, 0, graph, which)
 
     def look_up(self, queries: Queries) -> tuple[Tensor, Tensor]:
         graph, subjects, times = self.graph, queries.subjects.long(), queries.times.long()

@@ -8,7 +8,7 @@ the rows ask is read first, for all of them; scores then come a batch at a time.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import FILTERS, Filter
-from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
+from targcn.evaluation.ranking import Progress, ranks_of, rows_at_once
 from targcn.facts.dataset import OPEN, Dataset, as_intervals
 from targcn.facts.export import as_frame, write_times
 from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
@@ -29,9 +29,7 @@ from targcn.facts.sources.columnar import scan_parquet
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.vocabulary import Vocabulary
 from targcn.files import atomic_file
-from targcn.graph.queries import Queries
 from targcn.graph.ragged import expand_ranges
-from targcn.models.base import Model
 
 SIDES: Final = ("object", "subject")
 # Where a fact holds over an interval: when the query is asked.
@@ -58,7 +56,9 @@ def read_ranks(
 
 def write_ranks(ranks: Mapping[Filter, Tensor], evaluator: Evaluator, path: Path) -> None:
     """Write the ranks of every query, as `Evaluator.ranks` gives them."""
-    asked = _once(asked_rows(evaluator, at_ticks=False))
+    asked = asked_rows(evaluator, at_ticks=False)
+    # A split may repeat a fact.
+    asked = asked.unique(asked.columns[1:], keep="first", maintain_order=True)
     queries = asked["query"].to_numpy()
     named = name_rows(evaluator, asked, query_columns(evaluator.dataset))
     if evaluator.setting.intervals is not None:
@@ -66,49 +66,6 @@ def write_ranks(ranks: Mapping[Filter, Tensor], evaluator: Evaluator, path: Path
     columns = [pl.Series(which, values.numpy()[queries]) for which, values in ranks.items()]
     with atomic_file(path) as draft:
         named.with_columns(columns).write_parquet(draft)
-
-
-def write_scores(
-    model: Model, evaluator: Evaluator, path: Path, progress: Progress | None = None
-) -> None:
-    """Write the score of every entity for every query, a batch at a time.
-
-    A query that is asked at several ticks has a row for each. The candidates stand in the first row
-    alone: they are those of all rows.
-    """
-    from polars.io.plugins import register_io_source
-
-    names = list(evaluator.dataset.entities)
-    model = model.to(evaluator.device).eval()
-    columns = query_columns(evaluator.dataset)
-    columns += () if evaluator.ticks is None or TIME in columns else (TIME,)
-    asked = _once(asked_rows(evaluator)).sort(TIME, maintain_order=True)
-
-    def score(rows: slice) -> Tensor:
-        scores: Tensor = model(_queries(evaluator, asked[rows]), evaluator.graph)
-        return scores.cpu()
-
-    # What is written beside the scores takes as much memory again.
-    size = max(rows_at_once(len(names), evaluator.device) // 2, 1)
-    batches = in_batches(score, len(asked), size, progress)
-    first = next(batches)
-
-    def frames(*_: object) -> Iterator[pl.DataFrame]:
-        start = 0
-        for batch in chain([first], batches):
-            candidates = [names if start + row == 0 else None for row in range(len(batch))]
-            yield name_rows(evaluator, asked[start : start + len(batch)], columns).with_columns(
-                pl.Series("candidates", candidates, dtype=pl.List(pl.String)),
-                pl.Series("scores", batch.numpy()).arr.to_list(),
-            )
-            start += len(batch)
-
-    schema = dict.fromkeys(columns, pl.String()) | {
-        "candidates": pl.List(pl.String()),
-        "scores": pl.Series(first.numpy()).arr.to_list().dtype,
-    }
-    with atomic_file(path) as draft:
-        register_io_source(frames, schema=schema).sink_parquet(draft, row_group_size=size)
 
 
 def query_columns(dataset: Dataset) -> tuple[str, ...]:
@@ -137,16 +94,6 @@ def asked_rows(evaluator: Evaluator, at_ticks: bool = True) -> pl.DataFrame:
     return rows.with_columns(pl.Series(TIME, times.cpu().numpy()))
 
 
-def _once(asked: pl.DataFrame) -> pl.DataFrame:
-    """Of rows that are the same, as a split repeats facts, the first."""
-    return asked.unique(asked.columns[1:], keep="first", maintain_order=True)
-
-
-def _queries(evaluator: Evaluator, asked: pl.DataFrame) -> Queries:
-    queries = evaluator.queries[asked["query"].to_torch().to(evaluator.device)]
-    return replace(queries, times=asked[TIME].to_torch().to(evaluator.device))
-
-
 def name_rows(evaluator: Evaluator, asked: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Some columns of what is asked, by names and dates."""
     dataset = evaluator.dataset
@@ -170,13 +117,9 @@ def _explained(path: Path) -> Iterator[None]:
     """Turn what polars says about a file that it cannot read into one sentence."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or first_line(str(error)).split(" (os error")[0]
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = getattr(error, "strerror", None) or first_line(str(error)).split(" (os error")[0]
         raise InputError(f"cannot read {path}: {reason}") from None
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise InputError(
-            f"{path} is no Parquet file, or damaged: {first_line(str(error))}"
-        ) from None
 
 
 class _RanksFile:
@@ -192,35 +135,24 @@ class _RanksFile:
         self._require_columns()
 
     def _require_columns(self) -> None:
-        path, columns, given = self.path, self.columns, self.filters
+        path, columns = self.path, self.columns
         scored = [name for name in ("candidates", "scores") if name in columns]
         if missing := [name for name in self.query if name not in columns]:
             raise InputError(
                 f"{path} has no column {missing[0]!r}; every row needs {', '.join(self.query)} "
                 "(docs/judging.md)"
             )
-        if given and scored:
+        if len(scored) != (0 if self.filters else 2):
             raise InputError(
-                f"{path} has both ranks ({given[0]}) and {scored[0]}; leave one out: scores are "
-                "ranked here, ranks are taken as they are"
-            )
-        if not given and len(scored) < 2:
-            raise InputError(
-                f"{path} has neither ranks nor scores; it needs the columns candidates and scores, "
-                f"or one or more of {', '.join(FILTERS)} (docs/judging.md)"
+                f"{path} needs either the columns candidates and scores, which are ranked here, or "
+                f"ranks: one or more of {', '.join(FILTERS)} (docs/judging.md)"
             )
         protocol = self.evaluator.setting.intervals
-        if protocol is None:
-            return
-        if given and PROTOCOL not in columns:
+        if self.filters and protocol is not None and PROTOCOL not in columns:
             raise InputError(
                 f"{path} has no column {PROTOCOL!r}; ranks of facts that hold over intervals say "
                 f"how these were asked about, here {protocol} (docs/judging.md)"
             )
-        if TIME in columns and (given or self.evaluator.ticks is None):
-            once = f"with intervals {protocol} a query is asked once"
-            reason = "a rank is the mean over all ticks of its query" if given else once
-            raise InputError(f"{path} has a column {TIME!r}, but {reason}; leave the column out")
 
     def _row(self, row: int) -> str:
         return f"{self.path}, row {row + 1}"
@@ -237,11 +169,7 @@ class _RanksFile:
                     "scores"
                 )
         places = self._find(asked_rows(self.evaluator, at_ticks=False), self.query)
-        ranks = self._collect(self.filters)
-        for name, dtype in ranks.schema.items():
-            if not dtype.is_numeric():
-                raise InputError(f"{self.path}: the column {name} holds {dtype}; ranks are numbers")
-        ranks = ranks.cast(pl.Float64)
+        ranks = self._collect(self.filters).cast(pl.Float64, strict=False)
         most = len(self.dataset.entities)
         for name in ranks.columns:
             wrong = ~ranks[name].is_between(1, most).fill_null(False)
@@ -257,7 +185,7 @@ class _RanksFile:
                     f"{worse} rank {ranks[worse][row]}, but its filter only removes more rivals; "
                     "give scores instead, which are ranked here"
                 )
-        return {which: torch.from_numpy(ranks[which].to_numpy()[places]) for which in self.filters}
+        return {which: ranks[which].to_torch()[places] for which in self.filters}
 
     def rank_scores(self, progress: Progress | None) -> dict[Filter, Tensor]:
         """The ranks of the scores, one batch of rows after the other.
@@ -270,45 +198,55 @@ class _RanksFile:
         has_ticks = TIME in self.columns and evaluator.ticks is not None
         places = self._find(asked, (*self.query, TIME) if has_ticks else self.query)
         ranks = {which: torch.zeros(num_queries, dtype=torch.float64) for which in FILTERS}
-        # What is asked in the order of the file; several have the same row if the split has a fact
-        # twice, or if its scores are those at every tick.
-        rows, order = torch.from_numpy(places).sort(stable=True)
         lists = self.table.select(
             pl.col("candidates").cast(pl.List(pl.String)),
             pl.col("scores").cast(pl.List(pl.Float64)),
         )
-        usual = self._usual_candidates(lists.head(1).collect()["candidates"])
-        start = 0
+        first = lists.head(1).collect()["candidates"]
+        if first.null_count():
+            raise InputError(
+                f"{self._row(0)} names no candidates; they may be left out below it alone"
+            )
+        # Those of every row that names none.
+        named = first.filter(first.list.len() > 0).explode()
+        usual = self._ids(named, self.dataset.entities).to_numpy()
         size = max(rows_at_once(len(self.dataset.entities), evaluator.device) // 2, 1)
+        start = done = 0
         for frame in lists.collect_batches(chunk_size=size):
             scores = self._scores(frame, start, usual)
-            ends = torch.tensor([start, start + len(scores)])
-            first, last = torch.searchsorted(rows, ends).tolist()
-            for part in torch.split(torch.arange(first, last), size):
-                mine = asked[order[part].numpy()]
-                queries = mine["query"].to_torch()
-                given = _queries(evaluator, mine)
+            # Several have the same row if the split has a fact twice, or if its scores are those at
+            # every tick.
+            here = ((start <= places) & (places < start + len(scores))).nonzero()[:, 0]
+            for part in torch.split(here, size):
+                mine = asked[part.numpy()]
+                queries, times = mine["query"].to_torch(), mine[TIME].to_torch()
+                at = queries.to(evaluator.device)
+                given = replace(evaluator.queries[at], times=times.to(evaluator.device))
                 ranks_here = ranks_of(
-                    scores[rows[part] - start].to(evaluator.device),
-                    evaluator.targets[queries.to(evaluator.device)],
+                    scores[places[part] - start].to(evaluator.device),
+                    evaluator.targets[at],
                     {which: evaluator.known[which].look_up(given) for which in FILTERS},
                     evaluator.setting.ties,
                 )
                 for which in FILTERS:
                     ranks[which].index_add_(0, queries, ranks_here[which].cpu())
-            start += len(scores)
+            start, done = start + len(scores), done + len(here)
             if progress is not None:
-                progress(last, len(places))
+                progress(done, len(places))
         counts = torch.from_numpy(np.bincount(asked["query"], minlength=num_queries))
         return {which: sums / counts for which, sums in ranks.items()}
 
     def _collect(self, columns: Sequence[str]) -> pl.DataFrame:
         return self.table.select(columns).collect()
 
-    def _find(self, asked: pl.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
+    def _find(self, asked: pl.DataFrame, keys: Sequence[str]) -> Tensor:
         """For everything that is asked the row of the file, by the queries given there."""
         given, dataset = self._collect(keys), self.dataset
-        self._require_values(given)
+        if others := set(given["asked"].unique()) - set(SIDES):
+            raise InputError(
+                f"{self.path}: the column asked says 'subject' or 'object', not "
+                f"{min(map(str, others))!r}"
+            )
         names = {"subject": dataset.entities, "object": dataset.entities}
         names["relation"] = dataset.relations
         ids = {}
@@ -340,19 +278,7 @@ class _RanksFile:
                 f"{self.path} lacks {absent.height:,} of {asked.n_unique(keys):,} queries of "
                 f"{split}, the first is {_in_words(first, 0)}; give every query, in both directions"
             )
-        return places.to_numpy().astype(np.int64)
-
-    def _require_values(self, given: pl.DataFrame) -> None:
-        for column in given.columns:
-            # A start or an end that is open is null.
-            if column not in INTERVAL_ROLES[3:]:
-                for row in given[column].is_null().arg_true():
-                    raise InputError(f"{self._row(row)} has no {column}; every row needs one")
-        if others := set(given["asked"].unique()) - set(SIDES):
-            raise InputError(
-                f"{self.path}: the column asked says 'subject' or 'object', not "
-                f"{min(map(str, others))!r}"
-            )
+        return places.cast(pl.Int64).to_torch()
 
     def _tick(self, time: Any) -> int:
         if time is None:
@@ -363,7 +289,7 @@ class _RanksFile:
 
     def _ids(self, names: pl.Series, vocabulary: Vocabulary) -> pl.Series:
         """The id of each name; one that the data do not have is refused."""
-        return self._number(names.cast(pl.String), vocabulary.id_of)
+        return self._number(names.cast(pl.String).fill_null(""), vocabulary.id_of)
 
     def _number(self, values: pl.Series, number: Callable[[Any], int]) -> pl.Series:
         """The number of each value; asked once for every distinct one."""
@@ -374,16 +300,6 @@ class _RanksFile:
             raise InputError(f"{self.path}: {error}", error.suggestions) from None
         return values.replace_strict(distinct, numbers, return_dtype=pl.Int64)
 
-    def _usual_candidates(self, first: pl.Series) -> NDArray[np.int64]:
-        """The entities of the first row, which are those of every row that names none."""
-        if first.null_count():
-            raise InputError(
-                f"{self._row(0)} names no candidates; they may be left out below it alone"
-            )
-        return self._ids(
-            first.filter(first.list.len() > 0).explode(), self.dataset.entities
-        ).to_numpy()
-
     def _scores(self, frame: pl.DataFrame, start: int, usual: NDArray[np.int64]) -> Tensor:
         """One column per entity; an entity that a row does not name is below all that it names."""
 
@@ -392,8 +308,8 @@ class _RanksFile:
                 raise InputError(f"{self._row(start + rows[0])} {what}")
 
         candidates, scores, entities = frame["candidates"], frame["scores"], self.dataset.entities
-        refuse(np.flatnonzero(scores.is_null()), "has no scores; where there are none, give []")
-        lengths = scores.list.len().to_numpy()
+        # Where there are no scores, a list is empty.
+        lengths = scores.list.len().cast(pl.Int64).fill_null(-1).to_numpy()
         wanted = candidates.list.len().fill_null(len(usual)).to_numpy()
         refuse(np.flatnonzero(lengths != wanted), "has not as many scores as candidates")
         # An empty list would become one value that is missing.
@@ -402,7 +318,6 @@ class _RanksFile:
         rows = np.repeat(np.arange(len(lengths)), lengths)
         refuse(rows[np.isnan(values)], "has scores that are not numbers, which have no rank")
         names, is_named = candidates.filter(filled & named).explode(), named[rows]
-        refuse(rows[is_named][names.is_null().to_numpy()], "has a candidate without a name")
         columns = np.empty(len(values), dtype=np.int64)
         columns[is_named] = self._ids(names, entities).to_numpy()
         columns[~is_named] = np.tile(usual, np.count_nonzero(~named))

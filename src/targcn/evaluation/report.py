@@ -110,15 +110,14 @@ def report_table(report: Report) -> Table:
 
 def relation_table(report: Report) -> Table:
     """The MRR of every relation under every filter, the most frequent relation first."""
-    num_queries = {
+    counts = {
         name: next(iter(of_filters.values()))["num_queries"]
         for name, of_filters in report.by_relation.items()
     }
     rows: list[dict[str, Value]] = []
-    for name in sorted(num_queries, key=lambda name: -num_queries[name]):
-        of_filters = report.by_relation[name].items()
-        mrrs = {str(which): metrics["mrr"] for which, metrics in of_filters}
-        rows.append({"relation": name, "num_queries": num_queries[name], **mrrs})
+    for name in sorted(counts, key=lambda name: -counts[name]):
+        mrrs = {str(which): of["mrr"] for which, of in report.by_relation[name].items()}
+        rows.append({"relation": name, "num_queries": counts[name], **mrrs})
     columns = (
         Column("relation", "relation"),
         Column("num_queries", "queries", ",.0f"),

@@ -21,7 +21,7 @@ from targcn.facts.open import open_dataset
 from targcn.models.base import Learner
 from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import find_model
-from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe, without_gone
+from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
 from targcn.recipes.training_settings import TrainingSettings
 
 # A larger data set is downloaded only if it is asked for by name.
@@ -94,15 +94,6 @@ class Cell:
     def path(self, results: Path) -> Path:
         """The file of its result in a folder of results."""
         return results / self.data / f"{self.name}.json"
-
-    def require_same_meaning(self, content: Mapping[str, Any]) -> None:
-        """Refuse settings that were recorded before a default changed, with a ValueError."""
-        for group in ("settings", "training"):
-            present = asdict(getattr(self.recipe, group))
-            for name, value in without_gone(content[group]).items():
-                now = present.get(name)
-                if now != value:
-                    raise ValueError(f"it was run with {name} {value}, which is {now} now")
 
 
 def fused_cell(data: str, members: Sequence[Cell]) -> Cell:

@@ -34,9 +34,7 @@ from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell, open_data
 from targcn.experiments.results import Figures, Result
 from targcn.experiments.spec import SETTINGS
-from targcn.facts.dataset import Dataset
 from targcn.files import explained, parse_json, read_text, remove_drafts, sole_writer
-from targcn.models.fused import FusedSettings
 from targcn.runs.fuse import fuse
 from targcn.runs.run import Run
 from targcn.runs.store import TRACE
@@ -162,8 +160,7 @@ def _finish(
             raise
         if choose_device(device).type == "cuda":
             torch.cuda.empty_cache()
-        advice = "; with fewer jobs each has more" if jobs > 1 else ""
-        raise InputError(f"out of memory{advice}") from None
+        raise InputError(f"out of memory with {jobs} of --jobs") from None
     result = replace(result, jobs=jobs)
     result.write(results)
     shutil.rmtree(folder, ignore_errors=True)
@@ -188,11 +185,16 @@ def run_cell(
         torch.cuda.reset_peak_memory_stats(device)
     commit = _commit()
     began = time.monotonic()
+    how: dict[str, Any] = {"device": device, "progress": progress}
     if cell.members:
-        runs = {part.name: _train(part, dataset, None, device, progress) for part in cell.members}
+        runs = {
+            part.name: fit(dataset, recipe=part.recipe, seed=part.seed, **how)
+            for part in cell.members
+        }
         run = fuse(runs, seed=cell.seed, device=device)
     else:
-        run = _train(cell, dataset, folder, device, progress)
+        how |= {"out": folder, "restarted": folder.exists()}
+        run = fit(dataset, recipe=cell.recipe, seed=cell.seed, **how)
     return Result(
         cell=cell,
         figures=_evaluate(run, evaluators),
@@ -207,27 +209,7 @@ def run_cell(
         targcn=__version__,
         torch=torch.__version__,
         python=platform.python_version(),
-        weights=run.recipe.settings.weights
-        if isinstance(run.recipe.settings, FusedSettings)
-        else {},
-    )
-
-
-def _train(
-    cell: Cell,
-    dataset: Dataset,
-    folder: Path | None,
-    device: torch.device,
-    progress: ProgressCallback | None,
-) -> Run:
-    return fit(
-        dataset,
-        recipe=cell.recipe,
-        seed=cell.seed,
-        out=folder,
-        device=device,
-        progress=progress,
-        restarted=folder is not None and folder.exists(),
+        weights=getattr(run.recipe.settings, "weights", {}),
     )
 
 

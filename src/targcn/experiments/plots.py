@@ -10,7 +10,7 @@ from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
 from targcn.experiments.tables import Line, Results, lines_of
-from targcn.output.plots import Curve, Mark, plot_lines, plot_marks
+from targcn.output.plots import Curve, plot_lines
 
 # The experiment whose rows are points over the number of their parameters.
 MAIN: Final = "main"
@@ -33,8 +33,8 @@ def plot_experiments(results: Results, folder: Path) -> list[Path]:
             setting = f"{SETTING.split} split, context {SETTING.context}"
             title = f"{experiment.title}, {data}\n{setting}"
             if experiment.name == MAIN:
-                title += ", time-aware filter"
-                plot_marks(list(_marks(lines)), path, title, "MRR, time-aware filter")
+                curves, up = list(points_of_all(lines)), "MRR, time-aware filter"
+                plot_lines(curves, path, title, "parameters", up, logarithmic=True)
             elif all(line.row.place is not None for line in lines):
                 curves = list(lines_over_places(lines))
                 plot_lines(curves, path, title, experiment.plot, "MRR and Hits", logarithmic=False)
@@ -43,6 +43,19 @@ def plot_experiments(results: Results, folder: Path) -> list[Path]:
                 plot_lines(curves, path, title, experiment.plot, "MRR", logarithmic=True)
             written.append(path)
     return written
+
+
+def points_of_all(lines: Sequence[Line]) -> Iterator[Curve]:
+    """Every row at its number of parameters, best first; a line across if it has none."""
+    done = [line for line in lines if line.results]
+    sizes = [line.results[0].parameters for line in done if line.results[0].parameters]
+    mrrs = {line.row.name: line.measured(SETTING, "time-aware", "mrr") for line in done}
+    for number, line in enumerate(sorted(done, key=lambda line: -mean(mrrs[line.row.name]))):
+        reached, size = mrrs[line.row.name], line.results[0].parameters
+        places = [size] if size else [min(sizes, default=1), max(sizes, default=10)]
+        points = [(float(place), mean(reached)) for place in places]
+        spread = stdev(reached) if size and len(reached) > 1 else 0.0
+        yield Curve(line.row.name, points, number, not size, spread)
 
 
 def lines_over_places(lines: Sequence[Line]) -> Iterator[Curve]:
@@ -90,12 +103,3 @@ def _place(line: Line, num_parameters: int | None) -> float:
     place = num_parameters if line.row.place is None else line.row.place
     assert place is not None, "a published figure needs a place or a number of parameters"
     return float(place)
-
-
-def _marks(lines: Sequence[Line]) -> Iterator[Mark]:
-    for line in lines:
-        if line.results:
-            values = line.measured(SETTING, "time-aware", "mrr")
-            middle, reach = mean(values), stdev(values) if len(values) > 1 else 0.0
-            num_parameters = line.results[0].parameters
-            yield Mark(line.row.name, num_parameters, middle, middle - reach, middle + reach)

@@ -1,7 +1,7 @@
 """Results: one JSON file for every finished cell, with its figures and how they were measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell
 from targcn.experiments.spec import SETTINGS
 from targcn.files import atomic_file, read_json, to_json
-from targcn.runs.store import MANIFEST
+from targcn.recipes.recipe import without_gone
 
 # Filter -> key of a metric -> value, both directions together.
 Figures = Mapping[Filter, Mapping[str, float]]
@@ -54,7 +54,14 @@ class Result:
     def from_json(cls, content: Mapping[str, Any]) -> "Result":
         """The result that `to_json` described; a ValueError, KeyError or TypeError if none is."""
         cell = Cell.from_json(content["cell"])
-        cell.require_same_meaning(content)
+        # Settings that were recorded before a default changed are those of another cell.
+        for group in ("settings", "training"):
+            present = asdict(getattr(cell.recipe, group))
+            for name, value in without_gone(content[group]).items():
+                if present.get(name) != value:
+                    raise ValueError(
+                        f"it was run with {name} {value}, which is {present.get(name)} now"
+                    )
         figures = {
             Setting(part["split"], part["context"], part["ties"]): part["metrics"]
             for part in content["figures"]
@@ -77,16 +84,12 @@ def read_results(folder: Path) -> dict[str, Result]:
     """Every result in a folder, by the key of its cell."""
     results = {}
     for path in sorted(folder.glob("*/*.json")):
-        if (path.parent / MANIFEST).exists():
-            raise InputError(
-                f"{folder} holds runs, not results of 'targcn reproduce'; 'targcn compare' "
-                "compares runs"
-            )
         try:
             result = Result.from_json(read_json(path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
             raise InputError(
-                f"{path} is not the result of a cell ({error}); remove it and run it again"
+                f"{path} is not the result of a cell ({error}); take a folder of 'targcn "
+                "reproduce', or remove the file and run it again"
             ) from None
         results[result.cell.key] = result
     return results

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from operator import contains
 from statistics import mean, stdev
 from typing import Any, Final
 
@@ -120,20 +121,18 @@ def mrr_table(experiment: Experiment, results: Results) -> Table:
     measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
     filters: tuple[Filter, ...] = ("static", "time-aware")
     columns = list(product(measured, filters))
-    rows, shown, left_out = [], [], []
-    for number, row in enumerate(experiment.rows):
-        cells = [_mrr_cell(measured[data][number], setting, which) for data, which in columns]
-        if any(cells):
-            rows.append((row.name, *cells))
-            shown.append(row)
-        else:
-            left_out.append(row.name)
+    cells = {
+        row: [_mrr_cell(measured[data][number], setting, which) for data, which in columns]
+        for number, row in enumerate(row.name for row in experiment.rows)
+    }
+    shown = [row for row in experiment.rows if any(cells[row.name])]
+    left_out = [row for row in cells if not any(cells[row])]
     notes = [f"{data}: {note}" for data, lines in measured.items() for note in _seed_notes(lines)]
     notes += _row_notes(shown)
     notes += _by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
     return Table.of_text(
         ("run", *(f"{data}, {which}" for data, which in columns)),
-        rows,
+        [(row.name, *cells[row.name]) for row in shown],
         f"{experiment.title}: MRR, {setting}, both directions, {_over(experiment.seeds)}; in "
         "brackets what the paper prints, under the filter of that figure",
         *notes,
@@ -261,22 +260,21 @@ def fill(text: str, results: Results) -> str:
 
 
 def _table_for(wanted: str, results: Results) -> Table:
-    words = wanted.split()
-    if not 3 <= len(words) <= 4:
-        raise InputError(f"table {wanted!r} is unclear; write EXPERIMENT DATA FILTER [SETTING]")
-    name, data, which, *rest = words
+    name, *words = wanted.split()
     experiment = find_experiment(name)
-    if (data, which, *rest) == ("all", "mrr"):
+    if words == ["all", "mrr"]:
         return mrr_table(experiment, results)
     known = [*experiment.data, *choose_data(experiment, quick=True)]
-    if data not in known:
-        raise InputError(f"table {wanted!r}: {name} has the data sets {', '.join(known)}")
     settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
-    setting = settings.get(rest[0] if rest else "0")
-    if setting is None:
-        raise InputError(f"table {wanted!r}: the settings are {', '.join(settings)}")
+    choices = known, (*FILTERS, "costs"), settings
+    words = [*words, "0"] if len(words) == 2 else words
+    if len(words) != 3 or not all(map(contains, choices, words)):
+        raise InputError(
+            f"table {wanted!r} is unclear; write {name} DATA FILTER [SETTING]: the data sets are "
+            f"{', '.join(known)}, the filters {', '.join(FILTERS)} or costs, the settings "
+            f"{', '.join(settings)}"
+        )
+    data, which, number = words
     filters = tuple(name for name in FILTERS if name == which)
-    if not filters and which != "costs":
-        raise InputError(f"table {wanted!r}: the filters are {', '.join(FILTERS)}, or costs")
-    alone = replace(experiment, shown=(setting,), filters=filters, costs=not filters)
+    alone = replace(experiment, shown=(settings[number],), filters=filters, costs=not filters)
     return tables_of(alone, data, results)[0]

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
@@ -12,7 +11,7 @@ from targcn.inference.answers import Answers
 from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ids, Question, as_written, ids_of
-from targcn.output.plots import Curve, draw_curve, plot_lines
+from targcn.output.plots import draw_curve
 from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
 
@@ -133,7 +132,9 @@ def new_among(predictor: Predictor, question: Question, names: Sequence[str]) ->
 def curve_over_time(predictor: Predictor, answers: Answers) -> str:
     """The values of all times as a curve in text."""
     timeline = predictor.dataset.timeline
-    return draw_curve(_points(predictor, answers), timeline.first, timeline.last)
+    values = answers.probabilities if predictor.has_probabilities else answers.scores
+    points = sorted(zip(answers.ids.tolist(), values.tolist(), strict=True))
+    return draw_curve(points, timeline.first, timeline.last)
 
 
 @dataclass(frozen=True)
@@ -167,23 +168,3 @@ def interval_over_time(
     first, last = grow_intervals(by_time.scores[None], by_time.ids, length)
     labels = timeline.label(int(first)), timeline.label(int(last))
     return FoundInterval(*labels, int(length), timeline.unit)
-
-
-def plot_times(predictor: Predictor, question: Question, answers: Answers, path: Path) -> None:
-    """Plot the values of all times."""
-    asked, timeline = as_written(question, predictor.dataset), predictor.dataset.timeline
-    key = "probability" if predictor.has_probabilities else "score"
-    plot_lines(
-        [Curve(key, _points(predictor, answers), 0, dashed=False)],
-        path,
-        title=f"{asked.subject} — {asked.relation} — {asked.object}",
-        across=f"{timeline.unit}s after {timeline.first}",
-        up=key,
-        logarithmic=False,
-    )
-
-
-def _points(predictor: Predictor, answers: Answers) -> list[tuple[float, float]]:
-    """The tick and the value of each time, in order."""
-    values = answers.probabilities if predictor.has_probabilities else answers.scores
-    return sorted(zip(answers.ids.tolist(), values.tolist(), strict=True))

@@ -29,17 +29,6 @@ INCHES_BESIDE_LABELS: Final = 6.5
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A named value with its interval, placed at a number of parameters."""
-
-    name: str
-    num_parameters: int
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Lane:
     """One row of a plot over time: its label, its points, if any, and its value.
 
@@ -60,6 +49,8 @@ class Curve:
     points: Sequence[tuple[float, float]]
     color: int
     dashed: bool
+    # How far a bar reaches above and below each point.
+    spread: float = 0.0
 
 
 def require_picture(path: Path) -> None:
@@ -89,34 +80,6 @@ def _save(figure: "Figure", path: Path) -> None:
         figure.savefig(draft, dpi=150, transparent=True, **dateless)
 
 
-def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
-    """Plot values against the number of parameters; one without parameters is a horizontal line."""
-    _save(draw_marks(marks, title, up), path)
-
-
-def draw_marks(marks: Sequence[Mark], title: str, up: str) -> "Figure":
-    """The legend names them in the order of their values."""
-    sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
-    across = "parameters" if sizes else "no run has parameters"
-    figure, axes = _grey_axes(title, across, up, logarithmic=bool(sizes))
-    if not sizes:
-        axes.set_xticks([])
-    handles: list[Any] = []
-    for number, mark in enumerate(sorted(marks, key=lambda mark: -mark.value)):
-        look = {"label": mark.name, "color": COLORS[number % len(COLORS)]}
-        if mark.num_parameters:
-            spread = [[mark.value - mark.low], [mark.high - mark.value]]
-            # After all colors have been used, they meet other markers.
-            marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
-            point = (mark.num_parameters, mark.value)
-            bar = axes.errorbar(*point, spread, fmt=marker, markersize=POINT_SIZE, **look)
-            handles.append(bar)
-        else:
-            handles.append(axes.axhline(mark.value, linestyle="--", linewidth=1, **look))
-    _add_legend(figure, handles)
-    return figure
-
-
 def plot_lines(
     lines: Sequence[Curve], path: Path, title: str, across: str, up: str, logarithmic: bool
 ) -> None:
@@ -124,11 +87,15 @@ def plot_lines(
     figure, axes = _grey_axes(title, across, up, logarithmic)
     handles: list[Any] = []
     for line in lines:
+        color = COLORS[line.color % len(COLORS)]
+        if line.spread:
+            axes.errorbar(*zip(*line.points, strict=True), line.spread, fmt="none", ecolor=color)
         handles += axes.plot(
             *zip(*line.points, strict=True),
             label=line.name,
-            color=COLORS[line.color % len(COLORS)],
-            marker=MARKERS[line.color % len(MARKERS)],
+            color=color,
+            # After all colors have been used, they meet other markers.
+            marker=MARKERS[(line.color + line.color // len(COLORS)) % len(MARKERS)],
             markersize=POINT_SIZE,
             linestyle="--" if line.dashed else "-",
         )

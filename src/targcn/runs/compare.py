@@ -27,7 +27,6 @@ from targcn.evaluation.metrics import METRICS
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Split
-from targcn.output.plots import Mark, plot_marks, require_picture
 from targcn.output.tables import Column, Shown, Table, Value
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run, TrainingRecord
@@ -179,53 +178,44 @@ def compare(
     sources = name_runs(runs)
     files = name_files(ranks, sources)
     named: dict[str, Run | Path] = {**files, **sources}
-    if len(sources) + len(files) < 2:
-        raise InputError("a comparison takes two runs or more; 'targcn evaluate RUN' evaluates one")
+    if not sources or len(sources) + len(files) < 2:
+        raise InputError(
+            "a comparison takes two runs or more, or one beside files of ranks; 'targcn evaluate "
+            "RUN' evaluates one"
+        )
     if len(named) < len(sources) + len(files):
         raise InputError("a run and a file of ranks have the same name; give each its own")
     require_choice(FILTERS, filter=filter)
     reference = None if to is None else _name_of(to, named)
     require_at_least(LEAST_RESAMPLES, resamples=resamples)
     require_at_least(0, seed=seed)
-    if not sources:
-        raise InputError("give a run too: it brings the facts that files of ranks are about")
     opened = {name: open_run(source) for name, source in sources.items()}
     dataset = common_dataset(opened)
     setting = Setting(split, context or common_context(opened, split), ties, intervals)
     evaluator = Evaluator(dataset, setting, choose_device(device))
     evaluated, outside = [], []
-    with count_progress(f"evaluating {split}", "queries", progress) as shown:
-        # Files first: they are read in no time, and one that does not fit is told at once.
-        parts = (_part_of(shown, number, len(named)) for number in range(len(named)))
-        for name, path in files.items():
-            # It needs polars, a comparison of runs does not.
-            from targcn.evaluation.ranks_file import read_ranks
+    # Files first: they are read in no time, and one that does not fit is told at once.
+    for name, path in files.items():
+        # It needs polars, a comparison of runs does not.
+        from targcn.evaluation.ranks_file import read_ranks
 
-            given, is_ranked_here = read_ranks(path, evaluator, next(parts))
-            if filter not in given:
-                raise InputError(
-                    f"{name} has no ranks under the {filter} filter; choose the filter "
-                    f"{' or '.join(given)}, or give its scores"
-                )
-            report = evaluator.summarize(given, SCORES if is_ranked_here else RANKS)
-            outside.append(EvaluatedRun(name, report, given))
-        for name, run in opened.items():
-            start = time.perf_counter()
-            computed = evaluator.ranks(run.model_to_evaluate(), next(parts))
-            seconds = time.perf_counter() - start
-            report = evaluator.summarize(computed, run.recipe.model)
-            evaluated.append(
-                EvaluatedRun(
-                    name,
-                    report,
-                    computed,
-                    seconds,
-                    describe_device(evaluator.device),
-                    run.num_parameters,
-                    run.trained,
-                    run.model.leaks,
-                )
+        with count_progress(f"reading {name}", "queries", progress) as shown:
+            given, is_ranked_here = read_ranks(path, evaluator, shown)
+        if filter not in given:
+            raise InputError(
+                f"{name} has no ranks under the {filter} filter; choose the filter "
+                f"{' or '.join(given)}, or give its scores"
             )
+        report = evaluator.summarize(given, SCORES if is_ranked_here else RANKS)
+        outside.append(EvaluatedRun(name, report, given))
+    for name, run in opened.items():
+        start = time.perf_counter()
+        with count_progress(f"evaluating {name}", "queries", progress) as shown:
+            computed = evaluator.ranks(run.model_to_evaluate(), shown)
+        cost = time.perf_counter() - start, describe_device(evaluator.device), run.num_parameters
+        report = evaluator.summarize(computed, run.recipe.model)
+        known = run.trained, run.model.leaks
+        evaluated.append(EvaluatedRun(name, report, computed, *cost, *known))
     return Comparison((*evaluated, *outside), filter, reference, resamples, seed)
 
 
@@ -235,12 +225,6 @@ def _name_of(to: Path | str, sources: Mapping[str, Run | Path]) -> str:
         if name == str(to) or (isinstance(source, Path) and source.resolve() == Path(to).resolve()):
             return name
     raise InputError(f"{to} is not one of the runs compared; choose one of {', '.join(sources)}")
-
-
-def _part_of(progress: Progress | None, number: int, num_runs: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(number * total + done, num_runs * total)
 
 
 def resampled_means(
@@ -342,17 +326,3 @@ def _shown_columns(which: Filter) -> Iterator[Column]:
     yield Column("training seconds", "training (s)", ",.0f", blank="–")
     yield Column("training device", "training device", blank="–")
     yield Column("queries per second", "queries/s", ",.0f", blank="–")
-
-
-def plot_comparison(comparison: Comparison, path: Path | str) -> None:
-    """Plot the MRR against the number of parameters, of runs where that is known."""
-    path = Path(path)
-    require_picture(path)
-    which, common = comparison.filter, comparison.common
-    marks = [
-        Mark(run.name, run.num_parameters, run.mrr(which), *run.report.mrr_interval[which]["both"])
-        for run in comparison.ranked
-        if run.num_parameters is not None
-    ]
-    title = f"{common.dataset}, {common.setting}, {which} filter"
-    plot_marks(marks, path, title, f"MRR, {which} filter")

@@ -37,7 +37,6 @@ def evaluate(
     seed: int = 0,
     facts: object = None,
     ranks_out: Path | str | None = None,
-    scores_out: Path | str | None = None,
     device: str | torch.device = "auto",
     progress: Progress | None = None,
     processes: ProcessGroup = SINGLE_PROCESS,
@@ -54,8 +53,7 @@ def evaluate(
     Asked are the entities of each fact; or with `ask` its relation or its time, among all relations
     or times. That takes a query per candidate: `queries` facts, chosen by the seed, may be enough.
 
-    `ranks_out` and `scores_out` are new Parquet files for the rank, or all scores, of every query
-    (docs/judging.md).
+    `ranks_out` is a new Parquet file for the rank of every query (docs/judging.md).
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "seen")
@@ -67,35 +65,28 @@ def evaluate(
     setting = Setting(split, context or run.default_context(split), ties, intervals)
     if facts is not None:
         run = run.with_facts(facts, setting.context, split)
-    files = [Path(path) for path in (ranks_out, scores_out) if path is not None]
+    require_choice(("entity", *KINDS), ask=ask)
+    of_entities = {"intervals": intervals, "ranks_out": ranks_out}
+    for option, value in ({"queries": queries} if ask == "entity" else of_entities).items():
+        if value is not None:
+            raise InputError(f"{option} means nothing where ask is {ask!r}; leave it out")
     place, model, name = choose_device(device), run.model_to_evaluate(), run.recipe.model
     if ask == "entity":
-        if queries is not None:
-            raise InputError("only relations or times are asked of some facts; leave queries out")
-        if files:
+        if ranks_out is not None:
             # It needs polars, an evaluation does not.
-            from targcn.evaluation.ranks_file import require_ranks_file, write_ranks, write_scores
-        for path in files:
+            from targcn.evaluation.ranks_file import require_ranks_file, write_ranks
+
             if processes.size > 1:
-                raise InputError(f"{path} is written by one process; evaluate without torchrun")
-            require_ranks_file(path)
-            require_absent(path)
+                raise InputError(f"{ranks_out} is written by one process; leave out torchrun")
+            require_ranks_file(Path(ranks_out))
+            require_absent(Path(ranks_out))
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as shown:
             ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, shown)
             report = evaluator.summarize(ranks, name, model.leaks)
             if ranks_out is not None:
                 write_ranks(ranks, evaluator, Path(ranks_out))
-            if scores_out is not None:
-                write_scores(model, evaluator, Path(scores_out), shown)
         return replace(report, calibration=fits)
-    require_choice(("entity", *KINDS), ask=ask)
-    if intervals is not None:
-        raise InputError(
-            f"intervals says how entities are asked for; leave it out to ask for a {ask}"
-        )
-    if files:
-        raise InputError(f"{files[0]} is for the ranks or scores of entities; leave out ask")
     require_at_least(1, queries=queries)
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as shown:

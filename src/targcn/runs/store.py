@@ -118,27 +118,25 @@ def load_run(folder: Path | str) -> Run:
     require_plain(folder)
     try:
         manifest = read_json(folder / MANIFEST)
-        stored_format, name = manifest["format"], str(manifest["model"])
-        if stored_format == FORMAT:
-            settings, seed = dict(manifest["settings"]), int(manifest["seed"])
-            # Runs that were trained before there was one have none.
-            temperature = float(manifest.get("temperature", 1.0))
-            if not 0 < temperature < math.inf:
-                raise ValueError(f"the temperature is {temperature}")
-            recipe_name, training = str(manifest["recipe"]), dict(manifest["training"])
-            members = [str(member) for member in manifest.get("members", ())]
+        if (stored := manifest["format"]) != FORMAT:
+            raise ValueError(f"its format is {stored}, this version reads {FORMAT}")
+        name, seed = str(manifest["model"]), int(manifest["seed"])
+        settings, training = dict(manifest["settings"]), dict(manifest["training"])
+        # Runs that were trained before there was one have none.
+        temperature = float(manifest.get("temperature", 1.0))
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"the temperature is {temperature}")
+        recipe_name = str(manifest["recipe"])
+        members = [str(member) for member in manifest.get("members", ())]
+        if any(Path(member).name != member or member == ".." for member in members):
+            raise ValueError(f"its members are {members}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(
-            f"{folder / MANIFEST} is damaged ({error}); train the run again"
+            f"{folder / MANIFEST} is damaged or of another version ({error}); train the run again"
         ) from None
-    if stored_format != FORMAT:
-        raise InputError(
-            f"{folder} is a run of format {stored_format}, this version reads {FORMAT}; train it "
-            "again or use the targcn version that its run.json names"
-        )
     dataset = Dataset.load(folder / "data")
     if name == FUSED:
-        runs = {member: _load_member(folder, member) for member in members}
+        runs = {member: load_run(folder / MEMBERS / member) for member in members}
         fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
         return replace(fused, temperature=temperature)
     recipe = make_recipe(name, recipe_name, settings, training)
@@ -182,15 +180,6 @@ def open_run(run: Run | Path | str) -> Run:
     raise InputError(
         f"a {type(run).__name__} is no run; give a run, as targcn.fit does, or a run folder"
     )
-
-
-def _load_member(folder: Path, name: str) -> Run:
-    place = folder / MEMBERS / name
-    if Path(name).name != name or not (place / MANIFEST).is_file():
-        raise InputError(
-            f"{place}, a member of the fused run {folder}, is missing; put it back or fuse again"
-        )
-    return load_run(place)
 
 
 def is_unfinished(folder: Path | str) -> bool:

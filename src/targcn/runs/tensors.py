@@ -5,28 +5,15 @@ before they are used: a wrong shape in an optimiser's state would have memory re
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import torch
 from torch import Tensor
 
 from targcn.errors import DamagedError, InputError
 from targcn.files import atomic_file, system_reason
-
-# What the header of a file calls the types of numbers that models have.
-TYPES: Final = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
 
 
 @dataclass(frozen=True)
@@ -70,21 +57,13 @@ def read_tensors(
         raise DamagedError(f"{path} is missing; train the run again")
     try:
         with safe_open(path, framework="pt") as stored:
-            slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
-            held = {
-                name: _describe(TYPES.get(kept.get_dtype(), kept.get_dtype()), kept.get_shape())
-                for name, kept in slices.items()
+            shapes = {
+                name: stored.get_slice(name).get_shape()
+                for name in stored.keys()  # noqa: SIM118
             }
-            wanted = {
-                name: _describe(tensor.dtype, tensor.shape) for name, tensor in expected.items()
-            }
-            for name in (*wanted, *held):
-                is_held, is_wanted = (shapes.get(name, "nothing") for shapes in (held, wanted))
-                if is_held != is_wanted:
-                    raise DamagedError(
-                        f"{path} does not fit its run: {name} is {is_held} where {is_wanted} was "
-                        "expected; train the run again"
-                    )
+            for name in (*expected, *shapes):
+                wanted = list(expected[name].shape) if name in expected else "nothing"
+                _require_alike(path, name, shapes.get(name, "nothing"), wanted)
             tensors = {name: stored.get_tensor(name) for name in expected}
             metadata = stored.metadata() or {}
     except (OSError, SafetensorError, RuntimeError, MemoryError) as error:
@@ -92,6 +71,7 @@ def read_tensors(
             raise InputError(f"cannot read {path}: {reason}") from None
         raise DamagedError(f"{path} is cut short or damaged; train the run again") from None
     for name, value in tensors.items():
+        _require_alike(path, name, value.dtype, expected[name].dtype)
         if not bool(torch.isfinite(value).all()) or bool((value < expected[name].least).any()):
             raise DamagedError(
                 f"{path} is damaged: {name} holds numbers that no training gives; train the run "
@@ -100,5 +80,9 @@ def read_tensors(
     return tensors, metadata
 
 
-def _describe(dtype: object, shape: Iterable[int]) -> str:
-    return f"{str(dtype).removeprefix('torch.')} {list(shape)}"
+def _require_alike(path: Path, name: str, held: object, wanted: object) -> None:
+    if held != wanted:
+        raise DamagedError(
+            f"{path} does not fit its run: {name} is {held} where {wanted} was expected; train the "
+            "run again"
+        )

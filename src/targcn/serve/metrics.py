@@ -4,14 +4,11 @@ from typing import Final
 
 from prometheus_client import Counter, Gauge, Histogram
 
-# Seconds within which requests are answered.
-BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-
 REQUESTS: Final = Counter(
     "targcn_requests", "Requests, by address and status.", ("route", "status")
 )
 SECONDS: Final = Histogram(
-    "targcn_request_seconds", "Seconds from a request to the end of its answer.", buckets=BOUNDS
+    "targcn_request_seconds", "Seconds from a request to the end of its answer."
 )
 IN_FLIGHT: Final = Gauge("targcn_requests_in_flight", "Requests being answered now.")
 QUESTIONS: Final = Counter(

@@ -91,9 +91,8 @@ def problem_of(error: BaseException, method: str) -> ProblemError:
                 detail = "send a JSON object, with the header 'Content-Type: application/json'"
             return ProblemError(400, detail, field=place)
         case HTTPException():
-            detail = {
-                404: "there is nothing at this address; /openapi.json lists what there is",
-                405: f"{method} does nothing at this address; /openapi.json says what does",
-            }.get(error.status_code, str(error.detail))
+            detail = str(error.detail)
+            if error.status_code in (404, 405):
+                detail = f"{method} does nothing at this address; /openapi.json says what does"
             return ProblemError(error.status_code, detail, headers=error.headers)
     return ProblemError(500, "the server failed; its log says why")

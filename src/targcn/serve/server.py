@@ -129,12 +129,9 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family, backlog=2_048)
-    except UnicodeError:
-        raise InputError(
-            f"{host!r} is not the name of a host; choose another with --host"
-        ) from None
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+    except (OSError, UnicodeError) as error:
+        number = getattr(error, "errno", None) or 0
+        why = os.strerror(number) if number > 0 else getattr(error, "strerror", error)
         raise InputError(
             f"cannot listen at port {port} of {host}: {why}; choose another with --port or --host"
         ) from None
