@@ -14,7 +14,8 @@ from targcn.facts.reading.columns import NAMES
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.splits import ROWS_AT_ONCE, distinct_facts, find_repetitions, split_facts
-from targcn.facts.times.read import Times, read_times
+from targcn.facts.times.column import Times
+from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
