@@ -74,12 +74,6 @@ def require_picture(path: Path) -> None:
         ) from None
 
 
-def _new_figure(height: float = 4.5) -> "Figure":
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(9, height), layout="constrained")
-
-
 def _save(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of its file name; equal figures give equal files."""
     from matplotlib import rc_context
@@ -89,13 +83,11 @@ def _save(figure: "Figure", path: Path) -> None:
         figure.savefig(draft, dpi=150, transparent=True, **dateless)
 
 
-def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> None:
-    """Plot values against the number of parameters; one without parameters is a horizontal line."""
-    _save(draw_marks(marks, title, up), path)
+def plot_marks(marks: Sequence[Mark], path: Path, title: str, up: str) -> "Figure":
+    """Plot values against the number of parameters; one without parameters is a horizontal line.
 
-
-def draw_marks(marks: Sequence[Mark], title: str, up: str) -> "Figure":
-    """The legend names them in the order of their values."""
+    The legend names them in the order of their values.
+    """
     sizes = {mark.num_parameters for mark in marks if mark.num_parameters}
     across = "parameters" if sizes else "no run has parameters"
     figure, axes = _grey_axes(title, across, up, logarithmic=bool(sizes))
@@ -114,6 +106,7 @@ def draw_marks(marks: Sequence[Mark], title: str, up: str) -> "Figure":
         else:
             handles.append(axes.axhline(mark.value, linestyle="--", linewidth=1, **look))
     _add_legend(figure, handles)
+    _save(figure, path)
     return figure
 
 
@@ -136,19 +129,21 @@ def plot_lines(
     _save(figure, path)
 
 
-def plot_lanes(lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str) -> None:
-    """Plot lanes, the first at the top: its label, its points over time, a bar and its value."""
-    _save(draw_lanes(lanes, title, across, measure), path)
+def plot_lanes(
+    lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str
+) -> "Figure":
+    """Plot lanes, the first at the top: its label, its points over time, a bar and its value.
 
+    Lanes are as high as the longest label needs, so that none covers another.
+    """
+    from matplotlib.figure import Figure
 
-def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> "Figure":
-    """Lanes are as high as the longest label needs, so that none covers another."""
     labels = [
         "\n".join(shorten(line, LABEL_WIDTH) for line in lane.label.split("\n")) for lane in lanes
     ]
     num_lines = max((label.count("\n") + 1 for label in labels), default=1)
     height = INCHES_PER_LINE * (num_lines + 1) * max(len(lanes), 1)
-    figure = _new_figure(height + INCHES_AROUND_LANES)
+    figure = Figure(figsize=(9, height + INCHES_AROUND_LANES), layout="constrained")
     times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
     rows = range(len(lanes))
     for row, lane in zip(rows, lanes, strict=True):
@@ -175,6 +170,7 @@ def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> 
     figure.draw_without_rendering()
     widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
     figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
+    _save(figure, path)
     return figure
 
 
@@ -192,9 +188,10 @@ def shorten(text: str, width: int) -> str:
 
 def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:
     """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
+    from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
-    figure = _new_figure()
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes: Any = figure.add_subplot()
     axes.set_title(title, color=INK, parse_math=False)
     axes.set_xlabel(across, color=INK)
