@@ -56,12 +56,6 @@ class ManyFiles(TableSource):
             return scan_parquet(paths, hive_partitioning=True)
         tables = [kind.parse(path, options) for path in paths]
         names = tables[0].collect_schema().names()
-        for path, table in zip(paths, tables, strict=True):
-            if sorted(table.collect_schema().names()) != sorted(names):
-                raise InputError(
-                    f"{label}: {path.name} has other columns than {paths[0].name}; give all files "
-                    "the same"
-                )
         return pl.concat([table.select(names) for table in tables])
 
 

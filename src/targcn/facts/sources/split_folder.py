@@ -4,10 +4,9 @@ It may also list the ids that its tables use instead of names, in entity2id.txt 
 relation2id.txt.
 """
 
-import itertools
 import re
-from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Split
 from targcn.facts.open import Source, is_folder, path_of, recognize
-from targcn.facts.reading.cells import distinct_texts
+from targcn.facts.reading.cells import distinct_texts, list_rows, replace_texts
 from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
@@ -46,10 +45,13 @@ class SplitFolder(Source):
         name = folder.resolve().name
         files = _find_files(folder)
         refuse_other_splits(name, options)
-        tables = {split: file.read_table(path, options) for split, (file, path) in files.items()}
         entities = _read_listing(folder / "entity2id.txt")
         relations = _read_listing(folder / "relation2id.txt")
-        _check_ids(tables, {"subject": entities, "relation": relations, "object": entities})
+        listings = {"subject": entities, "relation": relations, "object": entities}
+        tables = {
+            split: _name_ids(file.read_table(path, options), listings)
+            for split, (file, path) in files.items()
+        }
         return encode_splits(name, tables, options, entities, relations)
 
 
@@ -77,11 +79,11 @@ def _find_files(folder: Path) -> dict[Split, tuple[TableSource, Path]]:
     return files
 
 
-def _read_listing(path: Path) -> list[str] | None:
-    """The names of a listing in the order of their ids, or None if there is no listing."""
+def _read_listing(path: Path) -> list[str]:
+    """The names of a listing in the order of their ids; none if there is no listing."""
     if not path.is_file():
-        return None
-    by_id: dict[int, str] = {}
+        return []
+    listed: set[tuple[int, str]] = set()
     try:
         # Not splitlines: names may contain the rarer line separators of Unicode.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -91,38 +93,39 @@ def _read_listing(path: Path) -> list[str] | None:
         # Some publishers write the number of names on the first line.
         if not line.strip() or (number == 1 and "\t" not in line and line.strip().isdigit()):
             continue
-        listed = NAME_AND_ID.fullmatch(line) or NAME_ID_AND_MORE.fullmatch(line)
-        if listed is None:
+        match = NAME_AND_ID.fullmatch(line) or NAME_ID_AND_MORE.fullmatch(line)
+        if match is None:
             raise InputError(f"{path.name}, line {number}: expected a name, a tab and an id")
-        name, new_id = tidy_name(listed[1]), int(listed[2])
-        if by_id.setdefault(new_id, name) != name:
-            raise InputError(f"{path.name}, line {number}: id {new_id} is already taken")
-    if not by_id:
-        raise InputError(f"{path.name} lists no names; fill it or remove it")
-    if sorted(by_id) != list(range(len(by_id))):
-        raise InputError(f"{path.name}: the ids do not run from 0 to {len(by_id) - 1}")
-    names = [by_id[position] for position in range(len(by_id))]
-    if len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InputError(f"{path.name}: the name {twice!r} has two ids")
+        listed.add((int(match[2]), tidy_name(match[1])))
+    names = [name for _, name in sorted(listed)]
+    is_counted = all(new_id == number for number, (new_id, _) in enumerate(sorted(listed)))
+    if not names or not is_counted or len(set(names)) < len(names):
+        raise InputError(f"{path.name} should list ids from 0 on, each once and with another name")
     return names
 
 
-def _check_ids(tables: Mapping[Split, FactTable], listings: Mapping[str, list[str] | None]) -> None:
-    """Refuse ids that are not listed, and say where the first one is."""
-    listed = [(role, names) for role, names in listings.items() if names is not None]
-    for table, (role, names) in itertools.product(tables.values(), listed):
-        cells = table.frame[role]
+def _name_ids(table: FactTable, listings: Mapping[str, list[str]]) -> FactTable:
+    """The facts with names in place of listed ids; what is not listed is refused."""
+    frame = table.frame
+    for role, listed in listings.items():
+        if not listed:
+            continue
+        cells = frame[role]
         texts = distinct_texts(cells)
-        ids = texts.cast(pl.Int64, strict=False)
-        wrong = texts.filter((ids < 0) | (ids >= len(names)))
+        names, ids = texts, texts.cast(pl.Int64, strict=False)
         # A column that is not all numbers holds names, not ids.
-        if len(wrong) and not ids.null_count():
-            row = cells.is_in(wrong.to_list()).arg_true()[0]
+        if not ids.null_count():
+            by_id = dict(enumerate(listed))
+            names = pl.Series([by_id.get(new_id) for new_id in ids], dtype=pl.String)
+        unlisted = texts.filter(~names.is_in(listed).fill_null(False))
+        if len(unlisted):
+            rows = list_rows(cells.is_in(unlisted.to_list()).arg_true(), cells, table.rows)
             raise InputError(
-                f"{table.where}, row {row + 1}: {role} id {int(cells[row])} is out of range; "
-                f"the listing has ids 0 to {len(names) - 1}"
+                f"{table.where}: the {role} is not listed in {rows}; correct it, or add it to the "
+                "listing of ids"
             )
+        frame = frame.with_columns(replace_texts(cells, texts, names))
+    return replace(table, frame=frame)
 
 
 SOURCES = (SplitFolder(),)
