@@ -1,9 +1,12 @@
-"""A folder with one table each for train, valid and test.
+"""Tables in several files: one table in all of them, or one each for train, valid and test.
 
-It may also list the ids that its tables use instead of names, in entity2id.txt and
-relation2id.txt.
+A folder of Parquet files, or all files that a pattern names, is how Spark, Dask and warehouses
+write one large table; folders named like year=2014 are columns. A folder of splits may also list
+the ids that its tables use instead of names, in entity2id.txt and relation2id.txt.
 """
 
+import glob
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,12 +17,13 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset, Split
-from targcn.facts.open import Source, is_folder, path_of, recognize
+from targcn.facts.open import Source, is_file, is_folder, path_of, recognize
 from targcn.facts.reading.cells import distinct_texts, list_rows, replace_texts
 from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
-from targcn.facts.sources.table_source import TableSource
+from targcn.facts.sources.columnar import Parquet, scan_parquet
+from targcn.facts.sources.table_source import TableFile, TableSource
 from targcn.facts.vocabulary import tidy_name
 
 # What the file of each split may be called, before its ending.
@@ -32,6 +36,64 @@ STEMS: Final[dict[Split, tuple[str, ...]]] = {
 # The lines of a listing. Some publishers tell more of a name, behind its id.
 NAME_AND_ID: Final = re.compile(r"(.*)\t\s*([0-9]{1,9})\s*")
 NAME_ID_AND_MORE: Final = re.compile(r"([^\t]*)\t\s*([0-9]{1,9})\s*\t.*")
+
+
+class ManyFiles(TableSource):
+    title = "a folder of Parquet files, or a pattern of files such as facts/*.csv"
+
+    def recognizes(self, source: object) -> bool:
+        if is_folder(source):
+            return bool(_files_of_folder(path_of(source)))
+        is_pattern = isinstance(source, str | Path) and glob.has_magic(str(source))
+        # An address may hold a question mark too.
+        return is_pattern and "://" not in str(source) and not is_file(source)
+
+    def label(self, source: object) -> str:
+        return path_of(source).resolve().name if is_folder(source) else str(source)
+
+    def name_of(self, source: object) -> str:
+        path = path_of(source)
+        while glob.has_magic(str(path)):
+            path = path.parent
+        return path.resolve().name.split(".")[0] or "facts"
+
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        label = self.label(source)
+        if is_folder(source):
+            paths = _files_of_folder(path_of(source))
+        else:
+            named = sorted(glob.glob(str(path_of(source)), recursive=True))
+            paths = [Path(name) for name in named if os.path.isfile(name)]
+        if not paths:
+            raise InputError(f"no file is named like {label}; check the pattern")
+        kinds = {recognize(path) for path in paths}
+        kind = kinds.pop()
+        if kinds or not isinstance(kind, TableFile):
+            raise InputError(
+                f"{label} names {len(paths):,} files, which are not tables of one kind, such as "
+                f"{paths[0].name}; name files of one kind"
+            )
+        if isinstance(kind, Parquet):
+            return scan_parquet(paths, hive_partitioning=True)
+        tables = [kind.parse(path, options) for path in paths]
+        names = tables[0].collect_schema().names()
+        return pl.concat([table.select(names) for table in tables])
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    """The Parquet files of a folder and of its partitions, unless it holds splits."""
+    files = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if "=" in name)
+        files += [
+            Path(place) / name
+            for name in sorted(names)
+            # Writers hide what is no data.
+            if name[0] not in "._" and name.lower().endswith(Parquet.endings)
+        ]
+    splits = {stem for stems in STEMS.values() for stem in stems}
+    has_splits = any(path.name.split(".")[0].lower() in splits for path in files)
+    return [] if has_splits else files
 
 
 class SplitFolder(Source):
@@ -128,4 +190,4 @@ def _name_ids(table: FactTable, listings: Mapping[str, list[str]]) -> FactTable:
     return replace(table, frame=frame)
 
 
-SOURCES = (SplitFolder(),)
+SOURCES = (ManyFiles(), SplitFolder())
