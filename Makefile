@@ -56,7 +56,7 @@ bench: $(READY)  ## measure what the docs claim; writes benchmarks/results
 
 MINUTES ?= 10
 
-torture: $(READY)  ## kill, mutate, mangle, starve and fill for so many MINUTES; prints one table
+torture: $(READY)  ## kill, mutate, mangle and fill for so many MINUTES; prints one table
 	PYTHONPATH=tests $(BIN)/python -m torture --minutes $(MINUTES)
 
 docs: $(READY)  ## put the figures of results/ into the texts, and draw their plots again

@@ -44,7 +44,10 @@ def measure_predict(
     count = min(questions, len(dataset.test))
     step = len(dataset.test) // count
     asked = [
-        (*dataset.named("test", number * step)[:3], dataset.question_time("test", number * step))
+        (
+            *dataset.named("test", number * step)[:3],
+            dataset.timeline.label(dataset.test.times[number * step]),
+        )
         for number in range(count)
     ]
     measure.forget_peak()

@@ -82,7 +82,7 @@ def _body(dataset: Dataset, number: int, size: int) -> bytes:
     for index in range(number * size, (number + 1) * size):
         position = index * 7919 % len(dataset.test)
         subject, relation, object_, _ = dataset.named("test", position)
-        day = dataset.question_time("test", position)
+        day = dataset.timeline.label(dataset.test.times[position])
         asked = {"object": object_} if index % 2 else {"subject": subject}
         questions.append({"relation": relation, "time": day} | asked)
     return json.dumps({"run": NAME, "questions": questions}).encode()

@@ -4,24 +4,7 @@ import pytest
 
 from targcn import memory
 from targcn.errors import InputError
-from targcn.memory import (
-    address_space_left,
-    memory_left,
-    require_libraries_fit,
-    require_memory,
-)
-
-
-def test_without_a_limit_there_is_room() -> None:
-    assert address_space_left() == float("inf")
-
-
-def test_libraries_that_would_not_fit_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    require_libraries_fit()
-    monkeypatch.setattr("targcn.memory.address_space_left", lambda: 5 << 20)
-    with pytest.raises(InputError, match="may take only 5 MB of memory"):
-        require_libraries_fit()
-
+from targcn.memory import memory_left, require_memory
 
 MACHINE = {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable: 5000 kB\nSwapFree: 1000 kB\n"}
 # 2,000 kB of 3,000 kB are taken, 500 kB of it by what is kept of files.
@@ -56,13 +39,6 @@ def test_memory_is_what_the_machine_and_every_group_leave(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(content)
     assert memory_left(tmp_path) == 1024 * kilobytes
-
-
-def test_a_limit_of_its_own_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "proc").mkdir()
-    (tmp_path / "proc/meminfo").write_text(MACHINE["proc/meminfo"])
-    monkeypatch.setattr(memory, "address_space_left", lambda: 77)
-    assert memory_left(tmp_path) == 77
 
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,28 +1,12 @@
-"""How much memory this process may still take, by its own limit, its group's and the machine's.
+"""How much memory this process may still take, by its control groups and the machine.
 
-Where a process has a limit of its own (`ulimit -v`), an allocation beyond it fails. Where its
-control group or the machine runs out, no allocation fails: the system kills.
+Where one of them runs out, no allocation fails: the system kills.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from targcn.errors import InputError
-
-
-def address_space_left() -> float:
-    """Bytes that this process may still map; infinite without a limit (`ulimit -v`)."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return float("inf")
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-    except (ImportError, OSError, ValueError):
-        return float("inf")
-    return max(limit - pages * resource.getpagesize(), 0)
 
 
 def memory_left(root: Path = Path("/")) -> float:
@@ -32,10 +16,10 @@ def memory_left(root: Path = Path("/")) -> float:
     """
     machine = _read_counts(root / "proc/meminfo")
     if "MemAvailable:" not in machine:
-        return address_space_left()
+        return float("inf")
     swap = 1024 * machine.get("SwapFree:", 0)
-    groups = (left + swap for left in _left_in_groups(root))
-    return max(min(address_space_left(), 1024 * machine["MemAvailable:"] + swap, *groups), 0)
+    left = min([1024 * machine["MemAvailable:"], *_left_in_groups(root)])
+    return max(left + swap, 0)
 
 
 def _left_in_groups(root: Path) -> Iterator[int]:
@@ -82,15 +66,4 @@ def require_memory(needed: int, what: str, advice: str) -> None:
         raise InputError(
             f"{what} needs at least {needed >> 20:,} MB of memory, and only {int(left) >> 20:,} MB "
             f"are left; {advice}"
-        )
-
-
-def require_libraries_fit() -> None:
-    """Refuse to begin where the libraries could not be loaded and used, which would end badly."""
-    # They have a thread for every core, which maps memory before it does anything.
-    needed, left = (1536 + 256 * (os.cpu_count() or 1)) << 20, address_space_left()
-    if left < needed:
-        raise InputError(
-            f"this process may take only {int(left) >> 20:,} MB of memory, and its libraries alone "
-            f"need {needed >> 20:,} MB; raise its limit (ulimit -v)"
         )

@@ -54,11 +54,11 @@ def test_derive_writes_a_set_that_can_be_used(tmp_path: Path) -> None:
 def test_a_hyphen_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = SimpleNamespace(buffer=io.BytesIO(CSV.encode()), isatty=lambda: False)
     monkeypatch.setattr(sys, "stdin", stdin)
-    options = ("--where", "subject != 'person 0'", "--sample", "20")
+    options = ("--where", "subject != 'person 0'")
     described = json.loads(call("data", "info", "-", *options, "--json").stdout)
     assert described["name"] == "stdin"
-    assert sum(described["num_facts"].values()) == 20
-    assert described["notes"][:2] == ["--where kept 34 of 40 rows", "a sample of 20 of 34 rows"]
+    assert sum(described["num_facts"].values()) == 34
+    assert described["notes"][0] == "--where kept 34 of 40 rows"
 
 
 SPANS = "subject,relation,object,since,until\n" + "".join(

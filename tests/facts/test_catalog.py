@@ -208,11 +208,11 @@ def test_answer_without_length(server, tiny, target, watched_by):
     assert sizes == [None, None, 25, 25]
 
 
-def test_full_disk_is_not_taken_for_a_network_fault(server, tiny, target, watched_by):
-    def progress(label, received, size):
-        raise OSError(28, "No space left on device")
+def test_full_disk_is_not_taken_for_a_network_fault(server, tiny, target, monkeypatch):
+    def open_full(path, mode):
+        return open("/dev/full", mode, buffering=0) if mode == "wb" else open(path, mode)
 
-    watched_by(progress)
+    monkeypatch.setattr(catalog, "open", open_full, raising=False)
     with pytest.raises(InputError, match="no space left"):
         catalog.download(tiny, target)
     assert server.requests == ["train.txt"]

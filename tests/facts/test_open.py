@@ -184,7 +184,7 @@ def test_options_are_keywords_too():
     [
         ({"splti": "time"}, "open_dataset.splti is unknown; did you mean 'split'?"),
         ({"split": "tmie"}, "open_dataset.split is 'tmie'; choose one of random, time, none"),
-        ({"sample": 0}, "sample is 0; at least 1 was expected"),
+        ({"split_seed": -1}, "split_seed is -1; it cannot be negative"),
     ],
 )
 def test_keywords_that_are_no_options(read, message):

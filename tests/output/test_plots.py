@@ -10,7 +10,6 @@ from targcn.output.plots import (
     LABEL_WIDTH,
     Lane,
     draw_curve,
-    draw_lanes,
     plot_lanes,
 )
 
@@ -45,18 +44,21 @@ LANES = {
 
 
 @pytest.mark.parametrize("name", LANES)
-def test_no_text_covers_another(name: str) -> None:
-    figure = draw_lanes(LANES[name], LONG, "days from 2014-10-15", "part of score")
+def test_no_text_covers_another(tmp_path: Path, name: str) -> None:
+    figure = plot_lanes(
+        LANES[name], tmp_path / "x.svg", LONG, "days from 2014-10-15", "part of score"
+    )
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
     assert len(boxes) >= 3 + 2 * len(LANES[name])
     covering = [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
     assert not covering
 
 
-def test_a_long_label_is_cut_in_its_middle() -> None:
+def test_a_long_label_is_cut_in_its_middle(tmp_path: Path) -> None:
+    lane = Lane("a" * 99 + "b" * 99, [], 1.0)
     [label] = [
         text.get_text()
-        for text in texts(draw_lanes([Lane("a" * 99 + "b" * 99, [], 1.0)], "", "", ""))
+        for text in texts(plot_lanes([lane], tmp_path / "x.svg", "", "", ""))
         if "a" in text.get_text()
     ]
     assert (len(label), label[0], label[-1]) == (LABEL_WIDTH, "a", "b")

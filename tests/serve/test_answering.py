@@ -64,7 +64,7 @@ def test_an_explained_interval_can_be_left_out() -> None:
     facts = [(0, 0, 1 + n % 3, n % 7, n % 7 + 3) for n in range(21)]
     dataset = World(5, 1, facts, cuts=(15, 18)).dataset
     predictor = Predictor(untrained(dataset, "evidence"))
-    words = (*dataset.named("test", 0)[:3], dataset.question_time("test", 0))
+    words = (*dataset.named("test", 0)[:3], dataset.timeline.label(dataset.test.times[0]))
     explained = predictor.explain(*words)
     lasting = [fact for reason in explained.reasons for fact in reason.facts if fact.lasts]
     assert lasting

@@ -1,1 +1,1 @@
-"""Faults on purpose: kills, mutated folders, mangled tables, little memory, full disks."""
+"""Faults on purpose: kills, mutated folders, mangled tables, full disks."""

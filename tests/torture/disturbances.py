@@ -1,4 +1,4 @@
-"""Commands that write, killed at any moment, short of memory or of room on the disk."""
+"""Commands that write, killed at any moment or short of room on the disk."""
 
 import os
 import random
@@ -6,7 +6,6 @@ import resource
 import shutil
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from targcn.errors import InputError
@@ -46,18 +45,6 @@ def kill_case(base: Path, scratch: Path, rng: random.Random) -> str:
     return f"worked: {kills}"
 
 
-def memory_case(base: Path, scratch: Path, rng: random.Random) -> str:
-    """Run a command that may map so much memory and no more."""
-    room = int(2 ** rng.uniform(20, 33))
-
-    def limit() -> None:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most = pages * resource.getpagesize() + room
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-    return _limited_case(base, scratch, rng, limit)
-
-
 def disk_case(base: Path, scratch: Path, rng: random.Random) -> str:
     """Run a command whose files may not grow beyond a size, as on a full disk."""
     room = int(2 ** rng.uniform(0, 18))
@@ -65,10 +52,6 @@ def disk_case(base: Path, scratch: Path, rng: random.Random) -> str:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
 
-    return _limited_case(base, scratch, rng, limit)
-
-
-def _limited_case(base: Path, scratch: Path, rng: random.Random, limit: Callable[[], None]) -> str:
     name = rng.choice(sorted(COMMANDS))
     command = COMMANDS[name]
     path = scratch / command.out

@@ -33,8 +33,7 @@ KINDS = {
     "run folder": 0.16,
     "prepared folder": 0.04,
     "table": 0.3,
-    "little memory": 0.05,
-    "full disk": 0.05,
+    "full disk": 0.1,
 }
 SECONDS_PER_CASE = 1_800.0
 # In memory, where there is such a place: cases sync their files.
@@ -64,7 +63,6 @@ def find_case(kind: str, base: Path) -> Case:
 
     cases: dict[str, Case] = {
         "kill": disturbances.kill_case,
-        "little memory": disturbances.memory_case,
         "full disk": disturbances.disk_case,
     }
     return cases[kind]

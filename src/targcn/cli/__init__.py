@@ -16,7 +16,6 @@ from cyclopts import App, CycloptsError, Parameter
 
 from targcn import __version__
 from targcn.errors import InputError
-from targcn.memory import require_libraries_fit
 from targcn.output.terminal import is_main_process, printable, say
 
 SECONDS_TO_TALK: Final = 5.0
@@ -66,7 +65,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A lone hyphen is standard input; the blank keeps it from being taken for an option.
     given = [" -" if word == "-" else word for word in given]
     try:
-        require_libraries_fit()
         if not given or given[0] in ("-h", "--help"):
             # The help of them all, which says what each is for.
             for command in COMMANDS:
@@ -76,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A sentence about an option's value needs no more words around it.
         reason = error.__cause__ if isinstance(error.__cause__, InputError) else error
         _complain(" ".join(str(reason).split()))
-    except (MemoryError, RuntimeError, ImportError) as error:
+    except (MemoryError, RuntimeError) as error:
         if not _is_short_of_memory(error):
             raise
         _complain("there is not enough memory for this; close other programs, or ask for less")
@@ -93,9 +91,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _is_short_of_memory(error: Exception) -> bool:
-    """Whether memory ran out, also while a library was loaded."""
-    if isinstance(error, ImportError):
-        return "failed to map segment" in str(error) or "allocate memory" in str(error)
     if isinstance(error, MemoryError):
         return True
     from targcn.devices import is_out_of_memory

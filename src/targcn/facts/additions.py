@@ -15,7 +15,7 @@ from targcn.facts.reading.options import ReadOptions, Unit
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import find_table
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
-from targcn.facts.times.read import count_last_units, count_units
+from targcn.facts.times.column import count_last_units, count_units
 from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 

@@ -205,11 +205,6 @@ class Dataset(Shown):
         label = self.timeline.label if len(times) == 1 else self.timeline.label_interval
         return entities[subject], relations[relation], entities[object_], label(*times)
 
-    def question_time(self, split: Split, position: int) -> str:
-        """A time at which one fact can be asked about: the first that is known of it."""
-        times = self.splits[split].columns[3:, position]
-        return self.timeline.label(int(times[times != OPEN][0]))
-
     def save(self, folder: Path | str) -> None:
         """Write a prepared folder; it appears whole or not at all."""
         with atomic_folder(Path(folder)) as draft:

@@ -65,12 +65,6 @@ def require_picture(path: Path) -> None:
         ) from None
 
 
-def _new_figure(height: float = 4.5) -> "Figure":
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(9, height), layout="constrained")
-
-
 def _save(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of its file name; equal figures give equal files."""
     from matplotlib import rc_context
@@ -103,19 +97,21 @@ def plot_lines(
     _save(figure, path)
 
 
-def plot_lanes(lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str) -> None:
-    """Plot lanes, the first at the top: its label, its points over time, a bar and its value."""
-    _save(draw_lanes(lanes, title, across, measure), path)
+def plot_lanes(
+    lanes: Sequence[Lane], path: Path, title: str, across: str, measure: str
+) -> "Figure":
+    """Plot lanes, the first at the top: its label, its points over time, a bar and its value.
 
+    Lanes are as high as the longest label needs, so that none covers another.
+    """
+    from matplotlib.figure import Figure
 
-def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> "Figure":
-    """Lanes are as high as the longest label needs, so that none covers another."""
     labels = [
         "\n".join(shorten(line, LABEL_WIDTH) for line in lane.label.split("\n")) for lane in lanes
     ]
     num_lines = max((label.count("\n") + 1 for label in labels), default=1)
     height = INCHES_PER_LINE * (num_lines + 1) * max(len(lanes), 1)
-    figure = _new_figure(height + INCHES_AROUND_LANES)
+    figure = Figure(figsize=(9, height + INCHES_AROUND_LANES), layout="constrained")
     times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
     rows = range(len(lanes))
     for row, lane in zip(rows, lanes, strict=True):
@@ -142,6 +138,7 @@ def draw_lanes(lanes: Sequence[Lane], title: str, across: str, measure: str) -> 
     figure.draw_without_rendering()
     widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
     figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
+    _save(figure, path)
     return figure
 
 
@@ -159,9 +156,10 @@ def shorten(text: str, width: int) -> str:
 
 def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:
     """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
+    from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
-    figure = _new_figure()
+    figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes: Any = figure.add_subplot()
     axes.set_title(title, color=INK, parse_math=False)
     axes.set_xlabel(across, color=INK)

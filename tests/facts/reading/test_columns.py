@@ -65,10 +65,8 @@ UNUSUAL = pl.DataFrame({"home": ["a"], "away": ["b"], "day": ["2014"], "year": [
             UNUSUAL,
             {"relation": "result"},
             "the frame: no column for the subject, object among 'home', 'away', 'day', 'year'; "
-            "rename them to 'subject', 'object', or choose them with --subject --object; no column "
-            "'result' among 'home', 'away', 'day', 'year'; rename it to 'relation', or choose one "
-            "with --relation; 2 columns could hold the time: 'day', 'year'; rename all but one, or "
-            "choose one with --time if this is a data set",
+            "rename them to 'subject', 'object', or choose them with --subject --object if this is "
+            "a data set",
         ),
         (
             FRAME.with_columns(year=pl.lit(2014)),

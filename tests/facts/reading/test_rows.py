@@ -84,45 +84,23 @@ def test_a_bad_expression(tmp_path, where, expected):
 
 def test_what_was_kept_is_noted():
     table = as_frame(FACTS)
-    dataset = open_dataset(table, ReadOptions(where="relation = 'meets'", sample=12))
+    dataset = open_dataset(table, ReadOptions(where="relation = 'meets'"))
     kept = sum(row[1] == "meets" for row in FACTS)
-    assert dataset.notes[:2] == (
-        f"--where kept {kept} of 40 rows",
-        f"a sample of 12 of {kept} rows",
-    )
-    assert sum(map(len, dataset.splits.values())) == 12
-
-
-def test_a_sample_is_drawn_by_seed_in_the_order_of_the_table():
-    table = as_frame(FACTS)
-    drawn = {seed: read(table, sample=10, split_seed=seed) for seed in (0, 1)}
-    assert drawn[0] == read(table, sample=10) != drawn[1]
-    for rows in drawn.values():
-        assert len(set(rows)) == 10
-        assert [row for row in FACTS if row in rows] == rows
-    assert read(table, sample=1000) == FACTS
-
-
-def test_every_split_of_a_folder_is_sampled(tmp_path):
-    for name in ("train", "valid", "test"):
-        as_frame(FACTS).write_csv(tmp_path / f"{name}.csv")
-    dataset = open_dataset(tmp_path, ReadOptions(sample=7))
-    assert [len(facts) for facts in dataset.splits.values()] == [7, 7, 7]
-    assert dataset.notes[0] == "train: a sample of 7 of 40 rows"
+    assert dataset.notes[0] == f"--where kept {kept} of 40 rows"
+    assert sum(map(len, dataset.splits.values())) == kept
 
 
 def test_row_numbers_are_said_to_count_chosen_rows():
     holes = FRAME.with_columns(object=pl.Series(["Bob", None, ""]))
     sentence = complaint(holes, ReadOptions(where="relation = 'visits'"))
     assert sentence.startswith(
-        "the frame (rows counted after --where and --sample): the object is missing in row 2"
+        "the frame (rows counted after --where): the object is missing in row 2"
     )
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"sample": 0}, "sample is 0; at least 1 was expected"),
         ({"table": "a", "query": "b"}, "--table and --query name two tables"),
         ({"encoding": "latin-99"}, "encoding 'latin-99' is unknown"),
         ({"encoding": "base64"}, "encoding 'base64' is unknown"),

@@ -225,7 +225,10 @@ def test_the_short_name_of_postgresql(server):
         ("postgresql://me:secret@h:port/x", "postgresql://h:port/x is no address of a database"),
         ("nonsense://me:secret@x", "nonsense://x is no kind of database that SQLAlchemy knows"),
         ("mysql+nonsense://me:secret@x", "mysql+nonsense://x is no kind of database"),
-        ("oracle+oracledb://me:secret@x", "oracle+oracledb://x needs the driver oracledb; the"),
+        (
+            "oracle+oracledb://me:secret@x",
+            "oracle+oracledb://x needs oracledb, which is not installed",
+        ),
         (
             "sqlite:////missing/x.db?mode=secret&uri=true",
             "sqlite:////missing/x.db: unable to open database",

@@ -69,7 +69,11 @@ def test_a_folder_with_train_alone(folder):
     [
         ("entities", pl.col("id") + 1, "the ids of entities should be 0 to 3, once"),
         ("entities", pl.lit("Ann").alias("name"), "every id of entities needs a name of its own"),
-        ("relations", pl.col("name") + " ", "names with outer blanks"),
+        (
+            "relations",
+            pl.col("name") + " ",
+            "every id of relations needs a name of its own, in NFC and without outer",
+        ),
         ("valid", pl.col("subject") + 9, "a subject of valid of encoded is not among the ids"),
         ("test", pl.col("time") - 99, "a time of test of encoded is below 0"),
         ("test", pl.col("time").cast(pl.String), "time of test should be whole numbers"),

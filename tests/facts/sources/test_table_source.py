@@ -13,9 +13,8 @@ from small_tables import CSV, FRAME, HEADER, complaint, write_file
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.sources.columnar import Parquet
-from targcn.facts.sources.delimited_text import DelimitedText
-from targcn.facts.sources.json_text import JsonLines
 from targcn.facts.sources.table_source import read_questions
+from targcn.facts.sources.text import DelimitedText, JsonLines
 
 
 @pytest.mark.parametrize(

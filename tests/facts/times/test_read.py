@@ -8,7 +8,8 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.read import Times, read_times
+from targcn.facts.times.column import Times
+from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import Timeline
 
 DAYS = [f"2014-{month:02}-{day:02}" for month in (1, 7, 12) for day in (1, 2, 30)]
@@ -20,7 +21,6 @@ HOURS = list(range(0, 24 * 365, 24))
 BERLIN = ["2014-10-15T00:30+02:00", "2014-10-15T23:30+02:00"]
 UNKNOWN_DAYS = ["1952-##-##", "1953-04-02", "1953-07-00"]
 IN_UTC = "times are in UTC; --timezone reads them in another zone"
-OF_DAY_24 = "every time is a multiple of 24: hours? --unit hour, or --unit day --tick 24"
 WHOLE = "a start is the first of what is left open, an end the last"
 
 
@@ -295,37 +295,18 @@ def test_how_times_were_written_is_kept_for_questions():
     assert read(BERLIN, timezone="Europe/Berlin").style.timezone == "Europe/Berlin"
 
 
-@pytest.mark.parametrize(
-    ("times", "choices", "question"),
-    [
-        (HOURS, {}, OF_DAY_24),
-        (range(0, 864_000, 86400), {}, "86400: seconds? --unit second, or --unit day --tick 86400"),
-        (range(0, 36_000, 3600), {}, "3600: seconds? --unit second, or --unit hour --tick 3600"),
-        (range(0, 14_400, 1440), {}, "1440: minutes? --unit minute, or --unit day --tick 1440"),
-        (range(0, 150, 15), {}, "every time is a multiple of 15: --tick 15 counts these"),
-        (range(0, 150, 15), {"unit": "minute"}, None),
-        ([0, 15, 30], {}, None),
-        ([0, 24], {}, None),
-        *((range(first, first + 365), {}, None) for first in (0, 1)),
-        *((range(first, first + 70_000), {}, None) for first in (0, 1)),
-    ],
-)
-def test_multiples_of_some_number_are_questioned(times, choices, question):
-    found = read(times, **choices)
-    assert (found.unit, found.dated) == (choices.get("unit", "step"), False)
-    assert len(found.notes) == (question is not None)
-    assert (question or "") in " ".join(found.notes)
+@pytest.mark.parametrize(("first", "last"), [(0, 365), (1, 366), (0, 70_000), (1, 70_001)])
+def test_counts_from_the_first_on_are_no_dates(first, last):
+    found = read(range(first, last))
+    assert (found.unit, found.dated, found.notes) == ("step", False, ())
 
 
-def test_an_origin_on_multiples_of_24_does_not_end_in_2037():
-    origin = {"origin": "2014-01-01"}
-    for unit in (None, "day"):
-        refusal = f"x.csv: {OF_DAY_24}; --tick 1 if they do count days"
-        assert complaint(HOURS, **origin, unit=unit) == refusal
-    assert understand(HOURS, **origin, unit="hour")[1][-1] == "2014-12-31T00"
+def test_what_numbers_count_decides_the_dates_after_an_origin():
+    assert understand(HOURS, origin="2014-01-01", unit="hour")[1][-1] == "2014-12-31T00"
     for tick in (24, "hour"):
-        assert understand(HOURS, **origin, unit="day", tick=tick)[1][-1] == "2014-12-31"
-    assert understand(HOURS, **origin, tick=1)[1][-1] == "2037-12-02"
+        found = understand(HOURS, origin="2014-01-01", unit="day", tick=tick)
+        assert found[1][-1] == "2014-12-31"
+    assert understand(HOURS, origin="2014-01-01")[1][-1] == "2037-12-02"
 
 
 YEARS = list(range(1990, 2015))
@@ -401,8 +382,7 @@ REFUSED = [
         [*SECONDS, 0, 0],
         {},
         "x.csv: most times are seconds since 1970, but not row 13 ('0'), row 14 ('0'); correct "
-        "them, or give --unit step if all are plain numbers, or --origin 1970-01-01 --tick second "
-        "if all count from there",
+        "them, or give --unit step if all are plain numbers",
     ),
     # Choices that do not fit.
     (
@@ -416,7 +396,6 @@ REFUSED = [
     (["2014-10-15"], {"unit": "step"}, "unit step is for integers"),
     ([1], {"origin": "2014", "unit": "step"}, "--origin needs a calendar unit"),
     ([1], {"origin": "soon"}, "'soon' is not a date"),
-    (HOURS, {"unit": "day"}, f"x.csv: {OF_DAY_24}"),
     (
         [0, 1, 2],
         {"unit": "month", "tick": "day"},

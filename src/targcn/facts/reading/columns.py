@@ -92,22 +92,21 @@ def _misfit(
     columns: Sequence[str],
     where: str,
 ) -> InputError:
-    """What is wrong with the columns of these roles, all of it in one sentence."""
-    problems = []
-    absent = [role for role in roles if not fitting[role] and not given[role]]
-    if absent:
+    """What is wrong with the columns of these roles: those that are absent, or the first other."""
+    if absent := [role for role in roles if not fitting[role] and not given[role]]:
         it, one = ("it", "one") if len(absent) == 1 else ("them", "them")
-        problems.append(
+        problem = (
             f"no column for the {', '.join(absent)} among {_quote(columns)}; rename {it} to "
             f"{_quote(absent)}, or choose {one} with {' '.join(f'--{role}' for role in absent)}"
         )
-    for role in (role for role in roles if role not in absent):
+    else:
+        role = roles[0]
         problem = f"no column {given[role]!r} among {_quote(columns)}; rename it to {role!r}"
         if listed := fitting[role]:
             problem = f"{len(listed)} columns could hold the {role}: {_quote(listed)}; rename all "
             problem += "but one"
-        problems.append(f"{problem}, or choose one with --{role}")
-    return InputError(f"{where}: {'; '.join(problems)} if this is a data set")
+        problem += f", or choose one with --{role}"
+    return InputError(f"{where}: {problem} if this is a data set")
 
 
 def _quote(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """From tables of names and times to a data set of ids and ticks."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset, Facts, Split
-from targcn.facts.reading.cells import distinct_texts, is_text, translate
+from targcn.facts.reading.cells import distinct_texts, translate
 from targcn.facts.reading.columns import NAMES
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.splits import ROWS_AT_ONCE, distinct_facts, find_repetitions, split_facts
-from targcn.facts.times.read import Times, read_times
+from targcn.facts.times.column import Times
+from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
@@ -48,12 +49,12 @@ def encode_splits(
     name: str,
     tables: Mapping[Split, FactTable],
     options: ReadOptions,
-    entity_names: list[str] | None = None,
-    relation_names: list[str] | None = None,
+    entity_names: Sequence[str] = (),
+    relation_names: Sequence[str] = (),
 ) -> Dataset:
     """Encode tables that come split and keep them as they are.
 
-    If the source lists all its names by id, the tables may hold these ids instead of names.
+    Names that no table holds may be given as well, and get ids too.
     """
     whole = _join_tables(name, tables)
     try:
@@ -84,26 +85,22 @@ def read_table_times(table: FactTable, options: ReadOptions) -> Times:
 
 def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
     where = ", ".join(table.where for table in tables.values())
-    frames = [tables[split].frame for split in SPLITS]
-    if len({table.has_intervals for table in tables.values()}) > 1:
-        kinds = ("a time", "a start and an end")
-        listed = ", ".join(
-            f"{kinds[table.has_intervals]} in {table.where}" for table in tables.values()
+    has_intervals = [table.has_intervals for table in tables.values()]
+    if len(set(has_intervals)) > 1:
+        raise InputError(
+            f"{name}: of {where}, some have a time, others a start and an end; give all the same "
+            "columns"
         )
-        raise InputError(f"{name}: the facts have {listed}; give all the same columns")
-    has_intervals = tables["train"].has_intervals
+    # A column of a file may be all open, and then has no type.
+    how: Literal["vertical_relaxed", "vertical"]
+    how = "vertical_relaxed" if all(has_intervals) else "vertical"
     try:
-        # A column of a file may be all open, and then has no type.
-        return FactTable(
-            where, pl.concat(frames, how="vertical_relaxed" if has_intervals else "vertical")
-        )
+        return FactTable(where, pl.concat([tables[split].frame for split in SPLITS], how=how))
     except pl.exceptions.PolarsError:
-        listed = ", ".join(
-            f"{'text' if is_text(cells) else cells.dtype} in {table.where}"
-            for table in tables.values()
-            for cells in [table.frame["start" if has_intervals else "time"]]
-        )
-        raise InputError(f"{name}: the times are of different types: {listed}") from None
+        raise InputError(
+            f"{name}: the times of {where} are of different types, such as text and numbers; "
+            "write them alike"
+        ) from None
 
 
 def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
@@ -126,8 +123,8 @@ def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
 def _encode(
     names: dict[str, pl.Series],
     ticks: list[NDArray[Any]],
-    entity_names: list[str] | None = None,
-    relation_names: list[str] | None = None,
+    entity_names: Sequence[str] = (),
+    relation_names: Sequence[str] = (),
 ) -> tuple[Vocabulary, Vocabulary, Facts]:
     """Ids for the cells of all names, which are taken out of their mapping."""
     entities, (subjects, objects) = _encode_names(
@@ -138,34 +135,11 @@ def _encode(
 
 
 def _encode_names(
-    kind: str, columns: list[pl.Series], listed: list[str] | None
+    kind: str, columns: list[pl.Series], others: Sequence[str]
 ) -> tuple[Vocabulary, list[NDArray[np.int32]]]:
-    """Give sorted ids to the names in some columns, or translate the ids that a source lists."""
-    texts = distinct_texts(*columns)
-    if listed is None:
-        names = sort_names(texts.to_list())
-        texts, ids = pl.Series(names), np.arange(len(names), dtype=np.int32)
-    else:
-        names = sort_names(listed)
-        ids = _listed_ids(texts, names, listed)
-    vocabulary = Vocabulary(kind, names)
-    if (ids < 0).any():
-        unknown = texts.filter(pl.Series(ids < 0)).to_list()
-        column = next(cells for cells in columns if cells.is_in(unknown).any())
-        vocabulary.id_of(column.filter(column.is_in(unknown))[0])  # raises: it is not listed
-    encoded = []
+    """Give sorted ids to the names in some columns, and to others."""
+    names = sort_names({*distinct_texts(*columns), *others})
+    ids, encoded = np.arange(len(names), dtype=np.int32), []
     while columns:
-        encoded.append(translate(columns.pop(0), texts, ids).to_numpy())
-    return vocabulary, encoded
-
-
-def _listed_ids(texts: pl.Series, names: list[str], listed: list[str]) -> NDArray[np.int32]:
-    """The ids of texts that are listed names, or positions in the list if all are numbers.
-
-    What is not listed is -1.
-    """
-    position = {name: new_id for new_id, name in enumerate(names)}
-    numbers = texts.cast(pl.Int64, strict=False)
-    if not numbers.null_count():
-        texts = pl.Series([listed[number] for number in numbers])
-    return np.array([position.get(text, -1) for text in texts], dtype=np.int32)
+        encoded.append(translate(columns.pop(0), pl.Series(names), ids).to_numpy())
+    return Vocabulary(kind, names), encoded

@@ -47,9 +47,6 @@ class ReadOptions:
     where: str | None = None
     """Keep only the rows of which this SQL expression is true, such as "relation != 'x'"."""
 
-    sample: int | None = None
-    """Take only so many rows, drawn with the split seed, for a first look."""
-
     unit: Unit | None = None
     """Unit of time; finer times are rounded down to it."""
 
@@ -78,7 +75,7 @@ class ReadOptions:
     """How to split one table 80/10/10: at random, or by time; none: all facts are in train."""
 
     split_seed: int = 0
-    """Seed of the random split, and of the sample."""
+    """Seed of the random split."""
 
     def __post_init__(self) -> None:
         ticks = [*get_args(Unit)[:-1], "millisecond", "microsecond", "nanosecond"]
@@ -88,7 +85,6 @@ class ReadOptions:
                 f"tick {self.tick!r} should be a whole number above 0, or {', '.join(ticks)}"
             )
         require_at_least(0, split_seed=self.split_seed)
-        require_at_least(1, sample=self.sample)
         if self.table is not None and self.query is not None:
             raise InputError("--table and --query name two tables; leave one of them out")
         try:

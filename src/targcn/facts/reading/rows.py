@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
@@ -62,7 +61,7 @@ def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> 
 
 
 def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTable:
-    """The columns of all roles, of the rows that --where keeps and --sample draws."""
+    """The columns of all roles, of the rows that --where keeps."""
     schema = table.collect_schema()
     names = schema.names()
     chosen = find_columns(names, where, options)
@@ -78,12 +77,8 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
         notes.append(f"--where kept {facts.height:,} of {num_rows:,} rows")
         if not facts.height:
             raise InputError(f"{where}: --where {options.where!r} keeps none of {num_rows:,} rows")
-    if options.sample is not None and (total := facts.height) > options.sample:
-        random = np.random.default_rng(options.split_seed)
-        facts = facts[np.sort(random.choice(total, options.sample, replace=False))]
-        notes.append(f"a sample of {options.sample:,} of {total:,} rows")
-    if len(facts) < num_rows:
-        where += " (rows counted after --where and --sample)"
+        if len(facts) < num_rows:
+            where += " (rows counted after --where)"
     return FactTable(where, facts, notes=tuple(notes))
 
 

@@ -101,27 +101,18 @@ def download_blocks(
 
     On a terminal, a bar shows how far it is.
     """
-    received = 0
-    with download_progress() as progress:
-        for block, size in _receive(url, timeout):
-            received += len(block)
-            if progress is not None:
-                progress(label, received, size)
-            yield block, size
-
-
-def _receive(url: str, timeout: float) -> Iterator[tuple[bytes, int | None]]:
-    """The blocks as they come; only network errors are caught here."""
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import urlopen
 
     received = 0
     try:
-        with urlopen(url, timeout=timeout) as response:
+        with download_progress() as progress, urlopen(url, timeout=timeout) as response:
             size: int | None = response.length
             while block := response.read(BLOCK_BYTES):
                 received += len(block)
+                if progress is not None:
+                    progress(label, received, size)
                 yield block, size
     except HTTPError as error:
         error.close()

@@ -99,13 +99,6 @@ class Database(TableSource):
         except sqlalchemy.exc.SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
             raise InputError(f"{label}: {first_line(str(cause))}") from None
-        except ModuleNotFoundError as error:
-            if error.name in self.libraries:
-                raise
-            raise InputError(
-                f"{label} needs the driver {error.name}; the list of dialects in the manual of "
-                "SQLAlchemy says what to install"
-            ) from None
 
 
 def _create_engine(address: str, label: str) -> Any:

@@ -95,15 +95,14 @@ def _scan(folder: Path, stem: str, columns: tuple[str, ...]) -> pl.DataFrame:
 def _read_names(folder: Path, stem: str, kind: str) -> tuple[Vocabulary, NDArray[np.int32]]:
     """The names, sorted, and the new id of every id of the folder."""
     frame = _scan(folder, stem, ("id", "name")).sort("id")
-    ids = frame["id"]
+    ids, listed = frame["id"], frame["name"].cast(pl.String).to_list()
     if not ids.dtype.is_integer() or not (ids == pl.int_range(len(ids), eager=True)).all():
         raise InputError(f"{folder.name}: the ids of {stem} should be 0 to {len(ids) - 1}, once")
-    names = frame["name"].cast(pl.String)
-    if names.null_count() or names.n_unique() < len(names):
-        raise InputError(f"{folder.name}: every id of {stem} needs a name of its own")
-    listed = names.to_list()
-    if any(tidy_name(name) != name or not name for name in listed):
-        raise InputError(f"{folder.name}: {stem} has names with outer blanks, or not in NFC")
+    if len(set(listed)) < len(listed) or any(not n or tidy_name(n) != n for n in listed):
+        raise InputError(
+            f"{folder.name}: every id of {stem} needs a name of its own, in NFC and without outer "
+            "blanks"
+        )
     in_order = sort_names(listed)
     position = {name: number for number, name in enumerate(in_order)}
     new_ids = np.array([position[name] for name in listed], dtype=np.int32)

@@ -18,7 +18,7 @@ from targcn.facts.reading.columns import USUAL_NAMES, usual_role
 from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import needed_columns
-from targcn.facts.sources.split_folder import STEMS, refuse_other_splits
+from targcn.facts.sources.folders import STEMS, refuse_other_splits
 from targcn.facts.sources.table_source import TableSource, find_table
 
 SPLIT_OF: dict[object, Split] = {stem: split for split, stems in STEMS.items() for stem in stems}

@@ -90,10 +90,7 @@ class TableSource(Source):
             raise InputError(f"cannot read {label}: {reason}") from None
         except pl.exceptions.PolarsError as error:
             raise InputError(self.explain(source, str(error) or type(error).__name__)) from None
-        except pl.exceptions.PanicException as error:
-            if any(sign in str(error) for sign in ("memory", "thread", "alloc", "Resource")):
-                raise InputError(f"cannot read {label}: there is not enough memory") from None
-            # polars gave up on a damaged file
+        except pl.exceptions.PanicException:  # polars gave up on a damaged file
             raise InputError(f"{label} is damaged; write or fetch it again") from None
         return replace(table, notes=self.notes_of(source) + table.notes)
 

@@ -1,6 +1,6 @@
 """The forms in which people write a time: one table, for columns and for questions.
 
-Columns are read with polars (columns.py), questions without it (timeline.py). A pattern finds the
+Columns are read with polars (read.py), questions without it (timeline.py). A pattern finds the
 parts of a time (year, month, …), and `assemble` makes a moment of them.
 """
 

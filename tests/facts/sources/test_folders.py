@@ -1,4 +1,4 @@
-"""Folders with a table for each split, with and without listed ids."""
+"""One table in many files, and folders with a table for each split, with and without ids."""
 
 import random
 
@@ -6,15 +6,20 @@ import polars as pl
 import pytest
 
 from small_tables import (
+    CSV,
     ENTITIES,
     FACTS,
+    FRAME,
     PARTS,
     RELATIONS,
+    ROWS,
     as_frame,
     as_ids,
     columns,
     complaint,
     named,
+    read_table,
+    write_file,
     write_listing,
     write_splits,
 )
@@ -22,6 +27,60 @@ from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS
 from targcn.facts.open import open_dataset
 from targcn.facts.reading.options import ReadOptions
+
+
+def write_parts(folder, ending=".parquet"):
+    folder.mkdir(exist_ok=True)
+    for number, part in enumerate(FRAME.iter_slices(1)):
+        write = part.write_parquet if ending == ".parquet" else part.write_csv
+        write(folder / f"part-{number}{ending}")
+    return folder
+
+
+def test_a_folder_of_parquet_files_is_one_table(tmp_path):
+    folder = write_parts(tmp_path / "facts.parquet")
+    write_file(folder, "_SUCCESS", "")
+    write_file(folder, ".part-0.parquet.crc", "x")
+    assert read_table(folder).rows() == ROWS
+    assert open_dataset(folder).name == "facts"
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_pattern_names_files_of_one_kind(tmp_path, ending):
+    folder = write_parts(tmp_path / "facts", ending)
+    pattern = f"{folder}/part-*{ending}"
+    assert read_table(pattern).rows() == ROWS
+    assert open_dataset(pattern).name == "facts"
+    assert read_table(f"{folder}/part-[01]{ending}").rows() == ROWS[:2]
+
+
+def test_the_names_of_partitions_are_columns(tmp_path):
+    FRAME.write_parquet(pl.PartitionBy(tmp_path / "facts", key="time"), mkdir=True)
+    assert sorted(read_table(tmp_path / "facts").cast(pl.String).rows()) == sorted(ROWS)
+
+
+def test_many_files_are_prepared_like_one(tmp_path):
+    many, one = open_dataset(write_parts(tmp_path / "facts")), open_dataset(FRAME)
+    assert [*many.entities] == [*one.entities]
+    for split, facts in one.splits.items():
+        assert (many.splits[split].columns == facts.columns).all()
+
+
+def test_patterns_that_name_nothing_or_a_mixture(tmp_path):
+    folder = write_parts(tmp_path / "facts")
+    assert complaint(f"{folder}/*.csv").startswith("no file is named like ")
+    write_file(folder, "part-9.csv", CSV)
+    assert "not tables of one kind" in complaint(f"{folder}/part-*")
+    write_file(folder, "part-8.csv", CSV.replace("object", "colour"))
+    assert "no column for the object" in complaint(f"{folder}/part-8*")
+    write_file(folder, "part-7.csv", "other," + CSV.replace("\n", "\nx,").removesuffix("x,"))
+    assert read_table(f"{folder}/part-[79].csv").rows() == 2 * ROWS
+
+
+def test_a_damaged_part_is_explained(tmp_path):
+    folder = write_parts(tmp_path / "facts")
+    write_file(folder, "part-1.parquet", "PAR1 and nothing more")
+    assert "facts cannot be read: " in complaint(folder)
 
 
 @pytest.mark.parametrize(
@@ -140,30 +199,30 @@ def test_an_id_out_of_range(tmp_path, place, role, bad):
     parts[2][1] = tuple(row)
     folder = write_splits(tmp_path / "set", parts)
     write_listing(folder)
-    last = 1 if role == "relation" else 3
     assert complaint(folder) == (
-        f"test.txt, row 2: {role} id {bad} is out of range; the listing has ids 0 to {last}"
+        f"test.txt: the {role} is not listed in row 2 ('{bad}'); correct it, or add it to the "
+        "listing of ids"
     )
 
 
 def test_a_name_that_is_not_listed(tmp_path):
     folder = write_splits(tmp_path / "set", PARTS)
     write_listing(folder, [*ENTITIES[1:], "Anne"])
-    assert complaint(folder) == "entity 'Ann' is not in this graph; did you mean 'Anne'?"
+    assert "train.txt: the subject is not listed in row 5 ('Ann')" in complaint(folder)
 
 
 @pytest.mark.parametrize(
     ("listing", "expected"),
     [
-        ("", "entity2id.txt lists no names"),
+        ("", "entity2id.txt should list ids from 0 on"),
         ("Ann 0\n", "entity2id.txt, line 1: expected a name, a tab and an id"),
         ("Ann\t0\nBob\tone\n", "entity2id.txt, line 2: expected a name, a tab and an id"),
         ("Ann\t0\nBob\t²\n", "entity2id.txt, line 2: expected a name, a tab and an id"),
         ("Ann\t" + "9" * 5000, "entity2id.txt, line 1: expected a name, a tab and an id"),
         ("Ann\t0\nBob\t-1\n", "entity2id.txt, line 2: expected a name, a tab and an id"),
-        ("Ann\t0\nBob\t0\n", "entity2id.txt, line 2: id 0 is already taken"),
-        ("Ann\t0\nBob\t2\n", "entity2id.txt: the ids do not run from 0 to 1"),
-        ("Ann\t0\nBob\t1\nAnn\t2\n", "entity2id.txt: the name 'Ann' has two ids"),
+        ("Ann\t0\nBob\t0\n", "entity2id.txt should list ids from 0 on, each once"),
+        ("Ann\t0\nBob\t2\n", "entity2id.txt should list ids from 0 on"),
+        ("Ann\t0\nBob\t1\nAnn\t2\n", "entity2id.txt should list ids from 0 on"),
     ],
 )
 def test_a_bad_listing(tmp_path, listing, expected):
@@ -191,7 +250,7 @@ def test_files_with_different_types_of_time(tmp_path):
     for name, rows in zip(SPLITS, PARTS, strict=True):
         as_frame(rows).write_parquet(tmp_path / f"{name}.parquet")
     as_frame(PARTS[2]).with_columns(time=pl.lit(17)).write_parquet(tmp_path / "test.parquet")
-    assert "the times are of different types: text in train.parquet" in complaint(tmp_path)
+    assert "test.parquet are of different types, such as text and numbers" in complaint(tmp_path)
 
 
 @pytest.mark.parametrize("options", [ReadOptions(split="time"), ReadOptions(split_seed=1)])
@@ -220,9 +279,7 @@ def test_intervals_by_id_with_more_about_each_name(tmp_path):
 def test_times_in_one_split_and_intervals_in_another(tmp_path):
     for split, when in zip(SPLITS, ("2014", "2014\t2015-01-01", "2014"), strict=True):
         (tmp_path / f"{split}.txt").write_text(f"a\tr\tb\t{when}\n")
-    assert "the facts have a time in train.txt, a start and an end in valid.txt" in complaint(
-        tmp_path
-    )
+    assert "some have a time, others a start and an end" in complaint(tmp_path)
 
 
 def test_an_end_before_its_start_names_its_file(tmp_path):

@@ -1,6 +1,11 @@
-"""Delimited text such as CSV and TSV, with a header or as benchmarks have it, without one."""
+"""Text: CSV, TSV and the like, with a header or as benchmarks have it, without one; and JSON.
 
+JSON is lines with one object each, or one array of objects.
+"""
+
+import codecs
 import csv
+import json
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -169,4 +174,62 @@ def _first_ragged_line(path: Path) -> str:
     return f"a line has more cells separated by {separator!r} than the first; {remedy}"
 
 
-SOURCES = (DelimitedText(),)
+class JsonLines(TextFile):
+    title = "a JSON lines file (.jsonl .ndjson, also .gz or .zst)"
+    endings = (".jsonl", ".ndjson")
+
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+        with path.open("rb") as stream:
+            is_marked = stream.read(3) == codecs.BOM_UTF8
+        # polars skips the byte order mark of CSV, but not that of JSON lines.
+        content = path.read_bytes()[3:] if is_marked else path
+        return pl.read_ndjson(content, infer_schema_length=None).lazy()
+
+    def explain(self, source: object, message: str) -> str:
+        fault = _find_bad_object(path_of(source))
+        return f"{self.label(source)}, {fault}" if fault else super().explain(source, message)
+
+
+class JsonArray(TextFile):
+    title = "a JSON file with an array of objects (.json)"
+    endings = (".json",)
+    compressions = ()
+
+    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8).strip()
+        if not content:
+            raise InputError(explain_empty(path))
+        if content.startswith(b"{") and b"\n" in content:
+            # Many programs call JSON lines .json.
+            return pl.read_ndjson(content, infer_schema_length=None).lazy()
+        if not content.startswith(b"["):
+            raise InputError(
+                f"{path.name} holds no array; write [{{…}}, {{…}}], or an object per line"
+            )
+        return pl.read_json(content, infer_schema_length=None).lazy()
+
+
+def _find_bad_object(path: Path) -> str | None:
+    """What is wrong with the first line that is no JSON object, or not one like the others."""
+    try:
+        lines = read_lines(path)
+    except (OSError, pl.exceptions.PolarsError):  # the archive is at fault, not a line
+        return None
+    is_nested: dict[str, bool] = {}
+    for number, line in enumerate(lines, 1):
+        if not line or not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            return f"line {number}: not a JSON object; correct or remove the line"
+        for key, value in row.items():
+            nested = isinstance(value, list | dict)
+            if value is not None and is_nested.setdefault(key, nested) != nested:
+                return f"line {number}: {key[:40]!r} is a list or an object in some lines only"
+    return None
+
+
+SOURCES = (DelimitedText(), JsonLines(), JsonArray())

@@ -1,0 +1,123 @@
+"""A column of times while it is read: what its readers share, and what is to be said of it."""
+
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+import numpy as np
+import polars as pl
+
+from targcn.errors import InputError
+from targcn.facts.reading.cells import find_cells, is_text, list_rows
+from targcn.facts.reading.options import ReadOptions
+from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, UNITS, Moments, TimeStyle
+from targcn.facts.times.timeline import CALENDAR_CODES, unknown_zone
+
+
+@dataclass(frozen=True)
+class Times:
+    """Whole numbers of one unit, one per row, counted from 1970 if `dated`.
+
+    While a column is read, there is one per distinct cell, and `ends` are the last ones that each
+    cell stands for.
+    """
+
+    unit: str
+    dated: bool
+    values: pl.Series
+    # Of intervals: the last ones. What is open is null, here and among the values.
+    ends: pl.Series | None = None
+    # How many of the source's numbers are one of these; 1 if `dated`.
+    step: int = 1
+    style: TimeStyle = DEFAULT_STYLE
+    # What a user should know about how the times were read.
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class TimeColumn:
+    """The cells of a column, and what is found out about them."""
+
+    # Of intervals the starts and then the ends; what is open is null.
+    cells: pl.Series
+    where: str
+    options: ReadOptions
+    # The positions of the cells in the source, if these are not their own.
+    rows: pl.Series | None = None
+    has_intervals: bool = False
+    style: TimeStyle = DEFAULT_STYLE
+    notes: list[str] = field(default_factory=list)
+
+    def refuse(self, problem: str) -> NoReturn:
+        raise InputError(f"{self.where}: {problem}")
+
+    def rows_with(self, values: pl.Series) -> str:
+        """The rows of some values, for messages."""
+        wanted = values.implode()
+        if is_text(self.cells):
+            rows = find_cells(self.cells, lambda texts: texts.is_in(wanted)).arg_true()
+        else:
+            rows = self.cells.is_in(wanted).arg_true()
+        if self.rows is not None:
+            # In the order of the source, its starts and ends together.
+            rows = rows.gather(self.rows.gather(rows).arg_sort())
+        return list_rows(rows, self.cells, self.rows)
+
+    def choose_zone(self, clock: Moments, in_utc: Moments, about: str = "") -> Moments:
+        """The moments by one clock, with a note about it.
+
+        Moments that are all midnights by the clock of their writer, but not in UTC, are days.
+        """
+        zone, moments = self.options.timezone, in_utc
+        if zone is None and _is_whole(clock, "D") and not _is_whole(in_utc, "D"):
+            offsets = np.unique((clock - in_utc) // np.timedelta64(1, "m"))
+            shown = " or ".join(f"{offset / 60:+.4g} h" for offset in offsets[:3])
+            note = f"every time is midnight by its own clock (UTC {shown}) and is read as that day"
+            zone, moments = AS_WRITTEN, clock
+        elif zone == AS_WRITTEN:
+            moments, note = clock, "times are read by the clock where they were written"
+        elif zone in (None, "UTC"):
+            zone = "UTC"
+            note = "times are in UTC; --timezone reads them in another zone"
+        else:
+            note = f"times are in the zone {zone}"
+            in_zone = pl.Series(in_utc).dt.replace_time_zone("UTC")
+            try:
+                in_zone = in_zone.dt.convert_time_zone(zone)
+            except pl.exceptions.PolarsError:
+                raise unknown_zone(zone) from None
+            moments = in_zone.dt.replace_time_zone(None).to_numpy()
+        self.style = replace(self.style, timezone=zone)
+        self.notes.append(about + note)
+        return moments
+
+    def count(self, moments: Moments, precision: str) -> Times:
+        """The times of moments, in the unit that is asked for or found."""
+        unit = self.options.unit
+        if unit == "step":
+            self.refuse("unit step is for integers, but these times are dates")
+        counted = unit or (finest_unit(moments) if precision == "day" else precision)
+        return Times(counted, True, count_units(moments, counted))
+
+
+def finest_unit(moments: Moments) -> str:
+    """The coarsest unit, from day down to second, that loses at most fractions of a second."""
+    units = ("day", "hour", "minute")
+    return next((unit for unit in units if _is_whole(moments, CALENDAR_CODES[unit])), "second")
+
+
+def _is_whole(moments: Moments, code: str) -> bool:
+    return bool((moments == moments.astype(f"M8[{code}]")).all())
+
+
+def count_units(moments: Moments, unit: str) -> pl.Series:
+    """Units since 1970, rounded down."""
+    return pl.Series(moments.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
+
+
+def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
+    """The last unit of what each moment stands for: a month, if that is the precision."""
+    if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
+        return count_units(moments, unit)
+    code = CALENDAR_CODES[precision]
+    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
+    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
