@@ -48,7 +48,6 @@ from targcn.models.layers.evidence_weights import (
     PathWeights,
     distinct_of_rows,
     log_of_sums,
-    weigh_pieces,
 )
 from targcn.models.layers.losses import cross_entropy
 
@@ -256,27 +255,20 @@ class Evidence(Learner):
         by_relation = self.relation_weights[relations][:, None]
         by_relation = by_relation + take(self.relation_bucket_weights, buckets)
         first_times = facts.times.gather(1, sample.first_places)
-        by_path = weigh_pieces(
-            self.path_weights,
-            sample.second.filled,
+        by_path = self.path_weights(
             relations,
             facts.relations.gather(1, sample.first_places),
             self.time_buckets(first_times - times[:, None]),
             sample.second.relations,
             self.time_buckets(sample.second.times - times[:, None, None]),
         )
-        by_partner = weigh_pieces(
-            self.partner_weights,
-            partners.counts > 0,
-            relations,
-            partners.relations,
-            self.count_buckets(partners.counts),
-        )
+        count_buckets = self.count_buckets(partners.counts)
+        by_partner = self.partner_weights(relations, partners.relations, count_buckets)
         kinds = [
             self._weigh_facts(queries, facts, self.fact_weights),
             by_relation.masked_fill(~of_relation.filled, -torch.inf),
-            by_path.flatten(1),
-            by_partner,
+            by_path.masked_fill(~sample.second.filled, -torch.inf).flatten(1),
+            by_partner.masked_fill(partners.counts <= 0, -torch.inf),
         ]
         return torch.cat(kinds, dim=1)
 
@@ -286,7 +278,8 @@ class Evidence(Learner):
 
     def _weigh_facts(self, queries: Queries, facts: NearestFacts, weights: FactWeights) -> Tensor:
         buckets = self.time_buckets(facts.times - queries.times[:, None])
-        return weigh_pieces(weights, facts.filled, queries.relations, facts.relations, buckets)
+        each: Tensor = weights(queries.relations, facts.relations, buckets)
+        return each.masked_fill(~facts.filled, -torch.inf)
 
     # --- add it up --------------------------------------------------------------------------
 

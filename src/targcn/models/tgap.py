@@ -133,9 +133,8 @@ class Shared:
     nodes: Tensor
     entering: Tensor
     # What h says about leaving along every edge, which is read from its target for that: one
-    # column per head. None where queries are few: then only what they need of it is computed.
-    scores: Tensor | None
-    whole_terms: Terms
+    # column per head.
+    scores: Tensor
     layer_terms: Terms
     score_terms: Terms
 
@@ -229,7 +228,7 @@ class TGAP(Learner):
         scores, order = [self.entities.new_empty(0, len(self.entities))], [queries.times[:0]]
         for time in torch.unique(queries.times).tolist():
             rows = (queries.times == time).nonzero().flatten()
-            shared = self.share(time, context, hidden, len(rows))
+            shared = self.share(time, context, hidden)
             for part in torch.split(rows, self._queries_at_once(context)):
                 mass, _ = self.flow(queries[part], shared)
                 scores.append(self.log_masses(mass))
@@ -251,20 +250,8 @@ class TGAP(Learner):
         most = MOST_TRANSITIONS_AT_ONCE.get(context.device.type, MOST_TRANSITIONS_AT_ONCE["cpu"])
         return max(most // (settings.heads * width), 1)
 
-    def _transitions(self) -> int:
-        """How many edges the mass of a query may flow along in all its steps."""
-        settings = self.settings
-        later = (settings.steps - 1) * settings.core_nodes * (settings.node_edges + 1)
-        return settings.subject_edges + 1 + later
-
-    def share(
-        self,
-        time: int,
-        context: TemporalGraph,
-        hidden: HiddenFacts | None = None,
-        num_queries: int = 1,
-    ) -> Shared:
-        """The first layer over the whole context, as so many queries see it from a time."""
+    def share(self, time: int, context: TemporalGraph, hidden: HiddenFacts | None = None) -> Shared:
+        """The first layer over the whole context, as it is seen from a time."""
         graph = self.graphs.of(context)
         at_first = self.settings.loop_time == "first"
         loops = graph.times.new_full((context.num_entities,), -time if at_first else 0)
@@ -278,10 +265,7 @@ class TGAP(Learner):
         edges = Edges(graph.sources, graph.targets, graph.relations, deltas, there)
         nodes = self.whole_layer(self.entities, terms, edges)
         terms = self.whole_scores.terms(self.relations, distances)
-        scores = None
-        if torch.is_grad_enabled() or num_queries * self._transitions() > len(deltas):
-            away = Edges(graph.targets, graph.sources, graph.back, deltas, there)
-            scores = self.whole_scores.of_edges(nodes, terms, away)
+        away = Edges(graph.targets, graph.sources, graph.back, deltas, there)
         return Shared(
             graph,
             time,
@@ -289,8 +273,7 @@ class TGAP(Learner):
             there,
             nodes,
             nodes @ self.enter,
-            scores,
-            terms,
+            self.whole_scores.of_edges(nodes, terms, away),
             self.subgraph_layer.terms(self.relations, distances),
             self.subgraph_scores.terms(self.relations, distances),
         )
@@ -354,13 +337,7 @@ class TGAP(Learner):
             there,
         )
         scores = self.subgraph_scores.of_steps(states, shared.score_terms, edges)
-        if shared.scores is None:
-            sources = nodes[..., None].expand_as(targets)
-            away = Edges(sources, targets, relations, deltas, there).map(torch.flatten)
-            whole = self.whole_scores.of_edges(shared.nodes, shared.whole_terms, away)
-        else:
-            whole = shared.scores.index_select(0, positions.flatten())
-        whole = whole.view(*positions.shape, -1)
+        whole = shared.scores.index_select(0, positions.flatten()).view(*positions.shape, -1)
         scores = (scores + whole.permute(0, 3, 1, 2)).masked_fill(~there[:, None], -torch.inf)
         masses = mass.gather(2, nodes[:, None].expand(-1, mass.shape[1], -1))
         return Step(nodes, relations, targets, deltas, masses, scores.softmax(3))

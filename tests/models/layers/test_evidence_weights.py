@@ -1,18 +1,11 @@
 """Weights of evidence against their formulas, and gradients against those of plain torch."""
 
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
 from targcn.models.layers import evidence_weights
-from targcn.models.layers.evidence_weights import (
-    FactWeights,
-    PathWeights,
-    relu_product,
-    weigh_pieces,
-)
+from targcn.models.layers.evidence_weights import relu_product
 
 # Rows, places, columns, rows of the table, hidden units.
 SHAPES = [
@@ -50,31 +43,3 @@ def test_products_and_gradients_are_those_of_the_units_laid_out(
         torch.autograd.grad(one, (rows, table, out), upstream) for one in (found, expected)
     )
     torch.testing.assert_close(fast, slow)
-
-
-def randomised(module: torch.nn.Module) -> torch.nn.Module:
-    """In double precision; tables that start at 0 would hide mistakes."""
-    torch.manual_seed(0)
-    for weight in module.double().parameters():
-        torch.nn.init.normal_(weight)
-    return module
-
-
-@pytest.mark.parametrize("kind", [FactWeights, PathWeights])
-@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
-def test_what_is_weighed_once_has_the_weight_and_gradient_of_each(kind: Any, share: float) -> None:
-    """Most of it is there more than once; what is not filled counts nowhere."""
-    weights = randomised(kind(num_relations=3, num_buckets=4, dim=2, bias=-1.0))
-    shapes = (
-        [(8,), (8, 9), (8, 9)] if kind is FactWeights else [(8,), *[(8, 3)] * 2, *[(8, 3, 5)] * 2]
-    )
-    columns = [
-        torch.randint(0, size, shape) for shape, size in zip(shapes, weights.sizes, strict=True)
-    ]
-    filled = torch.rand(shapes[-1]) < share
-    upstream = torch.randn(shapes[-1]).double() * filled
-    gradients = []
-    for found in (weigh_pieces(weights, filled, *columns), weights(*columns)):
-        total = (found * upstream)[filled].sum()
-        gradients.append([found[filled], *torch.autograd.grad(total, list(weights.parameters()))])
-    torch.testing.assert_close(*gradients)

@@ -1,6 +1,5 @@
 """The weight of a piece of evidence: a function of a few small numbers, and of nothing else."""
 
-import math
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,7 +9,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from targcn.graph.ragged import distinct, take
+from targcn.graph.ragged import take
 
 # Hidden units laid out at once: a CPU's should fit its cache.
 MOST_UNITS = {"cpu": 1 << 18, "cuda": 1 << 27}
@@ -29,8 +28,6 @@ class FactWeights(nn.Module):
     def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
         super().__init__()
         self.num_relations, self.num_buckets = num_relations, num_buckets
-        # How many values each column of the evidence can have.
-        self.sizes = num_relations, num_relations, num_buckets
         self.asked = _random(num_relations, dim)
         self.found = _random(num_relations, dim)
         self.bucket = _random(num_buckets, dim)
@@ -62,7 +59,6 @@ class PathWeights(nn.Module):
     def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
         super().__init__()
         self.num_relations, self.num_buckets = num_relations, num_buckets
-        self.sizes = num_relations, num_relations, num_buckets, num_relations, num_buckets
         self.asked = _random(num_relations, dim)
         self.first = _random(num_relations, dim)
         self.first_bucket = _random(num_buckets, dim)
@@ -77,7 +73,10 @@ class PathWeights(nn.Module):
         self, asked: Tensor, first: Tensor, first_buckets: Tensor, second: Tensor, buckets: Tensor
     ) -> Tensor:
         """The weights of paths: rows are queries, then first facts, then second facts."""
-        rows, places = self._of_first(asked, first, first_buckets)
+        rows = functional.embedding(first, self.first)
+        rows = rows + functional.embedding(first_buckets, self.first_bucket)
+        rows = (rows + functional.embedding(asked, self.asked)[:, None]).flatten(0, 1)
+        places = torch.arange(len(rows), device=rows.device)
         table, codes = _sums(self.second, self.second_bucket, second, buckets)
         hidden = relu_product(rows, places, table, codes.flatten(0, 1), self.out)
         return (
@@ -86,45 +85,6 @@ class PathWeights(nn.Module):
             + take(self.second_and_bucket, second * self.num_buckets + buckets)
             + self.bias
         )
-
-    def _of_first(self, asked: Tensor, first: Tensor, buckets: Tensor) -> tuple[Tensor, Tensor]:
-        """a[r] + m[r₁] + τ[b₁], and the place of each first fact among these rows."""
-        keys = (
-            (asked[:, None] * self.num_relations + first) * self.num_buckets + buckets
-        ).flatten()
-        places = torch.arange(len(keys), device=keys.device)
-        if not keys.is_cuda:
-            keys, places = distinct(keys)
-        bucket = keys % self.num_buckets
-        keys = torch.div(keys, self.num_buckets, rounding_mode="floor")
-        relations = torch.div(keys, self.num_relations, rounding_mode="floor")
-        rows = functional.embedding(relations, self.asked)
-        rows = rows + functional.embedding(keys % self.num_relations, self.first)
-        return rows + functional.embedding(bucket, self.first_bucket), places
-
-
-def weigh_pieces(weights: FactWeights | PathWeights, filled: Tensor, *columns: Tensor) -> Tensor:
-    """weights(*columns), and −∞ in places that are not filled.
-
-    Columns have one dimension more than the one before or as many, the last of them as many as
-    `filled`. A CPU computes each distinct combination once; a GPU could not record how many.
-    """
-    if filled.is_cuda:
-        each: Tensor = weights(*columns)
-        return each.masked_fill(~filled, -torch.inf)
-    # Narrow keys are sorted faster.
-    narrow = math.prod(weights.sizes) <= torch.iinfo(torch.int32).max
-    keys = torch.zeros_like(filled, dtype=torch.int32 if narrow else torch.int64)
-    for column, size in zip(columns, weights.sizes, strict=True):
-        column = column.to(keys.dtype)
-        keys = keys * size + column.view(*column.shape, *[1] * (filled.dim() - column.dim()))
-    values, places = distinct(keys.masked_fill_(~filled, 0).flatten())
-    parts, values = [], values.long()
-    for column, size in zip(reversed(columns), reversed(weights.sizes), strict=True):
-        parts.append((values % size).view(-1, *[1] * (column.dim() - 1)))
-        values = torch.div(values, size, rounding_mode="floor")
-    each = take(weights(*reversed(parts)), places).view_as(filled)
-    return each.masked_fill(~filled, -torch.inf)
 
 
 def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out: Tensor) -> Tensor:
@@ -207,9 +167,7 @@ class _ReluProduct(Function):
             units = _units(rows, places[part], table, codes[part])
             of_out += of_products[part].flatten() @ units.flatten(0, 1)
             of_units = units.sign_().mul_(of_products[part][..., None])
-            # A sum over a single column takes long on a CPU.
-            of_places = of_units.squeeze(1) if of_units.shape[1] == 1 else of_units.sum(1)
-            of_rows.index_add_(0, places[part], of_places)
+            of_rows.index_add_(0, places[part], of_units.sum(1))
             of_table.index_add_(0, codes[part].flatten(), of_units.flatten(0, 1))
         # The output weights are the same for all units of a column.
         return of_rows * out, None, of_table * out, None, of_out
