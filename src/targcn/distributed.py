@@ -91,16 +91,11 @@ class ProcessGroup:
             yield
         except InputError as error:
             failed = error
-        text = f"{failed}\n".encode(errors="surrogateescape") if failed else b""
-        lengths = self.gather_shards(torch.tensor([len(text)]), self.size)
-        if lengths.any():
-            sender = int(lengths.nonzero()[0])
-            sentence = torch.zeros(int(lengths[sender]), dtype=torch.uint8)
-            if sender == self.index:
-                sentence = torch.frombuffer(bytearray(text), dtype=torch.uint8)
-            distributed.broadcast(sentence, sender)
-            said = sentence.numpy().tobytes().decode(errors="surrogateescape")
-            raise failed or InputError(said.removesuffix("\n"))
+        sentences: list[str | None] = [None] * self.size
+        distributed.all_gather_object(sentences, None if failed is None else str(failed))
+        for sentence in sentences:
+            if sentence is not None:
+                raise failed or InputError(sentence)
 
 
 SINGLE_PROCESS = ProcessGroup()

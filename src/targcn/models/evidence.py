@@ -31,7 +31,7 @@ from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, Shortlist
+from targcn.models.base import Learner, ModelSettings, Shortlist, with_mean_rows
 from targcn.models.evidence_candidates import (
     Drawn,
     Listed,
@@ -390,6 +390,4 @@ class Evidence(Learner):
     def add_entities(self, count: int) -> None:
         """Give them the mean prior; all else about them is evidence."""
         for name in ("prior_subjects", "prior_objects", "prior_bias"):
-            known = getattr(self, name).detach()
-            mean = known.mean(0, keepdim=True).expand(count, *known.shape[1:])
-            setattr(self, name, nn.Parameter(torch.cat([known, mean])))
+            setattr(self, name, with_mean_rows(getattr(self, name), count))

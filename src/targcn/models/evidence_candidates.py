@@ -16,16 +16,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from targcn.graph.columns import Columns
-from targcn.graph.ragged import distinct
 from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import NO_ENTITY, Shortlist
 
 if TYPE_CHECKING:
     from targcn.models.evidence import Evidence
-
-# Where each row of a table is looked up this often, one product with all of them takes less time.
-WORTH_A_PRODUCT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +80,6 @@ def sampled_cross_entropy(
 
 def products_of_rows(vectors: Tensor, table: Tensor, which: Tensor) -> Tensor:
     """vectors[i] · table[which[i, j]] for each i, j."""
-    # A GPU could not record how many are distinct.
-    if not which.is_cuda:
-        rows, places = distinct(which.flatten())
-        if len(rows) * WORTH_A_PRODUCT < which.numel():
-            products = vectors @ functional.embedding(rows, table).T
-            return products.gather(1, places.view_as(which))
     return torch.bmm(functional.embedding(which, table), vectors[..., None]).squeeze(2)
 
 

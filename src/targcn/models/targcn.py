@@ -30,7 +30,7 @@ from targcn.graph.neighbors import Neighborhood, Sampling, sample_neighbors
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings
+from targcn.models.base import Learner, ModelSettings, with_mean_rows
 from targcn.models.layers.decoders import DECODERS, MULTIPLES, RELATION_LENGTHS, Decoder
 from targcn.models.layers.losses import cross_entropy
 from targcn.models.layers.sums import sums_and_table, weighted_sums
@@ -236,9 +236,7 @@ class TARGCN(Learner):
 
     def add_entities(self, count: int) -> None:
         """Give them the mean vector; as subjects they are described by their facts."""
-        known = self.entities.detach()
-        mean = known.mean(0, keepdim=True).expand(count, -1)
-        self.entities = nn.Parameter(torch.cat([known, mean]))
+        self.entities = with_mean_rows(self.entities, count)
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         # One seed, so that equal queries get the same neighbourhood.

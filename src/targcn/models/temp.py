@@ -186,18 +186,23 @@ class TeMP(Learner):
         imputes = settings.imputation and settings.window > 1
         self.imputed = Decay(learned=True) if imputes else None
         # Gates of queries for objects, and of those for subjects.
-        self.gates = nn.ModuleList(_gate() for _ in range(2)) if settings.gating else None
+        self.gates = None
+        if settings.gating:
+            self.gates = nn.ModuleList(
+                nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1)) for _ in range(2)
+            )
         also_active = None
         if settings.released_activity:
-            also_active = _active_in_any_split(dataset)
+            facts = dataset.facts
+            ends = np.concatenate([facts.subjects, facts.objects])
+            also_active = torch.from_numpy(np.stack([np.tile(facts.times, 2), ends])).long()
         self._snapshots = PerContext(lambda context: Snapshots(context, also_active))
         self.all_facts: TemporalGraph | None = None
         if settings.released_gating:
+            sizes = self.num_entities, self.num_relations
             # Of numbers also where a model is laid out without any, to see what it would be.
             with torch.device("cpu"):
-                self.all_facts = TemporalGraph.of(
-                    dataset.facts, self.num_entities, self.num_relations
-                )
+                self.all_facts = TemporalGraph.of(dataset.facts, *sizes)
 
     @property
     def leaks(self) -> tuple[str, ...]:
@@ -231,9 +236,8 @@ class TeMP(Learner):
             some, now = queries[rows], times[first : first + at_once]
             moments = Moments(now, torch.full_like(now, ALL_SHOWN))
             windows = snapshots.around(moments, self.settings.window)
-            counted = self._count(some, snapshots)
-            sample = TeMPSample(windows, of_query[rows] - first, *counted)
-            scores[rows] = self.score(some, sample)
+            places, counted = of_query[rows] - first, self._count(some, snapshots)
+            scores[rows] = self.score(some, TeMPSample(windows, places, *counted))
         return scores
 
     def sample(
@@ -333,7 +337,11 @@ class TeMP(Learner):
         """Two layers of messages within each snapshot, and the vectors of the moments."""
         nodes = self.entities.index_select(0, windows.entities)
         inactive: Tensor = self.entities
-        weights = self._message_weights(windows)
+        # What each fact counts at its object: 1 by how many facts come in to it.
+        degrees = torch.bincount(windows.objects, minlength=len(windows.entities))
+        weights = 1 / degrees[windows.objects].to(nodes.dtype)[:, None]
+        if self.settings.released_messages:
+            weights = weights.square()
         keeps = (None, None) if kept is None else kept.chunk(2, dim=1)
         for layer, keep in enumerate(keeps):
             own = torch.cat([nodes, inactive]) @ self.own_weights[layer].T
@@ -347,12 +355,6 @@ class TeMP(Learner):
         nodes, inactive = nodes.relu(), inactive.relu()
         now = self._impute(nodes, inactive, windows)
         return Encoded(nodes, inactive, now, self.times(windows.moments.times))
-
-    def _message_weights(self, windows: Windows) -> Tensor:
-        """What each fact counts at its object: 1 by how many facts come in to it."""
-        degrees = torch.bincount(windows.objects, minlength=len(windows.entities))
-        weights = 1 / degrees[windows.objects].to(self.entities.dtype)[:, None]
-        return weights.square() if self.settings.released_messages else weights
 
     def _impute(self, nodes: Tensor, inactive: Tensor, windows: Windows) -> Tensor:
         """The vector of each pair at its moment: its node's or, if there is none, made up.
@@ -386,13 +388,6 @@ def _answers(queries: Queries, facts: TemporalGraph) -> tuple[Tensor, Tensor]:
     return rows[same], facts.subjects[places[same]].long()
 
 
-def _active_in_any_split(dataset: Dataset) -> Tensor:
-    """Times and entities of all facts, in two rows."""
-    facts = dataset.facts
-    ends = np.concatenate([facts.subjects, facts.objects])
-    return torch.from_numpy(np.stack([np.tile(facts.times, 2), ends]).astype(np.int64))
-
-
 def _rows(table: Tensor, index: Tensor) -> Tensor:
     """The rows of a table, and zeros where the index is NONE."""
     padded = functional.pad(table, (0, 0, 1, 0))
@@ -403,7 +398,3 @@ def xavier(rows: int, columns: int) -> nn.Parameter:
     """The initial weights of a matrix, or of a table of vectors."""
     reach = GAIN * (6 / (rows + columns)) ** 0.5
     return nn.Parameter(torch.empty(rows, columns).uniform_(-reach, reach))
-
-
-def _gate() -> nn.Module:
-    return nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1))

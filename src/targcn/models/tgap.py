@@ -29,7 +29,7 @@ from targcn.graph.hidden import HiddenFacts, fact_codes, shown_facts
 from targcn.graph.nearest import nearest_positions
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
-from targcn.models.base import Learner, ModelSettings, PerContext
+from targcn.models.base import Learner, ModelSettings, PerContext, with_mean_rows
 from targcn.models.layers.edge_attention import (
     Distances,
     EdgeAttention,
@@ -201,9 +201,7 @@ class TGAP(Learner):
 
     def add_entities(self, count: int) -> None:
         """Give them the mean vector."""
-        known = self.entities.detach()
-        mean = known.mean(0, keepdim=True).expand(count, -1)
-        self.entities = nn.Parameter(torch.cat([known, mean]))
+        self.entities = with_mean_rows(self.entities, count)
 
     def sample(
         self, queries: Queries, answers: Tensor, context: TemporalGraph, seeds: Tensor
@@ -266,6 +264,7 @@ class TGAP(Learner):
         nodes = self.whole_layer(self.entities, terms, edges)
         terms = self.whole_scores.terms(self.relations, distances)
         away = Edges(graph.targets, graph.sources, graph.back, deltas, there)
+        scores = self.whole_scores.of_edges(nodes, terms, away)
         return Shared(
             graph,
             time,
@@ -273,7 +272,7 @@ class TGAP(Learner):
             there,
             nodes,
             nodes @ self.enter,
-            self.whole_scores.of_edges(nodes, terms, away),
+            scores,
             self.subgraph_layer.terms(self.relations, distances),
             self.subgraph_scores.terms(self.relations, distances),
         )

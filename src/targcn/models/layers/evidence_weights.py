@@ -96,9 +96,8 @@ def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out
 
 def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
     """log(1 + the sum of the evidence that ends in an entity), for each row and every entity."""
-    node: Any = _LogOfSums
-    logs: Tensor = node.apply(evidence, ends, num_entities)
-    return logs
+    sums = evidence.new_zeros(len(evidence), num_entities)
+    return sums.scatter_add(1, ends, evidence).log1p()
 
 
 def distinct_of_rows(numbers: Tensor, nothing: int) -> tuple[Tensor, Tensor]:
@@ -115,22 +114,6 @@ def distinct_of_rows(numbers: Tensor, nothing: int) -> tuple[Tensor, Tensor]:
     places = is_new.cumsum(1) - 1
     values = torch.full_like(in_order, nothing).scatter_(1, places, in_order)
     return values, torch.empty_like(order).scatter_(1, order, places)
-
-
-class _LogOfSums(Function):
-    """The gradient is computed for each piece of evidence, not for each entity."""
-
-    @staticmethod
-    def forward(context: Any, evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
-        sums = evidence.new_zeros(len(evidence), num_entities).scatter_add_(1, ends, evidence)
-        context.save_for_backward(ends, sums.gather(1, ends))
-        return sums.log1p_()
-
-    @staticmethod
-    @once_differentiable
-    def backward(context: Any, of_logs: Tensor) -> tuple[Tensor, None, None]:
-        ends, sums = context.saved_tensors
-        return of_logs.gather(1, ends) / (sums + 1), None, None
 
 
 class _ReluProduct(Function):

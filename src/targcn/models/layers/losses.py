@@ -1,11 +1,7 @@
 """The loss of models that score every entity."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 
@@ -20,11 +16,10 @@ def cross_entropy(scores: Tensor, answers: Tensor, others: Tensor | None = None)
     >>> cross_entropy(scores, answers, torch.tensor([[0, 2, 0]])).exp().round().item()
     3.0
     """
-    if others is None:
-        return functional.cross_entropy(scores, answers)
-    node: Any = _FilteredCrossEntropy
-    loss: Tensor = node.apply(scores, answers[:, None], others)
-    return loss
+    if others is not None:
+        own = scores.gather(1, answers[:, None])
+        scores = scores.scatter(1, others, -torch.inf).scatter(1, answers[:, None], own)
+    return functional.cross_entropy(scores, answers)
 
 
 def cross_entropy_among(
@@ -39,23 +34,3 @@ def cross_entropy_among(
         scores = scores.scatter(1, others, -torch.inf)
     rivals = scores.gather(1, negatives).masked_fill(negatives == answers[:, None], -torch.inf)
     return functional.cross_entropy(torch.cat([own, rivals], dim=1), torch.zeros_like(answers))
-
-
-class _FilteredCrossEntropy(Function):
-    """One node of autograd: three would copy all scores three times more in the backward pass."""
-
-    @staticmethod
-    def forward(context: Any, scores: Tensor, answers: Tensor, others: Tensor) -> Tensor:
-        own = scores.gather(1, answers)
-        kept = scores.scatter(1, others, -torch.inf).scatter_(1, answers, own)
-        logs = kept.log_softmax(dim=1)
-        context.save_for_backward(logs, answers)
-        return -logs.gather(1, answers).mean()
-
-    @staticmethod
-    @once_differentiable
-    def backward(context: Any, of_loss: Tensor) -> tuple[Tensor, None, None]:
-        logs, answers = context.saved_tensors
-        of_row = of_loss / len(logs)
-        of_scores = logs.exp() * of_row
-        return of_scores.scatter_add_(1, answers, -of_row.expand_as(answers)), None, None
