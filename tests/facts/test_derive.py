@@ -10,7 +10,13 @@ import pytest
 from small_tables import columns, named
 from targcn.errors import InputError
 from targcn.facts.dataset import SPLITS, Dataset
-from targcn.facts.derive import derive_forecast, derive_irregular, derive_unseen
+from targcn.facts.derive import (
+    derive_blocks,
+    derive_forecast,
+    derive_irregular,
+    derive_unseen,
+    origin_of,
+)
 from targcn.facts.open import open_dataset
 
 DATA = Path(os.environ.get("TARGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -105,7 +111,18 @@ def test_forecast_asks_about_every_fact_once_after_all_of_train(dataset):
         assert abs(len(splits[split]) - share * num_facts) <= most + 1
 
 
-@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular])
+def test_blocks_hide_a_tenth_of_the_records_each(dataset):
+    derived, facts = derive_blocks(dataset), in_words(derive_blocks(dataset))
+    assert set.union(*facts.values()) == set.union(*in_words(dataset).values())
+    records = {split: {(s, t) for s, _, _, t in facts[split]} for split in SPLITS}
+    assert sum(map(len, records.values())) == len(set.union(*records.values()))
+    for split in ("valid", "test"):
+        assert len(derived.splits[split]) / len(derived.facts) == pytest.approx(0.1, abs=0.03)
+    assert derived.name == f"{dataset.name}-blocks-seed0"
+    assert origin_of(derived.name) == (dataset.name, "blocks", 0)
+
+
+@pytest.mark.parametrize("derive", [derive_unseen, derive_irregular, derive_blocks])
 def test_the_seed_decides(dataset, derive):
     first, again, other = (columns(derive(dataset, seed)) for seed in (1, 1, 2))
     assert first == again

@@ -96,7 +96,7 @@ def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = Non
 
 @data.command(name="derive")
 def derive_data(
-    kind: Literal["unseen", "irregular", "forecast"],
+    kind: Literal["unseen", "irregular", "forecast", "blocks"],
     source: Source,
     *,
     out: NewFolder,
@@ -110,7 +110,8 @@ def derive_data(
 
     Args:
         kind: unseen: ask about times without any training fact; irregular: keep times 1 to 4 apart;
-            forecast: split all facts 70/15/15 by time.
+            forecast: split all facts 70/15/15 by time; blocks: hide all that a subject has at a
+            time, for a tenth of such records each in valid and test.
         seed: Seed of what is chosen at random.
         halves: How the facts that unseen holds out are divided into valid and test; file-order: the
             first half and the second, as the paper's authors did.

@@ -1,9 +1,9 @@
 """Derive harder data sets from a given one, two of them as the paper does from ICEWS14.
 
 `unseen` asks about times without any training facts; `irregular` keeps only some times, at
-uneven gaps; `forecast` asks about times after all of train. The new data set has only the names
-that its facts use. It is named after its origin, its kind and, if a seed decided, that seed. The
-time of a fact that holds over an interval is here the first tick.
+uneven gaps; `forecast` asks about times after all of train; `blocks` hides whole records. The new
+data set has only the names that its facts use. It is named after its origin, its kind and, if a
+seed decided, that seed. The time of a fact that holds over an interval is here the first tick.
 """
 
 import re
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts, Split, join_facts
+from targcn.facts.holes import hide_records
 from targcn.facts.vocabulary import Vocabulary
 
 # As in the paper: the days of each month that are held out, and the largest gap.
@@ -23,6 +24,8 @@ PAPER_DAYS = (5, 15, 25)
 LARGEST_GAP = 4
 # Where train and valid end, as shares of all facts.
 FORECAST_BORDERS = (0.7, 0.85)
+# Of all records of a subject at a time, the share that valid and test each have.
+BLOCK_SHARE = 0.1
 
 
 def derive_unseen(
@@ -110,10 +113,31 @@ def derive_forecast(dataset: Dataset, seed: int = 0) -> Dataset:
     return _renumbered(dataset, "forecast", splits, f"facts of {dataset.name} by time: {shares}")
 
 
+def derive_blocks(dataset: Dataset, seed: int = 0) -> Dataset:
+    """Hide whole records: all that a subject has at a time, a tenth of them for valid and for test.
+
+    The facts of all splits are taken, each once.
+    """
+    from targcn.facts.splits import distinct_facts
+
+    facts = distinct_facts(dataset.facts)
+    parts = np.zeros(len(facts), dtype=np.int8)
+    for number, share in ((1, BLOCK_SHARE), (2, BLOCK_SHARE / (1 - BLOCK_SHARE))):
+        rows = np.flatnonzero(parts == 0)
+        hidden = hide_records(facts.where(rows), share, 10 * seed + number)
+        parts[rows[hidden]] = number
+    splits = {split: facts.where(parts == number) for number, split in enumerate(SPLITS)}
+    if any(len(part) == 0 for part in splits.values()):
+        raise InputError(f"{dataset.name} has too few records to hide some of them")
+    note = f"records of a subject at a time, each tenth in valid and in test, with seed {seed}"
+    return _renumbered(dataset, f"blocks-seed{seed}", splits, f"blocks of {dataset.name}: {note}")
+
+
 DERIVED: Final[Mapping[str, Callable[..., Dataset]]] = {
     "unseen": derive_unseen,
     "irregular": derive_irregular,
     "forecast": derive_forecast,
+    "blocks": derive_blocks,
 }
 
 
