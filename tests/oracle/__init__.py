@@ -10,7 +10,9 @@ from oracle.factorization import *
 from oracle.floors import *
 from oracle.graph import *
 from oracle.negative_sampling import *
+from oracle.suggestions import *
 from oracle.t_gap import *
 from oracle.targcn import *
 from oracle.temp import *
+from oracle.traces import *
 from oracle.worlds import *

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from targcn.errors import InputError
@@ -165,6 +166,13 @@ class Learner(Model):
     def log_probabilities(self, scores: Tensor) -> Tensor | None:
         """The softmax, which cross-entropy trains."""
         return scores.log_softmax(dim=1)
+
+
+def with_mean_rows(table: nn.Parameter, count: int) -> nn.Parameter:
+    """The table with more rows, which are the mean of the others."""
+    known = table.detach()
+    mean = known.mean(0, keepdim=True).expand(count, *known.shape[1:])
+    return nn.Parameter(torch.cat([known, mean]))
 
 
 Index = TypeVar("Index")
