@@ -8,7 +8,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # torch caches what it compiles without regard to the vector instructions it was told to use.
 instructions = os.environ.get("ATEN_CPU_CAPABILITY", "native")
@@ -34,7 +34,6 @@ from process_groups import Start, forking  # noqa: E402
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("quick", settings.get_profile("any machine"), max_examples=10)
 settings.load_profile("any machine")
 
 
@@ -51,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+            item.add_marker("drawn")
     if config.option.shuffle:
         random.Random(config.option.seed).shuffle(items)
 
