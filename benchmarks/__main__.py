@@ -11,7 +11,7 @@ from cyclopts import App, Parameter, Token
 
 from benchmarks.generated_data import Shape
 from benchmarks.measure import Result, note_load, result_table
-from targcn.cli.options import AsJson, Context, Device, RunFolder, open_source
+from targcn.cli.options import AsJson, Context, Device, open_source
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.files import atomic_file
@@ -175,18 +175,16 @@ def predict(
 
 @app.command
 def missing(
-    run: RunFolder,
-    /,
+    source: Source = None,
     *,
-    times: Count = 2,
+    shape: HowToGenerate = None,
     top: Count = 100,
-    device: Device = "auto",
     shown: HowToShow = None,
 ) -> None:
-    """Time the search of a trained run for its top missing facts at some of its times."""
+    """Time learning what is true, and listing what is missing, without a run."""
     from benchmarks.missing import measure_missing
 
-    _show(measure_missing(run, times=times, top=top, device=device), shown)
+    _show(measure_missing(_open(source, shape), top=top), shown)
 
 
 @app.command

@@ -1,54 +1,28 @@
-"""How many queries a second the search for missing facts asks of a trained run.
-
-Not of an untrained one: how many answers are looked at from their other end depends on how sure the
-model is. Needs polars, since what is found is a frame.
-"""
-
-from dataclasses import replace
-from pathlib import Path
+"""How long it takes to learn what is true, and to list what is missing from a whole data set."""
 
 import torch
 
 from benchmarks import measure
-from benchmarks.generated_data import open_source
-from benchmarks.untrained import describe_run
+from benchmarks.generated_data import Shape, open_source
 from targcn.config import require_at_least
-from targcn.devices import choose_device
-from targcn.inference.missing import find_missing, search, what_to_ask
-from targcn.inference.predictor import Predictor
-from targcn.runs.store import load_run
+from targcn.facts.dataset import Dataset
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.inference.missing import MissingFilter, list_missing
+from targcn.truth.truth import Truth, fit_judge
 
 
-def measure_missing(
-    folder: Path | str, *, times: int = 2, top: int = 100, device: str = "auto"
-) -> measure.Result:
-    """Queries per second at some times of the data, evenly spread, and seconds for the reasons."""
-    require_at_least(1, times=times, top=top)
-    place = choose_device(device)
-    run = load_run(folder)
-    _, data = open_source(run.dataset)
-    measure.forget_peak(place)
-    predictor, loading = measure.timed(lambda: Predictor(run, device=str(place)), place)
-    asking = what_to_ask(predictor, None, None, None)
-    count = min(times, len(asking.times))
-    chosen = torch.linspace(0, len(asking.times) - 1, count + 2).long()[1:-1]
-    asking = replace(asking, times=asking.times[chosen.to(asking.times.device)])
-    # Once before anything is timed, for some of the queries: a GPU prepares for what it sees.
-    few = replace(asking, subjects=asking.subjects[::97], relations=asking.relations[::97])
-    search(predictor, few, top)
-    _, searching = measure.timed(lambda: search(predictor, asking, top), place)
-    peak = measure.peak_bytes(place)
-    _, whole = measure.timed(lambda: find_missing(predictor, asking, top), place)
+def measure_missing(source: Dataset | Shape, *, top: int = 100) -> measure.Result:
+    """Seconds of each step; nothing is hidden, so that all facts are the context."""
+    require_at_least(1, top=top)
+    dataset, data = open_source(source)
+    place = torch.device("cpu")
+    judge, learning = measure.timed(lambda: fit_judge(dataset, "all"), place)
+    truth = Truth(TemporalGraph.of_context(dataset, "all"), dataset, judge)
+    number, suggesting = measure.timed(lambda: len(truth.suggestions), place)
+    _, listing = measure.timed(lambda: list_missing(truth, dataset, MissingFilter(top=top)), place)
     rows: list[measure.Row] = [
-        {"what": "loading a predictor, which builds the index", "seconds": loading},
-        {
-            "what": "searching",
-            "seconds": searching,
-            "queries_per_second": asking.num_queries / searching,
-            "queries": asking.num_queries,
-            "peak_bytes": peak,
-        },
-        {"what": f"searching, and a reason for each of {top}", "seconds": whole},
+        {"what": "learning what is true", "seconds": learning},
+        {"what": f"finding {number:,} facts to judge", "seconds": suggesting},
+        {"what": f"judging them, and telling why of {top}", "seconds": listing},
     ]
-    arguments = describe_run(run) | {"times": count, "top": top, "device": str(place)}
-    return measure.Result("missing", arguments, data, place, rows)
+    return measure.Result("missing", {"top": top}, data, place, rows)

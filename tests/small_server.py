@@ -12,11 +12,12 @@ from oracle import World
 from small_runs import FACTS
 from targcn.facts.vocabulary import Vocabulary
 from targcn.runs.run import Run
+from targcn.serve.aside import Aside
 from targcn.serve.guard import Access
-from targcn.serve.searches import Searches
 from targcn.serve.served_run import ServedRun
 from targcn.serve.server import Server, open_socket
 from targcn.training.fit import fit
+from targcn.truth.truth import fit_judge
 
 # Seconds that an answer may take; the machine may be busy with something else.
 PATIENCE = 3_600.0
@@ -37,11 +38,14 @@ NAMES = [
 def small_runs() -> dict[str, Run]:
     world = World(9, 2, FACTS, cuts=(100, 130)).dataset
     dataset = replace(world, entities=Vocabulary("entity", sorted(NAMES)))
+    # A server learns what is true before it starts; once will do.
+    judge = fit_judge(dataset, "all")
     small = {"epochs": 1, "dim": 4, "prior_dim": 4, "facts": 8, "device": "cpu"}
-    return {
+    runs = {
         "evidence": fit(dataset, "evidence", **small),
         "copy": fit(dataset, "decayed-copy", scale=2),
     }
+    return {name: replace(run, judge=judge) for name, run in runs.items()}
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ def serving(runs: Mapping[str, Run], **access: Any) -> Iterator[Here]:
         run.worker.seconds_to_answer = PATIENCE
     with open_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
-        server = Server(served, Access(**access), Searches(PATIENCE))
+        server = Server(served, Access(**access), Aside(PATIENCE))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -126,7 +126,7 @@ def test_what_each_process_hides_from_a_shared_graph_is_its_own_part(
     how = {"epochs": 2, "batch_size": 40, "learning_rate": 0.02, "device": "cpu"}
     options = sizes | how | {"model": "t-gap", "out": tmp_path / "run"}
     given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    codes, _, complaints = start(2, "train", data, *given)
+    codes, _, complaints = start(2, "train", data, *given, "--gaps=none")
     assert (codes, complaints) == ([0, 0], ["", ""])
     printed = [start(size, "evaluate", tmp_path / "run", "--json")[1][0] for size in (1, 2)]
     one, two = (json.loads(text)["metrics"] for text in printed)
@@ -158,7 +158,7 @@ def test_a_model_that_does_not_learn_is_evaluated_by_the_first(
 ) -> None:
     given = ("--model=decayed-copy", "--scale=3", f"--out={tmp_path / 'run'}")
     for command in (("train", data, *given), ("train", "--resume", tmp_path / "run")):
-        codes, printed, complaints = start(2, *command)
+        codes, printed, complaints = start(2, *command, "--gaps=none")
         assert (codes, complaints) == ([0, 0], ["", ""])
         assert "decayed-copy on world: 90 queries, valid split" in printed[0]
         assert printed[1] == ""
@@ -202,7 +202,7 @@ def test_all_stop_together_and_go_on_as_if_they_had_not(
     assert complaints == [f"targcn: {told}\n", ""]
     _, position = saved_state(run)
     assert (position["epoch"], position["step"]) == stopped_at
-    assert start(2, "train", "--resume", run, "--device=cpu")[0] == [0, 0]
+    assert start(2, "train", "--resume", run, "--device=cpu", "--gaps=none")[0] == [0, 0]
     assert same_weights(load_run(run), load_run(two))
     assert same_state(run, two)
     assert trace_of(run) == trace_of(two)
@@ -222,7 +222,7 @@ def test_it_is_saved_together_in_the_middle_of_an_epoch(
     _, position = saved_state(run)
     # Steps 10, 12, 14 and 16 in all were agreed upon; the ninth ended the first epoch.
     assert (position["epoch"], position["step"]) == (1, 7)
-    assert start(2, "train", "--resume", run, "--device=cpu")[0] == [0, 0]
+    assert start(2, "train", "--resume", run, "--device=cpu", "--gaps=none")[0] == [0, 0]
     assert same_weights(load_run(run), load_run(two))
     assert trace_of(run) == trace_of(two)
 

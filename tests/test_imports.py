@@ -26,6 +26,7 @@ LAYERS = [
     {"graph"},
     {"models"},
     {"evaluation"},
+    {"truth"},
     {"recipes"},
     {"runs"},
     {"training"},

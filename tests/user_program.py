@@ -43,6 +43,10 @@ def ask(run: targcn.Run) -> list[str]:
     )
     predictor = targcn.Predictor(run, context="all", device="cpu")
     graph: targcn.TemporalGraph = predictor.graph
+    gaps = targcn.missing(run, time=2009, top=3, at_least=0.5)
+    print(gaps["probability"].to_list(), targcn.missing("congress", gaps="facts").height)
+    verdict = predictor.judge("Ted Kennedy", "serves beside", "John Kerry", 2009)
+    print(verdict, verdict.probability, [sign.factor for sign in verdict.signs])
     print(every.height, reasons.rank, predictor.device, predictor.model_name, len(graph))
     try:
         predictor.predict("Ted Kenedy", "serves beside", None, 2009)

@@ -19,7 +19,16 @@ NAVIGATION: Final[list[Any]] = [
     {"How to": "howto/"},
     {"Tutorials": "tutorials/"},
     {"Data": ["data.md", {"Formats": "formats/"}, "data-tried.md"]},
-    {"Use": ["questions.md", "python.md", "explorer.md", "forecasting.md", "search.md"]},
+    {
+        "Use": [
+            "questions.md",
+            "truth.md",
+            "python.md",
+            "explorer.md",
+            "forecasting.md",
+            "search.md",
+        ]
+    },
     {"Models": ["models.md", "evidence.md", "targcn.md", "performance.md", "scale.md"]},
     {
         "Evaluation": [

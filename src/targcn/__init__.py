@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from targcn.inference.ask import predict as predict
     from targcn.inference.ask import predict_many as predict_many
     from targcn.inference.explanation import Explanation as Explanation
+    from targcn.inference.missing import missing as missing
     from targcn.inference.predictor import Predictor as Predictor
     from targcn.inference.questions import Question as Question
     from targcn.inference.rules import Rule as Rule
@@ -43,6 +44,7 @@ _NAMES = {
     "graph.temporal_graph": ("TemporalGraph",),
     "inference.ask": ("explain", "predict", "predict_many"),
     "inference.explanation": ("Explanation",),
+    "inference.missing": ("missing",),
     "inference.predictor": ("Predictor",),
     "inference.questions": ("Question",),
     "inference.rules": ("Rule", "rules"),

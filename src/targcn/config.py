@@ -72,6 +72,13 @@ def require_at_least(low: int, **numbers: float | None) -> None:
             raise InputError(f"{name} is {number}; {expected}")
 
 
+def require_share(**numbers: float) -> None:
+    """Refuse arguments that are not between 0 and 1."""
+    for name, number in numbers.items():
+        if not 0 < number < 1:
+            raise InputError(f"{name} is {number}; a share between 0 and 1 was expected")
+
+
 def require_positive(settings: object, name: str) -> None:
     """Refuse a setting that is 0 or negative."""
     if not getattr(settings, name) > 0:

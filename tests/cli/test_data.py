@@ -35,7 +35,7 @@ def test_data_info_as_json(meetings: Path) -> None:
 def test_prepare_then_train_then_evaluate(meetings: Path, tmp_path: Path) -> None:
     prepared, kept = tmp_path / "prepared", tmp_path / "run"
     assert "32 / 4 / 4 facts" in call("data", "prepare", meetings, "--out", prepared).stdout
-    trained = call("train", prepared, "--model", "seen", "--out", kept)
+    trained = call("train", prepared, "--model", "seen", "--gaps", "none", "--out", kept)
     assert trained.returncode == 0, trained.stderr
     report = json.loads(call("evaluate", kept, "--json").stdout)
     assert report["num_queries"] == 8

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from command_line import call, complaint_of, output_of, start
 from oracle import World
-from targcn import Dataset, fit, open_dataset, save_run
+from targcn import Dataset, fit, load_run, open_dataset, save_run
+from targcn.runs.judge import with_judge
+from targcn.truth import training
 
 ANIMAL, MARKED = "processes:cat:x", "[red]team[/red]"
 QUESTION = (ANIMAL, "likes", "?", "2005")
@@ -71,7 +74,9 @@ def test_answers_as_json(trained: Path) -> None:
     assert (content["context"], content["num_entities"]) == ("all", 3)
     best, second = content["answers"]
     assert (best["rank"], second["rank"]) == (1, 2)
-    assert set(best) == {"asked", "rank", "tied", "answer", "score", "probability", "known"}
+    assert set(best) == {"asked", "rank", "tied", "answer", "score", "probability", "true", "known"}
+    # Nothing is judged where no judge is at hand.
+    assert best["true"] is None
     assert content["explanation"]["asked"] == "subject"
     assert content["explanation"]["subject"] == best["answer"]
 
@@ -133,6 +138,12 @@ def test_names_are_shown_as_they_are(seen: Path) -> None:
     question, _, *answers = output_of("predict", seen, *QUESTION).splitlines()
     assert question.startswith(f"{ANIMAL} — likes — ?, 2005")
     assert [answer.split()[1] for answer in answers] == [MARKED, ANIMAL]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it does not matter what a judge says, it learns little."""
+    monkeypatch.setattr(training, "LEAST_STEPS", 5)
 
 
 WITHOUT = f"{ANIMAL} | likes | {MARKED} | 2003"
@@ -214,21 +225,31 @@ def test_newer_facts_and_rivals(tmp_path: Path) -> None:
         assert "distmult ignores its context" in refused
 
 
+@pytest.mark.usefixtures("quick")
 def test_is_it_so(trained: Path, seen: Path) -> None:
     fact = ("Ted Kennedy", BESIDE, "John Kerry", "1992")
     shown = call("predict", trained, *fact).stdout
-    title, labels, *rows = shown.splitlines()
+    verdict, *rest = shown.splitlines()
+    assert verdict.startswith("Known to be true; if it were not known, it would be true with ")
+    signs = [line for line in rest if line.startswith("  ") and line.endswith(")")]
+    title, labels, *rows = rest[len(signs) :]
     assert title == "Ted Kennedy — serves beside — John Kerry, 1992 (context all)"
-    assert labels.split() == ["asked", "rank", "answer", "probability", "known"]
+    assert labels.split() == ["asked", "rank", "answer", "probability", "true", "with", "known"]
     assert [row.split()[0] for row in rows[:2]] == ["object", "subject"]
     assert "facts of the context all" in shown
     content = json.loads(call("predict", trained, *fact, "--json").stdout)
     assert [answer["answer"] for answer in content["answers"]] == ["John Kerry", "Ted Kennedy"]
+    judged = content["verdict"]
+    assert judged.keys() == {"probability", "is_known", "presumed", "signs"}
+    assert [sign["text"] for sign in judged["signs"]] == [
+        line.strip().rpartition(" (× ")[0] for line in signs
+    ]
     own = content["explanation"]
     assert own["probability"] == pytest.approx(content["answers"][0]["probability"])
     # A rule without reasons is asked all the same.
     answer = call("predict", seen, ANIMAL, "likes", MARKED, "2005")
-    assert (answer.returncode, len(answer.stdout.splitlines())) == (0, 4)
+    assert answer.returncode == 0
+    assert f"{ANIMAL} — likes — {MARKED}, 2005 (context all)" in answer.stdout.splitlines()
 
 
 def test_when(trained: Path) -> None:
@@ -265,6 +286,7 @@ TABLE = (
 )
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_cannot_be_asked_is_skipped_or_stops(trained: Path, tmp_path: Path) -> None:
     questions, out = tmp_path / "questions.csv", tmp_path / "answers.csv"
     questions.write_text(TABLE)
@@ -280,6 +302,7 @@ def test_what_cannot_be_asked_is_skipped_or_stops(trained: Path, tmp_path: Path)
     assert "question 2: entity 'Nobody' is not in this graph" in complaint_of(stopped)
 
 
+@pytest.mark.usefixtures("quick")
 def test_questions_from_standard_input(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(*options: object) -> str:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TABLE.encode())))
@@ -287,11 +310,14 @@ def test_questions_from_standard_input(trained: Path, monkeypatch: pytest.Monkey
 
     rows = json.loads(ask("--json"))
     assert [row["question"] for row in rows] == [1, 2, 3, 4, 4]
-    labels, first, *_ = ask().splitlines()
+    # The labels of a wide table may take two lines.
+    shown = ask().splitlines()
+    [labels] = [line for line in shown[:2] if line.startswith("question")]
     assert labels.split()[:5] == ["question", "subject", "relation", "object", "time"]
-    assert first.split()[0] == "1"
+    assert shown[shown.index(labels) + 1].split()[0] == "1"
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_forecast_is_announced(trained: Path, tmp_path: Path) -> None:
     question = ("Ted Kennedy", BESIDE, "?")
     sentence = "A forecast: 2015 is 3 years after the last known fact (2012)."
@@ -325,30 +351,78 @@ def test_when_over_intervals(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_missing_is_shown_and_written(run: Path, tmp_path: Path) -> None:
-    out = tmp_path / "missing.csv"
-    asked = ("missing", run, "--time", 2006, "--relation", "senior senator of", "--top", 3)
-    shown = call(*asked, "--out", out)
-    assert shown.returncode == 0, shown.stderr
-    title, labels, *_ = shown.stdout.splitlines()
-    assert title == "Probable facts that are not known, context all"
-    assert labels.split()[:6] == ["rank", "subject", "relation", "object", "time", "score"]
-    assert shown.stderr.startswith("targcn: asking ")
-    assert "pairs of an entity and a relation that the context holds together, at 1 time" in (
-        shown.stderr
-    )
-    written = pl.read_csv(out)
-    assert written["rank"].to_list() == [1, 2, 3]
-    assert set(written["relation"]) == {"senior senator of"}
-    assert json.loads(call(*asked, "--json").stdout)[0]["rank"] == 1
+# Each of three couples is married for a dozen years, but for one year of one of them.
+COUPLES = [("Ann", "Bob"), ("Cy", "Di"), ("Ed", "Flo")]
+MARRIED = [
+    (one, "is married to", other, year)
+    for one, other in COUPLES
+    for year in range(2000, 2012)
+    if (one, year) != ("Cy", 2004)
+]
 
 
-def test_what_cannot_be_asked_is_refused(run: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def couples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table, and a run beside it that keeps a judge."""
+    folder = tmp_path_factory.mktemp("couples")
+    save_run(fit(dataset(MARRIED), "seen"), folder / "run")
+    with_judge(load_run(folder / "run"), "facts", folder / "run")
+    rows = (f"{','.join(map(str, fact))}\n" for fact in MARRIED)
+    (folder / "couples.csv").write_text("subject,relation,object,year\n" + "".join(rows))
+    return folder
+
+
+def test_what_is_missing_is_shown_and_written(couples: Path, tmp_path: Path) -> None:
+    for source in (couples / "run", couples / "couples.csv"):
+        out = tmp_path / f"{source.stem}.csv"
+        asked = ("missing", source, "--time", 2004, "--relation", "is married to", "--top", 3)
+        gaps = ("--gaps", "facts") if source.suffix else ()
+        shown = call(*asked, *gaps, "--out", out)
+        assert shown.returncode == 0, shown.stderr
+        title, labels, first, *_ = shown.stdout.splitlines()
+        assert title.endswith(": probably true and not known, context all")
+        ends = [] if source.suffix else ["p(o", "|", "…)", "p(s", "|", "…)"]
+        words = ["rank", "subject", "relation", "object", "time", "true", "with", *ends]
+        assert labels.split()[: len(words)] == words
+        assert first.split()[:6] == ["1", "Cy", "is", "married", "to", "Di"]
+        assert "\ntrue with: the probability of being true, if these shares" in shown.stdout
+        written = pl.read_csv(out)
+        assert written["rank"].to_list() == list(range(1, written.height + 1))
+    rows = json.loads(output_of("missing", couples / "run", "--at-least", 0.01, "--json"))
+    assert (rows[0]["subject"], rows[0]["time"], rows[0]["times"]) == ("Cy", "2004", 1)
+    nothing = call("missing", couples / "run", "--entity", "Ann", "--at-least", 0.9).stdout
+    assert "no fact that is not known is true with 0.9 or more" in nothing
+
+
+def test_a_kept_judge_is_asked_beside_the_model(couples: Path) -> None:
+    question = ("Cy", "is married to", "?", "2004")
+    shown = output_of("predict", couples / "run", *question)
+    assert shown.splitlines()[1].split() == ["rank", "answer", "score", "true", "with", "known"]
+    assert "more answers than those known" not in shown
+    assert re.search(r"^About \d\.\d answers are expected then; the probability of", shown, re.M)
+    shown = output_of("predict", couples / "run", *question[:3], "2003")
+    assert "No more answers than those known then are expected" in shown
+    newer = output_of("predict", couples / "run", *question[:3], "2050")
+    assert ": the last known fact of Cy is of 2011; the probability" in newer
+
+
+def test_what_cannot_be_asked_is_refused(couples: Path, tmp_path: Path) -> None:
     for option, word, sentence in (
         ("--time", "soon", "'soon' is not a date"),
-        ("--relation", "succeded", "did you mean 'succeeded'"),
-        ("--entity", "Obama", "did you mean 'Barack Obama'"),
+        ("--relation", "is maried to", "did you mean 'is married to'"),
+        ("--entity", "Floh", "did you mean 'Flo'"),
         ("--top", 0, "top is 0; at least 1 was expected"),
+        ("--presume", 2, "presume is 2.0; a share between 0 and 1 was expected"),
+        ("--at-least", -1, "at_least is -1.0; a share between 0 and 1 was expected"),
+        ("--gaps", "holes", 'Choose from: "mixed", "facts", "blocks"'),
         ("--out", tmp_path / "x.txt", "should end in .csv, .json or .md"),
     ):
-        assert sentence in complaint_of(call("missing", run, option, word))
+        for source in (couples / "run", couples / "couples.csv"):
+            assert sentence in complaint_of(call("missing", source, option, word))
+    table = couples / "couples.csv"
+    refused = complaint_of(call("missing", table, "--facts", table))
+    assert "--facts joins the context of a run; put them into the data set" in refused
+    assert "no data set, folder or file" in complaint_of(call("missing", tmp_path / "gone"))
+    empty = tmp_path / "empty.csv"
+    empty.write_text("subject,relation,object,year\n")
+    assert "has columns but no facts" in complaint_of(call("missing", empty))

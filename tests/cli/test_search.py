@@ -19,7 +19,9 @@ def test_a_search_ends_with_a_table_a_recipe_and_a_run(meetings: Path) -> None:
     assert "targcn: trial 0, seen: MRR 0." in answer.stderr
     [last] = answer.stdout.splitlines()[-1:]
     assert last.endswith(f"targcn train {meetings} --recipe {out / 'best.toml'}")
-    trained = call("train", meetings, "--recipe", out / "best.toml", "--out", out / "again")
+    trained = call(
+        "train", meetings, "--recipe", out / "best.toml", "--gaps", "none", "--out", out / "again"
+    )
     assert trained.returncode == 0, trained.stderr
     best = last.removeprefix("kept in ").partition(";")[0]
     evaluated = [call("evaluate", run, "--json").stdout for run in (out / "again", best)]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,13 +12,25 @@ from urllib.request import urlopen
 import pytest
 
 from command_line import call, complaint_of
+from small_judges import untaught
 from targcn.cli import options, serve
+from targcn.runs.judge import write_judge
+from targcn.runs.store import load_run
 from targcn.serve.server import Server, open_socket
 
 
+@pytest.fixture(scope="module")
+def judged(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run with a judge, which a server would let learn."""
+    folder = tmp_path_factory.mktemp("served") / run.name
+    shutil.copytree(run, folder)
+    write_judge(folder, untaught(len(load_run(folder).dataset.relations)))
+    return folder
+
+
 @pytest.mark.slow
-def test_it_serves_until_it_is_told_to_stop(run: Path) -> None:
-    command = [sys.executable, "-m", "targcn", "serve", str(run), str(run), "--port", "0"]
+def test_it_serves_until_it_is_told_to_stop(judged: Path) -> None:
+    command = [sys.executable, "-m", "targcn", "serve", str(judged), str(judged), "--port", "0"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -35,7 +48,7 @@ def test_it_serves_until_it_is_told_to_stop(run: Path) -> None:
     assert err.splitlines()[-1] == "targcn: stopped"
 
 
-def test_the_page_is_opened(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_opened(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     monkeypatch.setattr(serve, "open_browser", opened.append)
 
@@ -43,10 +56,10 @@ def test_the_page_is_opened(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         server.stop()
 
     monkeypatch.setattr(Server, "run", start)
-    shown = call("serve", run, "--port", "0", "--open", "--host", "localhost")
+    shown = call("serve", judged, "--port", "0", "--open", "--host", "localhost")
     assert shown.stdout == f"{opened[0]}   (Ctrl+C stops)\n"
     assert re.fullmatch(r"http://localhost:\d+/", opened[0])
-    shown = call("serve", run, "--port", "0", "--open", "--token", "a&b")
+    shown = call("serve", judged, "--port", "0", "--open", "--token", "a&b")
     assert opened[1].endswith("/?token=a%26b")
     assert "a&b" not in shown.stdout + shown.stderr
 

@@ -12,6 +12,8 @@ import pytest
 
 from command_line import call, complaint_of, start
 from small_training import FACTS, saved_state
+from targcn.errors import InputError
+from targcn.truth import training
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +61,17 @@ def test_a_training_goes_on_as_it_was_begun(tmp_path: Path, given: tuple[object,
 
 def test_tensorboard_curves_lie_beside_the_run(meetings: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
-    flags = ("--epochs", 1, "--dim", 4, "--out", tmp_path / "run", "--tensorboard")
+    flags = (
+        "--epochs",
+        1,
+        "--dim",
+        4,
+        "--gaps",
+        "none",
+        "--out",
+        tmp_path / "run",
+        "--tensorboard",
+    )
     answer = call("train", meetings, *flags)
     assert answer.returncode == 0, answer.stderr
     assert list((tmp_path / "run-tensorboard").glob("events*"))
@@ -72,7 +84,17 @@ def test_curves_that_cannot_be_written(meetings: Path, tmp_path: Path) -> None:
     )
     assert list(tmp_path.iterdir()) == [meetings]
     (tmp_path / "run-tensorboard").touch()
-    flags = ("--epochs", 1, "--dim", 4, "--out", tmp_path / "run", "--tensorboard")
+    flags = (
+        "--epochs",
+        1,
+        "--dim",
+        4,
+        "--gaps",
+        "none",
+        "--out",
+        tmp_path / "run",
+        "--tensorboard",
+    )
     assert "a file is where a folder is needed" in complaint_of(call("train", meetings, *flags))
 
 
@@ -80,6 +102,7 @@ def test_a_recipe_can_be_changed(meetings: Path, tmp_path: Path) -> None:
     assert "has no recipe 'papre'" in complaint_of(call("train", meetings, "--recipe", "papre"))
     out = tmp_path / "run"
     flags = ("--model", "targcn", "--epochs", 1, "--dim", 8, "--decoder", "bique")
+    flags += ("--gaps", "none")
     assert call("train", meetings, "--out", out, *flags).returncode == 0
     manifest = json.loads((out / "run.json").read_text())
     assert manifest["settings"]["decoder"] == "bique"
@@ -88,7 +111,7 @@ def test_a_recipe_can_be_changed(meetings: Path, tmp_path: Path) -> None:
 
 def test_without_a_compiler_a_sentence_says_so(meetings: Path, tmp_path: Path) -> None:
     words = ["--model", "boxte", "--compile", "true", "--epochs", "1", "--batch-size", "2"]
-    words += ["--out", tmp_path / "run", "--device", "cpu"]
+    words += ["--out", tmp_path / "run", "--device", "cpu", "--gaps", "none"]
     answer = start("train", meetings, *words, CXX="no compiler", CC="no compiler")
     assert answer.returncode == 0, answer.stderr
     # Of the steps, and of the scores of all entities; a slow machine shows progress too.
@@ -98,7 +121,7 @@ def test_without_a_compiler_a_sentence_says_so(meetings: Path, tmp_path: Path) -
 
 
 def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
-    code = "from targcn.cli import main; main(['train', '--model', 'seen'])"
+    code = "from targcn.cli import main; main(['train', '--model', 'seen', '--gaps', 'none'])"
     for expected in ("congress-seen", "congress-seen-2"):
         subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL
@@ -108,7 +131,7 @@ def test_train_without_out_takes_a_free_folder(tmp_path: Path) -> None:
 
 def test_a_final_model_is_trained_on_every_fact(meetings: Path, tmp_path: Path) -> None:
     data, out = meetings, tmp_path / "run"
-    small = ("--model", "distmult", "--dim", 4, "--epochs", 3, "--device", "cpu")
+    small = ("--model", "distmult", "--dim", 4, "--epochs", 3, "--device", "cpu", "--gaps=none")
     shown = call("train", data, "--split", "none", *small, "--out", out)
     assert shown.returncode == 0, shown.stderr
     said, kept = shown.stdout.splitlines()
@@ -120,6 +143,29 @@ def test_a_final_model_is_trained_on_every_fact(meetings: Path, tmp_path: Path) 
     asked = call("predict", out, "person 1", "meets", "?", "2020-01-03", "--top", 1)
     assert asked.stdout.startswith("person 1 — meets — ?, 2020-01-03 (context all)")
     assert "not split: all" in call("data", "info", data, "--split", "none").stdout
+
+
+def test_a_judge_of_truth_is_kept_with_the_run(
+    meetings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "LEAST_STEPS", 5)
+    kept = {}
+    for gaps in ("mixed", "facts", "none"):
+        answer = call("train", meetings, "--model=seen", "--gaps", gaps, "--out", tmp_path / gaps)
+        assert answer.returncode == 0, answer.stderr
+        kept[gaps] = [path.name for path in (tmp_path / gaps).glob("truth-*")]
+        assert ("what is true, for 'targcn missing" in answer.stderr) == (gaps != "none")
+    assert kept == {gaps: [f"truth-{gaps}.safetensors"] for gaps in ("mixed", "facts")} | {
+        "none": []
+    }
+
+    def too_large(*_: object, **__: object) -> None:
+        raise InputError("there is too much of it")
+
+    monkeypatch.setattr("targcn.runs.judge.fit_judge", too_large)
+    answer = call("train", meetings, "--model=seen", "--out", tmp_path / "large")
+    assert (answer.returncode, (tmp_path / "large" / "run.json").is_file()) == (0, True)
+    assert "warning: what is true was not learned: there is too much of it" in answer.stderr
 
 
 def test_the_defaults_shown_are_those_that_training_takes() -> None:

@@ -166,7 +166,11 @@ def test_every_figure_names_how_intervals_were_asked(monkeypatch: pytest.MonkeyP
     [
         (True, {"intervals": "identical"}, "no facts with a beginning and an end; leave out int"),
         (False, {"intervals": "both"}, "intervals 'both' is unknown; choose one of enumerate-time"),
-        (False, {"intervals": "identical", "ask": "time"}, "leave it out to ask for a time"),
+        (
+            False,
+            {"intervals": "identical", "ask": "time"},
+            "intervals means nothing",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(

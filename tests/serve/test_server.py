@@ -39,8 +39,8 @@ def test_stopping_finishes_what_is_running(
     begun, stopping = threading.Event(), threading.Event()
     answers: list[int] = []
     with serving({"copy": runs["copy"]}) as here:
-        worker, jobs = here.server.runs["copy"].worker, here.server.searches
-        do, cancel = worker.do, jobs.cancel
+        worker, work = here.server.runs["copy"].worker, here.server.work
+        do, cancel = worker.do, work.cancel
 
         def wait_and_do(*what: Any) -> Any:
             begun.set()
@@ -52,7 +52,7 @@ def test_stopping_finishes_what_is_running(
             cancel()
 
         monkeypatch.setattr(worker, "do", wait_and_do)
-        monkeypatch.setattr(jobs, "cancel", stop)
+        monkeypatch.setattr(work, "cancel", stop)
         body = {"run": "copy", "questions": [question(1)]}
         asking = threading.Thread(
             target=lambda: answers.append(here.ask("POST", "/api/predict", body).status)

@@ -1,12 +1,13 @@
 """`targcn evaluate`: the figures of a run."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from targcn.cli.options import (
     AsJson,
     Context,
     Device,
+    HowFactsAreMissing,
     Intervals,
     NewerFacts,
     NewPicture,
@@ -21,6 +22,50 @@ from targcn.errors import InputError
 from targcn.output.tables import write_table
 from targcn.output.terminal import show, show_json
 
+if TYPE_CHECKING:
+    from targcn.runs.run import Run
+
+
+def _evaluate_truth(
+    run: "Run",
+    split: Split,
+    context: Context,
+    gaps: HowFactsAreMissing,
+    presume: float,
+    seed: int,
+    plot: Path | None,
+    out: Path | None,
+    json: bool,
+) -> None:
+    """Show how well probabilities of being true fit."""
+    from targcn.config import require_share
+    from targcn.output.terminal import count_progress
+    from targcn.truth.figures import measure_truth, plot_truth, truth_table
+
+    require_share(presume=presume)
+    seen = context or run.default_context(split)
+    warn_if_in_context(split, seen)
+    with count_progress("learning what is true", "folds") as progress:
+        report = measure_truth(
+            run.dataset,
+            split,
+            seen,
+            gaps=gaps or "mixed",
+            presumed=presume,
+            seed=seed,
+            model=run.model,
+            model_name=run.recipe.model,
+            progress=progress,
+        )
+    if plot is not None:
+        plot_truth(report, plot)
+    if out is not None:
+        write_table(truth_table(report), out)
+    if json:
+        show_json(report.to_json())
+    else:
+        show(truth_table(report))
+
 
 def evaluate_run(
     run: RunFolder,
@@ -29,10 +74,12 @@ def evaluate_run(
     context: Context = None,
     ties: Ties = "mean",
     intervals: Intervals = None,
-    ask: Literal["entity", "relation", "time"] = "entity",
+    ask: Literal["entity", "relation", "time", "truth"] = "entity",
     queries: int | None = None,
     seed: int = 0,
     facts: NewerFacts = None,
+    gaps: HowFactsAreMissing = None,
+    presume: float = 0.1,
     by_relation: bool = False,
     plot: NewPicture = None,
     device: Device = "auto",
@@ -50,8 +97,13 @@ def evaluate_run(
     and an end is asked at its first known tick; how well an interval is found is
     told as aeIOU (docs/questions.md).
 
+    --ask truth hides the split and looks for it: how many of the most probable facts
+    are true, whether probabilities of being true fit, and how surely a fact is told
+    from wrong ones (docs/truth.md). A judge learns anew, from the context alone.
+
     Args:
-        ask: What to ask of each fact: both entities, its relation, or its time.
+        ask: What to ask of each fact: both entities, its relation, or its time; or truth.
+        presume: With --ask truth: the share of all facts presumed missing at most.
         queries: Ask for relations or times of so many facts only.
         seed: Which facts these are.
         by_relation: Show the figures of every relation too.
@@ -59,6 +111,16 @@ def evaluate_run(
             or .pdf (needs matplotlib).
         ranks_out: Write the ranks of every query to this new .parquet file (docs/judging.md).
     """
+    if ask == "truth":
+        if any(given is not None for given in (facts, intervals, queries, ranks_out)):
+            raise InputError(
+                "--ask truth looks for the facts of a split; leave out --facts, --intervals, "
+                "--queries and --ranks-out"
+            )
+        _evaluate_truth(load_folder(run), split, context, gaps, presume, seed, plot, out, json)
+        return
+    if gaps is not None:
+        raise InputError("--gaps is about what is true; add --ask truth")
     if plot is not None and ask != "entity":
         raise InputError("--plot shows the probabilities of entities; leave out --ask")
     from targcn.distributed import join_process_group

@@ -63,6 +63,14 @@ NewerFacts = Annotated[
     str | None,
     Parameter(help="A table of newer facts that join the context; its relations are not new."),
 ]
+HowFactsAreMissing = Annotated[
+    Literal["mixed", "facts", "blocks"] | None,
+    Parameter(
+        help="How facts are missing, for a judge that learns anew: single facts; blocks, which are "
+        "all that a subject has at a time, a relation's whole tick, or an entity's end; or mixed. "
+        "Default: as the run's judge has learned, else mixed."
+    ),
+]
 RunFolder = Annotated[Path, Parameter(help="A run folder, as `train` writes it.")]
 Split = Annotated[Literal["train", "valid", "test"], Parameter(help="The facts to ask about.")]
 Ties = Annotated[

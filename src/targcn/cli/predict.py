@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from targcn.cli.options import (
     AsJson,
     Context,
-    Device,
+    HowFactsAreMissing,
     NewerFacts,
     NewTable,
     RunFolder,
@@ -116,7 +116,7 @@ def predict_answers(
     from targcn.inference.questions import Question, as_written, encode
 
     question = Question(subject, relation, object, time)
-    understood, below = as_written(question, dataset), list[str]()
+    understood, above, below = as_written(question, dataset), list[str](), list[str]()
     content = {
         "question": asdict(understood),
         "context": predictor.context + dataset.addition,
@@ -143,6 +143,10 @@ def predict_answers(
         explanation = tables.explain_answer(predictor, question, place, best)
         below.append("\n".join(in_words(explanation)))
         content["explanation"] = asdict(explanation)
+    if question.asked == "fact" and not (without or given):
+        verdict = predictor.judge(*asdict(question).values())
+        above = [f"{verdict}.", *(f"  {sign}" for sign in verdict.signs)]
+        content["verdict"] = asdict(verdict)
     table = tables.answer_table(predictor, question, answers)
     if out is not None:
         import polars as pl
@@ -155,6 +159,8 @@ def predict_answers(
         content |= {"notes": table.notes, "answers": answers.rows(dataset)}
         show_json(content | ({"without": without, "with": given} if without or given else {}))
         return
+    for line in above:
+        show(line)
     show(table)
     for text in below:
         show(f"\n{text}")
@@ -198,41 +204,68 @@ def _answer_table(
 
 
 def find_missing_facts(
-    run: RunFolder,
+    source: Annotated[
+        str, Parameter(help="A run folder; or a data set: its name, folder or file, without a run.")
+    ],
     /,
     *,
     time: str | None = None,
     relation: str | None = None,
     entity: str | None = None,
     top: int = 100,
+    at_least: float = 0.1,
+    presume: float = 0.1,
+    without_mirrors: bool = False,
+    gaps: HowFactsAreMissing = None,
     context: Context = None,
     facts: NewerFacts = None,
-    device: Device = "auto",
     out: NewTable = None,
     json: AsJson = False,
 ) -> None:
-    """Find the most probable facts that are not known, each with its best reason.
+    """Find the facts that are probably true and not known, and what speaks for each.
 
-    Every entity is asked for the objects of each relation that the context holds
-    it together with, at every time of the data; its best answers are then looked
-    at from their other end. The probability is the smaller of two: that of the
-    object among all entities, given the rest, and that of the subject. Facts that
-    any split holds at that time are left out. A large graph has very many such
-    queries: choose a time, a relation or an entity to ask fewer.
+    "True with" is the probability that the fact is true: of a hundred facts that
+    are true with .9, some ninety are. It is judged by what the known facts hold
+    around it; how surely depends on how many are presumed missing, and how (see
+    docs/truth.md). A run says besides how probable its model finds the object, and
+    the subject, among all entities, if there is one.
+
+    Neighbouring times of one fact are one row.
 
     Args:
-        time: Ask about this time only; any date will do.
-        relation: Ask about this relation only, in both directions.
-        entity: Ask this entity only, as subject and as object.
+        time: Facts of this time only; any date will do.
+        relation: Facts of this relation only.
+        entity: Facts of this entity only, as subject or as object.
         top: How many facts to show.
+        at_least: Leave out facts that are less probable than this.
+        presume: The share of all facts that is presumed missing at most, in each way of --gaps.
+        without_mirrors: Leave out facts that repeat a known one under another relation.
     """
-    require_at_least(1, top=top)
-    from targcn.inference.missing import find_missing, missing_table, what_to_ask
+    from targcn.config import require_share
+    from targcn.inference.missing import (
+        MissingFilter,
+        list_missing,
+        missing_table,
+        truth_of_data,
+    )
+    from targcn.runs.store import is_run
 
-    predictor = load_predictor(run, context, facts, device)
-    sweep = what_to_ask(predictor, time, relation, entity)
-    say(f"asking {sweep}")
-    with count_progress("asking", "queries") as progress:
-        probable = find_missing(predictor, sweep, top, progress)
-    title = f"Probable facts that are not known, context {predictor.context}"
-    show_table(missing_table(probable, title + predictor.dataset.addition), out, json)
+    require_share(at_least=at_least, presume=presume)
+    require_at_least(1, top=top)
+    wanted = MissingFilter(time, relation, entity, top, at_least, not without_mirrors)
+    predictor = None
+    if is_run(source):
+        predictor = load_predictor(Path(source), context, facts)
+        wanted.ids(predictor.dataset)
+        truth = predictor.truth_presuming(presume, gaps)
+        dataset = predictor.dataset
+    elif facts is not None:
+        raise InputError("--facts joins the context of a run; put them into the data set")
+    else:
+        how = gaps or "mixed", presume, context or "all"
+        truth, dataset = truth_of_data(source, *how, wanted)
+    with count_progress("judging", "facts") as progress:
+        probable = list_missing(truth, dataset, wanted, predictor, progress)
+    shown = predictor.context if predictor else context or "all"
+    title = f"{dataset.name}{dataset.addition}: probably true and not known, context {shown}"
+    show_table(missing_table(probable, truth, title, at_least), out, json)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -34,6 +34,7 @@ def train(
     resume: Path | None = None,
     seed: int | None = None,
     device: Device = "auto",
+    gaps: Literal["mixed", "facts", "blocks", "none"] = "mixed",
     tensorboard: bool = False,
     read: HowToRead | None = None,
     **settings: str,
@@ -51,6 +52,8 @@ def train(
         out: The run folder to write; it must not exist. Default: a new one under runs/.
         resume: A run folder whose training was stopped and is to go on.
         seed: Seed of everything random. Default: 0.
+        gaps: How facts are missing from the data, for the judge of what is true: single facts,
+            whole blocks or both; none: it learns when it is first asked (docs/truth.md).
         tensorboard: Write curves for TensorBoard into a folder beside the run's.
         settings: Any setting of the model or its training (see `models NAME`).
     """
@@ -110,6 +113,25 @@ def train(
             sys.exit(130)
     if processes.is_main:
         _show_trained(run, out, device)
+        if gaps != "none":
+            _learn_truth(run, out, gaps)
+
+
+def _learn_truth(run: "Run", out: Path, gaps: Literal["mixed", "facts", "blocks"]) -> None:
+    """Let a judge learn what is true, and keep it with the run."""
+    from targcn.runs.judge import with_judge
+
+    try:
+        judge = with_judge(run, gaps, out).judge
+    except InputError as error:
+        # The run is there all the same.
+        say(f"warning: what is true was not learned: {error}")
+        return
+    assert judge is not None
+    say(
+        f"learned in {float(judge.seconds):,.0f} s what is true, for 'targcn missing {out}' and "
+        "for 'is it so?'"
+    )
 
 
 def _show_trained(run: "Run", out: Path, device: str) -> None:
@@ -144,7 +166,7 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     for written in given:
         name = written.replace("-", "_")
         if name not in settings:
-            flags = ("model", "recipe", "out", "resume", "seed", "device", "tensorboard")
+            flags = ("model", "recipe", "out", "resume", "seed", "device", "gaps", "tensorboard")
             options = [*flags, *(field.name for field in fields(ReadOptions))]
             nearest = suggest(name, settings + options, limit=1)
             option = nearest[0].replace("_", "-") if nearest else ""

@@ -6,7 +6,7 @@ true at that time are left out, as under the time-aware filter: they are no riva
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -215,8 +215,11 @@ def _bins_of(counts: Tensor) -> tuple[tuple[Bin, ...], float]:
         for number, sum_of_probabilities, num_right in counts.T.tolist()
         if number
     )
+    return bins, mean_error(bins)
+
+
+def mean_error(bins: Sequence[Bin]) -> float:
+    """The mean distance of probability and share, each bin weighted by what is in it."""
     total = sum(of_bin.num_queries for of_bin in bins)
-    error = sum(
-        of_bin.num_queries * abs(of_bin.probability - of_bin.share_right) for of_bin in bins
-    )
-    return bins, error / total
+    errors = (of.num_queries * abs(of.probability - of.share_right) for of in bins)
+    return sum(errors) / total

@@ -20,7 +20,7 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.queries import Queries
+from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.ragged import expand_ranges, look_up, sort_rows
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 
@@ -91,6 +91,13 @@ class KnownAnswers(Columns):
         rows, places = expand_ranges(*self._ranges(self._groups(queries), queries.times))
         holds = self.lasts[places] >= self._ticks(queries.times)[rows]
         return rows[holds], self.answers[places[holds]].long()
+
+    def hold(self, facts: FactColumns) -> Tensor:
+        """Which facts are known to be true at their time."""
+        rows, answers = self.look_up(facts.ask_objects())
+        held = torch.zeros(len(facts), dtype=torch.bool, device=answers.device)
+        held[rows[answers == facts.objects[rows]]] = True
+        return held
 
     def others(self, queries: Queries, answers: Tensor) -> Tensor:
         """The known answers of each query besides this one, in as many columns for any batch.

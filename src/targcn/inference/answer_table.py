@@ -10,7 +10,7 @@ from targcn.facts.dataset import Dataset
 from targcn.inference.answers import Answers
 from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ids, Question, as_written, ids_of
+from targcn.inference.questions import Ids, Question, as_written, encode_ids, ids_of
 from targcn.output.plots import draw_curve
 from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
@@ -48,12 +48,15 @@ def answers_table(
     sides = {ending: ending.replace("_", " ") for ending in answers.sides}
     has_scores_alone = bool(answers.probabilities.isnan().any())
     key, form = ("score", ".4g") if has_scores_alone else ("probability", ".4f")
+    is_judged = "true" in frame.columns and frame["true"].count() > 0
+    judged = (Column("true", "true with", ".4f"),) if is_judged else ()
     last = [name for name in ("change", "known", "error") if name in frame.columns]
     columns = (
         *(Column(name, name) for name in first),
         *(Column(f"rank{side}", f"rank{label}") for side, label in sides.items()),
         Column("answer", "answer"),
         *(Column(f"{key}{side}", f"{key}{label}", form) for side, label in sides.items()),
+        *judged,
         *(Column(name, name) for name in last),
     )
     rows = frame.to_dicts()
@@ -91,9 +94,29 @@ def notes_on(
             for ending, count in tied.items()
             if count == len(dataset.entities) > 1
         ]
+    if question.asked in ENDS and predictor.knows_truth:
+        notes.append(describe_expected(predictor, ids))
     if new := new_among(predictor, question, names):
         notes.append(describe_new(new, predictor.model))
     return notes
+
+
+def describe_expected(predictor: Predictor, ids: Ids) -> str:
+    """How many answers a question is expected to have."""
+    asked = encode_ids(ids, len(predictor.dataset.relations))
+    known = predictor.known["time-aware"].look_up(asked.to(predictor.device))[1]
+    expected = predictor.truth.expect_answers(*(int(column) for column in asked.tensors()))
+    more = f"About {expected:.1f} more" if expected >= 0.05 else "No more"
+    said = f"{more} answers than those known then are expected"
+    if len(known) == 0:
+        number = f"About {expected:.1f}" if expected >= 0.05 else "No"
+        said = f"{number} answers are expected then"
+        last = predictor.truth.last_fact(int(asked.subjects))
+        if expected < 0.5 and last is not None and last < ids[3]:
+            entity = predictor.dataset.entities.names[int(asked.subjects)]
+            when = predictor.dataset.timeline.label(last)
+            said += f": the last known fact of {entity} is of {when}"
+    return said + "; the probability of an answer presumes that there is one."
 
 
 def describe_forecast(dataset: Dataset, ticks: Sequence[int]) -> str:

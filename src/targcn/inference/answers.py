@@ -45,6 +45,9 @@ class Answers(Columns):
     probabilities: Tensor
     # Whether the answer is known to be true (KNOWN).
     known: Tensor
+    # How probable it is that the fact with this answer is true; 1 if it is known to be, NaN where
+    # that was not judged.
+    truths: Tensor
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -77,6 +80,7 @@ class Answers(Columns):
             "answer": self.names(dataset),
             "score": self.scores.tolist(),
             "probability": [None if math.isnan(value) else value for value in probabilities],
+            "true": [None if math.isnan(value) else value for value in self.truths.tolist()],
             "known": [KNOWN[known] for known in self.known.tolist()],
         }
 
@@ -91,7 +95,7 @@ class Answers(Columns):
 
         columns = {"question": self.questions.tolist()} | self.cells(dataset)
         kinds: dict[str, type[pl.DataType]] = dict.fromkeys(("question", "rank", "tied"), pl.Int64)
-        kinds |= dict.fromkeys(("score", "probability"), pl.Float64)
+        kinds |= dict.fromkeys(("score", "probability", "true"), pl.Float64)
         schema = {name: kinds.get(name.partition("_")[0], pl.String) for name in columns}
         frame = pl.DataFrame(columns, schema)
         if errors is None:
@@ -208,6 +212,7 @@ class Scores:
             values,
             nothing if logs is None else logs[rows, columns].exp().double(),
             torch.where(is_then, THEN, is_ever.long()),
+            nothing,
         )
         return answers[answers.ids != NO_ENTITY].to("cpu")
 

@@ -37,23 +37,25 @@ def predict(
 
     `rank` is 1 plus the number of candidates with a higher score, `tied` the number of those with
     this very score, shown or not, in an order that means nothing. `probability` is described in
-    docs/questions.md; models that are not trained with cross-entropy have none. `known` is "then"
-    if some split holds the answer at this time, "at another time" if only at others; `hide_known`
-    leaves out those of the first kind, from ranks and probabilities too.
+    docs/questions.md; models that are not trained with cross-entropy have none. `true` is the
+    probability that the fact is true, where a judge is kept or a complete fact is asked about
+    (docs/truth.md). `known` is "then" if some split holds the answer at this time, "at another
+    time" if only at others; `hide_known` leaves out those of the first kind, from ranks and
+    probabilities too.
 
     >>> import targcn
     >>> run = targcn.fit(targcn.open_dataset("congress"), "decayed-copy", scale=2)
     >>> seat = "Illinois Senate seat, class 3"
     >>> targcn.predict(run, None, "holds Senate seat", seat, 2005, top=2, context="train+valid")
-    shape: (2, 7)
-    ┌─────────┬──────┬──────┬───────────────┬──────────┬─────────────┬─────────────────┐
-    │ asked   ┆ rank ┆ tied ┆ answer        ┆ score    ┆ probability ┆ known           │
-    │ ---     ┆ ---  ┆ ---  ┆ ---           ┆ ---      ┆ ---         ┆ ---             │
-    │ str     ┆ i64  ┆ i64  ┆ str           ┆ f64      ┆ f64         ┆ str             │
-    ╞═════════╪══════╪══════╪═══════════════╪══════════╪═════════════╪═════════════════╡
-    │ subject ┆ 1    ┆ 1    ┆ Roland Burris ┆ 1.363353 ┆ null        ┆ at another time │
-    │ subject ┆ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ at another time │
-    └─────────┴──────┴──────┴───────────────┴──────────┴─────────────┴─────────────────┘
+    shape: (2, 8)
+    ┌─────────┬──────┬──────┬───────────────┬──────────┬─────────────┬──────┬─────────────────┐
+    │ asked   ┆ rank ┆ tied ┆ answer        ┆ score    ┆ probability ┆ true ┆ known           │
+    │ ---     ┆ ---  ┆ ---  ┆ ---           ┆ ---      ┆ ---         ┆ ---  ┆ ---             │
+    │ str     ┆ i64  ┆ i64  ┆ str           ┆ f64      ┆ f64         ┆ f64  ┆ str             │
+    ╞═════════╪══════╪══════╪═══════════════╪══════════╪═════════════╪══════╪═════════════════╡
+    │ subject ┆ 1    ┆ 1    ┆ Roland Burris ┆ 1.363353 ┆ null        ┆ null ┆ at another time │
+    │ subject ┆ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ null ┆ at another time │
+    └─────────┴──────┴──────┴───────────────┴──────────┴─────────────┴──────┴─────────────────┘
     """
     predictor = _predictor_of(run, context)
     return predictor.predict(subject, relation, object, time, top=top, hide_known=hide_known)

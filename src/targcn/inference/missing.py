@@ -1,207 +1,230 @@
-"""The most probable facts that are not known, over the whole graph.
+"""The most probable facts that are not known, over the whole graph (truth/)."""
 
-A fact is judged from both ends: p(o | s, r, t), if s has such a fact then, and p(s | r, o, t), if o
-has. What counts is the smaller of the two. A senator of 1950, asked for his state in 2006, names it
-with certainty; his state, asked for its senator, names another.
-"""
-
-import math
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from targcn.errors import InputError
-from targcn.evaluation.ranking import Progress, in_batches, require_numbers, rows_at_once
-from targcn.graph.queries import Queries
-from targcn.graph.temporal_graph import reciprocal_of
-from targcn.inference.explanation import End, describe_reason
-from targcn.inference.questions import PLACES, Ids, Time, name_finders
+from targcn.config import require_at_least, require_choice, require_share
+from targcn.evaluation.filters import known_answers
+from targcn.evaluation.ranking import Progress
+from targcn.facts.dataset import Context, Dataset
+from targcn.facts.holes import GAPS, Gaps
+from targcn.facts.open import open_dataset
+from targcn.graph.queries import FactColumns
+from targcn.graph.temporal_graph import TemporalGraph
+from targcn.inference.questions import PLACES, QuestionIds, Time, name_finders
+from targcn.inference.verdict import find_signs
 from targcn.output.tables import Column, Table
+from targcn.output.terminal import count_progress
+from targcn.runs.run import Run
+from targcn.truth.training import PRESUMED
+from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth, fit_judge
 
 if TYPE_CHECKING:
     import polars as pl
 
     from targcn.inference.predictor import Predictor
 
-# Answers to a query that are looked at from their other end. All that are as probable as one in so
-# many are among them.
-ANSWERS: Final = 10
-# From each of which a fact may be found.
-ENDS_OF_A_FACT: Final = 2
-# What is less probable from either end is not looked at.
-LEAST_PROBABILITY: Final = 0.01
+
+@dataclass(frozen=True)
+class MissingFilter:
+    """Which missing facts are wanted: of one time, relation or entity, and the most probable."""
+
+    time: Time | None = None
+    relation: str | None = None
+    entity: str | None = None
+    top: int = 100
+    at_least: float = LEAST_PROBABILITY
+    # Whether facts are listed that repeat a known one under another relation.
+    with_mirrors: bool = True
+
+    def ids(self, dataset: Dataset) -> dict[str, int | None]:
+        """The time, relation and entity as numbers; what the data set does not have is refused."""
+        require_at_least(1, top=self.top)
+        return {
+            "time": None if self.time is None else dataset.timeline.tick(self.time),
+            "relation": None if self.relation is None else dataset.relations.find(self.relation),
+            "entity": None if self.entity is None else dataset.entities.find(self.entity),
+        }
+
+
+def missing(
+    source: object,
+    *,
+    time: Time | None = None,
+    relation: str | None = None,
+    entity: str | None = None,
+    top: int = 100,
+    at_least: float = LEAST_PROBABILITY,
+    presume: float = PRESUMED,
+    with_mirrors: bool = True,
+    gaps: Gaps = "mixed",
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> "pl.DataFrame":
+    """The facts that are probably true and not known, by a run, or by a data set alone.
+
+    `probability` is that of being true, on average over the times from `time` to `until`, which
+    are next to each other in the data. A run that keeps a judge uses it; else one learns, in some
+    seconds, from facts that it hides as `gaps` says: single ones, whole blocks, or both. `presume`
+    is the share of all facts that is presumed missing at most, in each of these ways. `p_object` is
+    the probability of the object as the answer to the rest, if there is one, and `p_subject` that
+    of the subject; both are the run's.
+
+    >>> import polars as pl
+    >>> import targcn
+    >>> pairs = [("Ann", "Bob"), ("Cy", "Di"), ("Ed", "Flo")]
+    >>> facts = [(a, "is married to", b, year) for a, b in pairs for year in range(2000, 2012)]
+    >>> facts.remove(("Cy", "is married to", "Di", 2004))
+    >>> frame = pl.DataFrame(facts, ["subject", "relation", "object", "time"], orient="row")
+    >>> targcn.missing(frame, gaps="facts").rows()[0][1:5]
+    ('Cy', 'is married to', 'Di', '2004')
+    """
+    from targcn.inference.predictor import Predictor
+    from targcn.runs.store import is_run
+
+    require_share(at_least=at_least, presume=presume)
+    require_choice(GAPS, gaps=gaps)
+    wanted = MissingFilter(time, relation, entity, top, at_least, with_mirrors)
+    if isinstance(source, Run) or is_run(source):
+        source = Predictor(source, context, "cpu")  # type: ignore[arg-type]
+        wanted.ids(source.dataset)
+        if not source.knows_truth:
+            source.learn_truth(gaps)
+    if isinstance(source, Predictor):
+        return source.missing(**vars(wanted), presume=presume, progress=progress)
+    truth, dataset = truth_of_data(source, gaps, presume, context or "all", wanted)
+    return list_missing(truth, dataset, wanted, None, progress)
+
+
+def truth_of_data(
+    source: object, gaps: Gaps, presume: float, context: Context, wanted: MissingFilter
+) -> tuple[Truth, Dataset]:
+    """What is probably true by a data set alone, of which every fact is learned from.
+
+    What is wanted is not looked for yet, but refused first if it cannot be.
+    """
+    dataset = source if isinstance(source, Dataset) else open_dataset(source)
+    wanted.ids(dataset)
+    with count_progress("learning what is true", "folds") as shown:
+        judge = fit_judge(dataset, context, gaps, max(presume, PRESUMED), progress=shown)
+    return Truth(TemporalGraph.of_context(dataset, context), dataset, judge, presume), dataset
+
+
+def list_missing(
+    truth: Truth,
+    dataset: Dataset,
+    wanted: MissingFilter,
+    predictor: "Predictor | None" = None,
+    progress: Progress | None = None,
+) -> "pl.DataFrame":
+    """The most probable facts in words; a predictor says what its model makes of both ends."""
+    ids = wanted.ids(dataset)
+    judged = truth.find_missing(**ids, least=wanted.at_least, progress=progress)
+    # What some split holds is known, also where the context does not hold it.
+    judged = judged[~known_answers(dataset, "cpu")["time-aware"].hold(judged.facts)]
+    if not wanted.with_mirrors:
+        judged = judged[~judged.is_mirror]
+    found = _merge_times(judged, truth.ticks, wanted.top)
+    frame = _in_words(found, truth, dataset)
+    return frame if predictor is None else _with_ends(frame, found.facts, predictor)
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
-    """What is asked first: for the object of each pair of a subject and a relation, at each time.
+class MissingFacts:
+    """Facts that are probably true, one per row, the most probable first."""
 
-    A relation may be a reciprocal one, which asks for subjects.
-    """
-
-    subjects: Tensor
-    relations: Tensor
-    times: Tensor
-
-    @property
-    def num_queries(self) -> int:
-        return len(self.subjects) * len(self.times)
-
-    def __str__(self) -> str:
-        plural = "" if len(self.times) == 1 else "s"
-        return (
-            f"{self.num_queries:,} queries and what their answers say: {len(self.subjects):,} "
-            "pairs of an entity and a relation that the context holds together, at "
-            f"{len(self.times):,} time{plural}"
-        )
-
-    def queries(self, numbers: Tensor) -> Queries:
-        """Some of the queries, which are in the order of time, relation and subject."""
-        pairs = numbers % len(self.subjects)
-        times = self.times[torch.div(numbers, len(self.subjects), rounding_mode="floor")]
-        return Queries(self.subjects[pairs], self.relations[pairs], times)
+    # At the first of its times; the last, and how many there are.
+    facts: FactColumns
+    lasts: Tensor
+    counts: Tensor
+    # The mean over its times.
+    probabilities: Tensor
 
 
-def what_to_ask(
-    predictor: "Predictor", time: Time | None, relation: str | None, entity: str | None
-) -> Sweep:
-    """The pairs of a subject and a relation that the context holds together, and the times.
-
-    The time is one, or all of the data; the relation may be given, and an entity, which is asked
-    for subjects too.
-    """
-    graph, dataset = predictor.graph, predictor.dataset
-    keys = torch.unique(graph.relations.long() * graph.num_entities + graph.subjects)
-    relations = torch.div(keys, graph.num_entities, rounding_mode="floor")
-    subjects = keys % graph.num_entities
-    if entity is None:
-        # Whatever can be asked from the other end is the same fact.
-        wanted = relations < graph.num_relations
-    else:
-        wanted = subjects == dataset.entities.find(entity)
-    if relation is not None:
-        wanted &= relations % graph.num_relations == dataset.relations.find(relation)
-    if not wanted.any():
-        raise InputError("the context holds no such pair of an entity and a relation; ask wider")
-    ticks = dataset.timeline.ticks.tolist() if time is None else [dataset.timeline.tick(time)]
-    times = torch.tensor(ticks, device=graph.device)
-    return Sweep(subjects[wanted], relations[wanted], times)
+def _merge_times(judged: Judged, ticks: Tensor, top: int) -> MissingFacts:
+    """Join what differs in neighbouring times alone; facts are in the order of what they say."""
+    facts, probabilities = judged.facts, judged.probabilities
+    positions = torch.searchsorted(ticks, facts.times)
+    is_new = torch.ones(len(facts), dtype=torch.bool)
+    same = [column[1:] == column[:-1] for column in facts.tensors()[:3]]
+    is_new[1:] = ~(torch.stack(same).all(0) & (positions[1:] == positions[:-1] + 1))
+    groups = is_new.cumsum(0) - 1
+    counts = torch.bincount(groups)
+    sums = torch.zeros(len(counts), dtype=torch.float64).index_add_(0, groups, probabilities)
+    means = sums / counts.clamp(min=1)
+    order = means.argsort(descending=True, stable=True)[:top]
+    firsts = is_new.nonzero().flatten()
+    lasts = firsts + counts - 1
+    return MissingFacts(
+        facts[firsts[order]], facts.times[lasts[order]], counts[order], means[order]
+    )
 
 
-def find_missing(
-    predictor: "Predictor", sweep: Sweep, top: int, progress: Progress | None = None
-) -> "pl.DataFrame":
-    """The most probable facts that no split holds, best first, each with its best reason."""
+def _in_words(found: MissingFacts, truth: Truth, dataset: Dataset) -> "pl.DataFrame":
+    """The facts in words, each with the strongest sign that it is true."""
     import polars as pl
 
-    # A fact of an entity with itself may be found from both ends.
-    facts, values = search(predictor, sweep, ENDS_OF_A_FACT * top, progress)
-    values = values.exp() if predictor.has_probabilities else values
-    best: dict[Ids, tuple[float, float]] = {}
-    for fact, (of_object, of_subject) in zip(facts.tolist(), values.tolist(), strict=True):
-        subject, relation, object_, time = fact
-        if relation >= predictor.graph.num_relations:
-            relation -= predictor.graph.num_relations
-            subject, object_, of_object, of_subject = object_, subject, of_subject, of_object
-        best.setdefault((subject, relation, object_, time), (of_object, of_subject))
-    rows = [_describe(predictor, ids, *of_ends) for ids, of_ends in islice(best.items(), top)]
-    kind = "probability" if predictor.has_probabilities else "score"
-    figures = (kind, f"object_{kind}", f"subject_{kind}")
-    schema = dict.fromkeys(PLACES, pl.String) | dict.fromkeys(figures, pl.Float64)
-    frame = pl.DataFrame(rows, schema | {"reason": pl.String}, orient="row")
-    return frame.with_row_index("rank", offset=1)
+    rows = []
+    for number, ids in enumerate(zip(*(c.tolist() for c in found.facts.tensors()), strict=True)):
+        named = zip(name_finders(dataset).values(), ids, strict=True)
+        words = [name_of(id) for name_of, id in named]
+        until = dataset.timeline.label(int(found.lasts[number]))
+        signs = (str(sign) for sign in find_signs(truth, dataset, ids) if sign.factor > 1)
+        figures = int(found.counts[number]), float(found.probabilities[number])
+        rows.append((*words, until, *figures, next(signs, None)))
+    schema = dict.fromkeys((*PLACES, "until"), pl.String) | {
+        "times": pl.Int64,
+        "probability": pl.Float64,
+        "sign": pl.String,
+    }
+    return pl.DataFrame(rows, schema, orient="row").with_row_index("rank", offset=1)
 
 
-def _describe(
-    predictor: "Predictor", ids: Ids, of_object: float, of_subject: float
-) -> tuple[str | float | None, ...]:
-    """A fact in words, its probability from both ends, and its best reason."""
-    named = zip(name_finders(predictor.dataset).values(), ids, strict=True)
-    words = [name_of(id) for name_of, id in named]
-    # The reason is that of the less probable end.
-    asked: End = "object" if of_object <= of_subject else "subject"
-    reason = None
-    if predictor.gives_reasons:
-        why = predictor.explain(*words, asked=asked, top=1)
-        reason = describe_reason(why.reasons[0], why.unit) if why.reasons else None
-    return (*words, min(of_object, of_subject), of_object, of_subject, reason)
+def _with_ends(frame: "pl.DataFrame", facts: FactColumns, predictor: "Predictor") -> "pl.DataFrame":
+    """The facts with the probabilities of both ends as answers, if the model has any."""
+    import polars as pl
+
+    ends = dict.fromkeys(("p_object", "p_subject"), [None] * len(facts))
+    if predictor.has_probabilities and len(facts):
+        asked = QuestionIds({"fact": torch.arange(len(facts))}, {"fact": facts})
+        answers = predictor.answer(asked, top=1)
+        for name in ends:
+            place = answers.places == PLACES.index(name.removeprefix("p_"))
+            ends[name] = answers.probabilities[place].tolist()
+    columns = [pl.Series(name, values, pl.Float64) for name, values in ends.items()]
+    return frame.with_columns(columns)
 
 
-def missing_table(frame: "pl.DataFrame", title: str) -> Table:
+def missing_table(frame: "pl.DataFrame", truth: Truth, title: str, at_least: float) -> Table:
     """The facts for people."""
-    kind = "probability" if "probability" in frame.columns else "score"
-    form = ".4f" if kind == "probability" else ".4g"
+    several = bool((frame["times"] > 1).any())
+    ends = [name for name in ("p_object", "p_subject") if name in frame.columns]
     columns = (
         Column("rank", "rank"),
         *(Column(name, name) for name in PLACES),
-        Column(kind, kind, form),
-        Column(f"object_{kind}", f"{kind} of the object", form, shown=False),
-        Column(f"subject_{kind}", f"{kind} of the subject", form, shown=False),
-        Column("reason", "best reason"),
+        Column("until", "until", shown=several),
+        Column("times", "times", shown=False),
+        Column("probability", "true with", ".4f"),
+        *(Column(name, f"p({name[2]} | …)", ".4f") for name in ends),
+        Column("sign", "what speaks for it"),
     )
-    none = f"no missing fact has a probability of {LEAST_PROBABILITY} or more from both of its ends"
-    notes = (none,) if kind == "probability" and frame.is_empty() else ()
-    return Table(columns, tuple(frame.to_dicts()), title, notes)
+    notes = [f"true with: {describe_presumed(truth)}"]
+    if ends:
+        notes.append("p(o | …), p(s | …): the model's probability among all, if there is one")
+    if frame.is_empty():
+        notes.append(f"no fact that is not known is true with {at_least:g} or more")
+    return Table(columns, tuple(frame.to_dicts()), title, tuple(notes))
 
 
-def search(
-    predictor: "Predictor", sweep: Sweep, count: int, progress: Progress | None = None
-) -> tuple[Tensor, Tensor]:
-    """The best facts, of equally good ones those asked first, and what both of their ends have.
-
-    Queries are asked in batches, and their best answers looked at from their other end. A row is
-    the subject, relation, object and time of what was asked, and what the object has as the answer
-    and the subject from the other end; nothing but the best so far is kept.
-    """
-    graph = predictor.graph
-    size = rows_at_once(graph.num_entities, graph.device)
-    least = math.log(LEAST_PROBABILITY) if predictor.has_probabilities else -math.inf
-    facts = torch.empty(0, 4, dtype=torch.int64, device=graph.device)
-    values = torch.empty(0, 2, dtype=torch.float64, device=graph.device)
-
-    def search_batch(rows: slice) -> Tensor:
-        nonlocal facts, values
-        queries = sweep.queries(torch.arange(rows.start, rows.stop, device=graph.device))
-        scores = _score(predictor, queries)
-        scores[predictor.known["time-aware"].look_up(queries)] = -torch.inf
-        top = torch.topk(scores, min(ANSWERS, scores.shape[1]), dim=1)
-        needed = float(values.amin(1).min()) if len(values) == count else -math.inf
-        worth = (top.values > max(needed, least)) & (top.values > -torch.inf)
-        row = worth.nonzero()[:, 0]
-        subjects, relations, times = (column[row] for column in queries.tensors())
-        given = torch.stack([subjects, relations, top.indices[worth], times], dim=1)
-        back = _from_the_other_end(predictor, given, size)
-        both = torch.stack([top.values[worth].double(), back], dim=1)
-        every, of_each = torch.cat([facts, given]), torch.cat([values, both])
-        order = of_each.amin(1).argsort(descending=True, stable=True)
-        order = order[of_each[order, 1] >= least][:count]
-        facts, values = every[order], of_each[order]
-        return row[:0]
-
-    for _ in in_batches(search_batch, sweep.num_queries, size, progress):
-        pass
-    return facts, values
-
-
-def _from_the_other_end(predictor: "Predictor", facts: Tensor, size: int) -> Tensor:
-    """What each subject has as the answer to its object; equal queries are asked once."""
-    subjects, relations, objects, times = facts.T
-    back = reciprocal_of(relations, predictor.graph.num_relations)
-    distinct, places = torch.unique(torch.stack([objects, back, times]), dim=1, return_inverse=True)
-    values = torch.empty_like(subjects, dtype=torch.float64)
-    for start in range(0, distinct.shape[1], size):
-        scores = _score(predictor, Queries(*distinct[:, start : start + size].contiguous()))
-        mine = ((places >= start) & (places < start + size)).nonzero().flatten()
-        values[mine] = scores[places[mine] - start, subjects[mine]].double()
-    return values
-
-
-def _score(predictor: "Predictor", queries: Queries) -> Tensor:
-    """The log-probabilities of all entities, or their scores if there are none."""
-    scores: Tensor = predictor.model(queries, predictor.graph)
-    require_numbers(scores)
-    logs = predictor.log_probabilities(scores)
-    return scores if logs is None else logs
+def describe_presumed(truth: Truth) -> str:
+    """What the probabilities presume, in words."""
+    names = {"facts": "as single facts", "blocks": "as whole records, ticks or ends"}
+    shares = truth.judge.missing_shares(truth.presumed)
+    listed = " and ".join(f"{share:.2g} {names[way]}" for way, share in shares.items())
+    return (
+        "the probability of being true, if these shares of all facts are missing: "
+        f"{listed} (at most {truth.presumed:.2g} each; less where the data leave no room for it)"
+    )

@@ -1,13 +1,14 @@
 """Names in, names out: a run that is loaded once and then asked again and again."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor
 
-from targcn.config import require_at_least, require_choice
+from targcn.config import require_at_least, require_choice, require_share
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
@@ -19,6 +20,7 @@ from targcn.evaluation.candidates import (
 from targcn.evaluation.filters import Filter, KnownAnswers, known_answers
 from targcn.evaluation.ranking import Progress, ranks_of, rows_at_once
 from targcn.facts.dataset import Context, Dataset
+from targcn.facts.holes import Gaps
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
@@ -32,7 +34,7 @@ from targcn.inference.explanation import (
     name_others,
     name_reasons,
 )
-from targcn.inference.missing import find_missing, what_to_ask
+from targcn.inference.missing import MissingFilter, list_missing
 from targcn.inference.questions import (
     PLACES,
     Ask,
@@ -45,10 +47,14 @@ from targcn.inference.questions import (
     ids_of,
     list_questions,
 )
+from targcn.inference.verdict import Verdict, judge_answers, judge_fact
 from targcn.inference.what_if import Fact, ask_what_if
 from targcn.models.base import Model, Shortlist
+from targcn.runs.judge import with_judge
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
+from targcn.truth.training import PRESUMED
+from targcn.truth.truth import LEAST_PROBABILITY, Truth, fit_judge
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,6 +102,7 @@ class Predictor:
         self.candidates: dict[Kind, Candidates] = {
             kind: Candidates.of(self.dataset, kind).to(self.device) for kind in KINDS
         }
+        self.__dict__.pop("truth", None)
 
     def add(self, facts: object) -> None:
         """Let newer facts, of a file or a frame, join the context; they are known from now on.
@@ -154,7 +161,61 @@ class Predictor:
             facts, numbers = facts.to(self.device), numbers.to(self.device)
             with torch.inference_mode():
                 parts.append(self._answer(what, facts, numbers, graph, top, hide_known))
-        return Answers.of_all(parts)
+        answers = Answers.of_all(parts)
+        # Whether a complete fact is so is what the judge says, which learns it if need be.
+        if self.knows_truth or "fact" in asked.facts:
+            answers = judge_answers(self.truth, self.dataset, asked, answers)
+        return answers
+
+    @cached_property
+    def truth(self) -> Truth:
+        """What is probably true in the context, which is learned first where no judge is kept.
+
+        The one that a run keeps has learned from all facts, so that it is of no use to other
+        contexts.
+        """
+        if self.knows_truth and self.run.judge is not None:
+            return Truth(self.graph, self.dataset, self.run.judge)
+        return self.learn_truth()
+
+    def truth_presuming(self, presumed: float, gaps: Gaps | None = None) -> Truth:
+        """The same, where at most this share is missing, in these ways; learned anew if need be.
+
+        A judge knows what is possible if less is missing than was presumed while it learned.
+        """
+        if gaps is None and presumed <= PRESUMED:
+            return self.truth.presuming(presumed)
+        if presumed <= PRESUMED:
+            return self.learn_truth(gaps or "mixed").presuming(presumed)
+        judge = fit_judge(self.dataset, self.context, gaps or "mixed", presumed)
+        return Truth(self.graph, self.dataset, judge, presumed)
+
+    def learn_truth(self, gaps: Gaps = "mixed") -> Truth:
+        """Learn what is probably true in the context anew, if facts are missing in this way."""
+        if self.context != self.run.default_context(None):
+            judge = fit_judge(self.dataset, self.context, gaps)
+        else:
+            self.run = with_judge(self.run, gaps)
+            assert self.run.judge is not None
+            judge = self.run.judge
+        self.truth = Truth(self.graph, self.dataset, judge)
+        return self.truth
+
+    @property
+    def knows_truth(self) -> bool:
+        """Whether a judge for this context is at hand."""
+        is_usual = self.context == self.run.default_context(None)
+        return "truth" in self.__dict__ or (is_usual and self.run.judge is not None)
+
+    def judge(self, subject: str, relation: str, object: str, time: Time) -> Verdict:
+        """Whether a fact is so: how probable it is that it is true, and what says so."""
+        question = Question(subject, relation, object, time)
+        if question.asked != "fact":
+            raise InputError("a complete fact is judged; leave no place of it open")
+        ids = ids_of(question, self.dataset)
+        fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
+        known = self.known["time-aware"].look_up(fact.ask_objects())[1]
+        return judge_fact(self.truth, self.dataset, ids, bool((known == ids[2]).any()))
 
     def what_if(
         self,
@@ -236,19 +297,22 @@ class Predictor:
         relation: str | None = None,
         entity: str | None = None,
         top: int = 100,
+        at_least: float = LEAST_PROBABILITY,
+        presume: float = PRESUMED,
+        with_mirrors: bool = True,
         progress: Progress | None = None,
     ) -> "pl.DataFrame":
-        """The most probable facts that are not known, each with its best reason.
-
-        Every pair of an entity and a relation that the context holds together is asked about, at
-        every time of the data; or at one time, of one relation, of one entity. The probability is
-        the smaller of two: that of the object as the answer to the rest, and that of the subject.
-        Facts that are at least as probable as 1 in 10 are all found. A model without probabilities
-        gives scores.
-        """
-        require_at_least(1, top=top)
-        sweep = what_to_ask(self, time, relation, entity)
-        return find_missing(self, sweep, top, progress)
+        """The facts that are probably true and not known; see `targcn.missing`."""
+        require_share(at_least=at_least, presume=presume)
+        wanted = MissingFilter(time, relation, entity, top, at_least, with_mirrors)
+        wanted.ids(self.dataset)
+        return list_missing(
+            self.truth_presuming(presume),
+            self.dataset,
+            wanted,
+            self,
+            progress,
+        )
 
     def log_probabilities(self, scores: Tensor) -> Tensor | None:
         """The logarithms of the probabilities that scores stand for, if they stand for any."""

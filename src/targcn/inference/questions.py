@@ -11,7 +11,7 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Dataset
-from targcn.graph.queries import FactColumns, time_order
+from targcn.graph.queries import FactColumns, Queries, time_order
 
 Time = str | int | date
 # What a question asks for: one place of a fact, or whether a complete fact is so.
@@ -152,6 +152,14 @@ def ids_of(question: Question, dataset: Dataset) -> Ids:
             raise
     subject, relation, object_, time = ids
     return subject, relation, object_, time
+
+
+def encode_ids(ids: Ids, num_relations: int) -> Queries:
+    """The query for the open end of a question; for a subject that of the reciprocal relation."""
+    subject, relation, object_, time = ids
+    if subject == OPEN_ID:
+        subject, relation = object_, relation + num_relations
+    return Queries(*torch.tensor([subject, relation, time])[:, None])
 
 
 def as_written(question: Question, dataset: Dataset, ids: Ids | None = None) -> Question:

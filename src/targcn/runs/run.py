@@ -14,6 +14,7 @@ from targcn.models.fused import FUSED, Fused, FusedSettings
 from targcn.output.tables import Shown, Table
 from targcn.recipes.recipe import Recipe
 from targcn.recipes.training_settings import TrainingSettings
+from targcn.truth.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Run(Shown):
     validation: Report | None = None
     # What scores are divided by before they become probabilities (evaluation/calibration.py).
     temperature: float = 1.0
+    # What says which facts are true (runs/judge.py).
+    judge: Judge | None = None
     # Of a fused run: the runs that it is made of, by name.
     members: Mapping[str, "Run"] = field(default_factory=dict)
 

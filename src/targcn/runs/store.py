@@ -6,6 +6,7 @@
     state.safetensors    where its training stands: weights, optimiser, position
     metrics.json         the reports so far, and how long training took
     trace.jsonl          one line per epoch and per validation
+    truth-….safetensors  what says which facts are true
     README.md            the same for people
     members/NAME/        a fused run's members, each a run folder
 
@@ -42,6 +43,7 @@ from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import create
 from targcn.recipes.recipe import make_recipe
 from targcn.runs.card import write_card
+from targcn.runs.judge import read_judge, write_judge
 from targcn.runs.run import Run, TrainingRecord, fused_run
 from targcn.runs.tensors import Expected, expect_like, read_tensors, write_tensors
 
@@ -83,6 +85,8 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> No
         run.dataset.write_into(draft / "data")
         (draft / MANIFEST).write_text(to_json(manifest, indent=2), encoding="utf-8")
         write_result(run, draft, reports)
+        if run.judge is not None:
+            write_judge(draft, run.judge)
 
 
 def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
@@ -143,8 +147,8 @@ def load_run(folder: Path | str) -> Run:
     model = _create_model(folder, name, dataset, recipe.settings)
     if expected := expect_like(model.state_dict()):
         model.load_state_dict(read_tensors(folder / WEIGHTS, expected)[0])
-    record = read_record(folder)
-    return Run(recipe, seed, dataset, model, trained=record, temperature=temperature)
+    record, judge = read_record(folder), read_judge(folder, len(dataset.relations))
+    return Run(recipe, seed, dataset, model, record, temperature=temperature, judge=judge)
 
 
 def _create_model(folder: Path, name: str, dataset: Dataset, settings: ModelSettings) -> Model:
@@ -169,6 +173,11 @@ def _create_model(folder: Path, name: str, dataset: Dataset, settings: ModelSett
     # The initial weights are replaced at once; torch's generator is left as it was.
     with fork_rng(devices=[]), SizeWatch(check):
         return create(name, dataset, settings)
+
+
+def is_run(source: object) -> bool:
+    """Whether this is the folder of a run."""
+    return isinstance(source, str | Path) and (Path(source) / MANIFEST).is_file()
 
 
 def open_run(run: Run | Path | str) -> Run:

@@ -36,6 +36,9 @@ class Row(TypedDict):
     answer: str
     score: float
     probability: float | None
+    # How probable it is that the fact with this answer is true; the one above presumes that there
+    # is an answer.
+    true: float | None
     known: Known
     why: str | None
 

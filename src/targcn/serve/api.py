@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Final, Literal
 
@@ -19,6 +20,8 @@ from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
 from targcn.serve.served_run import RunDescription, ServedRun
 from targcn.serve.worker import ALONE
+from targcn.truth.training import PRESUMED
+from targcn.truth.truth import LEAST_PROBABILITY
 
 # Wrong questions of a request whose names are compared with all known ones.
 MOST_COMPARED: Final = 3
@@ -30,6 +33,7 @@ Name = Annotated[str, Field(max_length=10_000)]
 # A date in any form, or a whole number where times are plain numbers.
 Time = Annotated[str, Field(max_length=100)] | Annotated[int, Field(ge=-(10**18), le=10**18)]
 Top = Annotated[int, Field(ge=1, le=MOST_ANSWERS)]
+Share = Annotated[float, Field(gt=0, lt=1)]
 RunName = Annotated[str, Query(max_length=1_000, description="Its name, as /api/runs lists it.")]
 Moment = Annotated[str | None, Query(max_length=100)]
 
@@ -76,6 +80,10 @@ class ExplainBody(FactBody):
     top: Top = 20
 
 
+class JudgeBody(FactBody):
+    run: Name
+
+
 class WhatIfBody(Body):
     run: Name
     question: QuestionBody
@@ -90,6 +98,10 @@ class MissingBody(Body):
     relation: Name | None = None
     entity: Name | None = None
     top: Top = 100
+    at_least: Share = LEAST_PROBABILITY
+    # For more a judge would have to learn anew.
+    presume: Annotated[float, Field(gt=0, le=PRESUMED)] = PRESUMED
+    with_mirrors: bool = True
 
 
 def json_of(content: object, status: int = 200) -> Response:
@@ -168,6 +180,15 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         explain = served.predictor.explain
         work = partial(explain, *body.words, asked=body.asked, top=body.top)
         return json_of(await served.worker.run(ALONE, work))
+
+    @router.post("/judge")
+    async def judge(body: JudgeBody) -> Response:
+        """Whether a fact is so: a sentence, the probability of being true, and what says so."""
+        served = find_run(runs, body.run)
+        await asyncio.to_thread(ids_of, Question(*body.words), served.dataset)
+        work = partial(served.predictor.judge, *body.words)
+        verdict = await served.worker.run(ALONE, work)
+        return json_of({"text": str(verdict), **asdict(verdict)})
 
     @router.post("/what-if")
     async def what_if(body: WhatIfBody) -> Response:

@@ -1,6 +1,6 @@
 """A run as it is served: its predictor, what is found in its data, and its thread."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
 from targcn.files import parse_json, read_json, read_text
+from targcn.inference.missing import describe_presumed
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
 from targcn.runs.evaluate import evaluate
@@ -32,6 +33,8 @@ from targcn.serve.worker import Worker
 MOST_BINS: Final = 200
 # Questions that show what can be asked, each of another relation.
 MOST_EXAMPLES: Final = 4
+# Findings of missing facts that are kept, to be there when they are asked for again.
+MOST_KEPT: Final = 16
 # Work of one request, counted in answers for an entity: some seconds.
 MOST_WORK: Final = 20_000
 
@@ -104,6 +107,8 @@ class ServedRun:
         if folder is not None and (folder / REPORTS).exists():
             self.kept_reports = read_json(folder / REPORTS).get("reports", [])
         self._test_report: dict[str, Any] | None = None
+        self._searching: Predictor | None = None
+        self._found: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._warm_up()
         self.worker = Worker(name, self._do)
 
@@ -137,9 +142,22 @@ class ServedRun:
         measured = [report["calibration"] for report in reports if report.get("calibration")]
         return RunReport(self.name, reports, self.trace, measured[-1] if measured else None)
 
-    def copy_predictor(self) -> Predictor:
-        """A predictor like this run's, for another thread."""
-        return Predictor(self._copy_run(), self.predictor.context, self.predictor.device)
+    def missing(self, wanted: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """The missing facts that are wanted, and what their probabilities presume.
+
+        What was found last is kept: searching a large graph may take longer than a request waits.
+        """
+        predictor, key = self.predictor, tuple(wanted.items())
+        if self._searching is None:
+            # With a model of its own, since another thread asks it.
+            self._searching = Predictor(self._copy_run(), predictor.context, predictor.device)
+            self._searching.truth = predictor.truth
+        if key not in self._found:
+            rows = self._searching.missing(**wanted, progress=progress).to_dicts()
+            presumed = describe_presumed(predictor.truth.presuming(wanted["presume"]))
+            kept = list(self._found.items())[1 - MOST_KEPT :]
+            self._found = dict(kept) | {key: {"rows": rows, "presumed": presumed}}
+        return self._found[key]
 
     def _copy_run(self) -> Run:
         """The run with a model of its own, for another thread."""
@@ -158,6 +176,7 @@ class ServedRun:
         entity, relation = self.dataset.entities.names[0], self.dataset.relations.names[0]
         question = Question(entity, relation, None, self.dataset.timeline.last)
         answer(self.predictor, [question], HowToAnswer())
+        self.predictor.judge(entity, relation, entity, question.time or "")
 
     def _describe(self) -> RunDescription:
         dataset, predictor = self.dataset, self.predictor

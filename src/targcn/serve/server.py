@@ -21,10 +21,10 @@ from starlette.middleware.cors import CORSMiddleware
 
 from targcn import __version__
 from targcn.errors import InputError
-from targcn.serve import api, searches
+from targcn.serve import api, aside
+from targcn.serve.aside import Aside
 from targcn.serve.guard import Access, Guard
 from targcn.serve.problems import RESPONSES, show_problems
-from targcn.serve.searches import Searches
 from targcn.serve.served_run import ServedRun
 
 DESCRIPTION: Final = """Ask the runs of targcn: who, whom, how, when; why; and what if.
@@ -39,16 +39,14 @@ SECONDS_BETWEEN_REQUESTS: Final = 15
 SECONDS_TO_FINISH: Final = 30
 
 
-def make_app(
-    runs: Mapping[str, ServedRun], waiting_searches: Searches, access: Access
-) -> CORSMiddleware:
+def make_app(runs: Mapping[str, ServedRun], work: Aside, access: Access) -> CORSMiddleware:
     """The app that answers for some runs."""
     app = FastAPI(
         title="targcn", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
     )
     show_problems(app)
     app.include_router(api.make_router(runs))
-    app.include_router(searches.make_router(runs, waiting_searches))
+    app.include_router(aside.make_router(runs, work))
 
     @app.get("/health", tags=["server"], responses=RESPONSES)
     async def health() -> dict[str, str]:
@@ -70,7 +68,7 @@ def make_app(
     return CORSMiddleware(
         Guard(app, access),
         allow_origins=access.origins,
-        allow_methods=("GET", "POST", "DELETE"),
+        allow_methods=("GET", "POST"),
         allow_headers=("Authorization", "Content-Type"),
     )
 
@@ -79,12 +77,12 @@ class Server(uvicorn.Server):
     """Serves until it is stopped; then it finishes what is running."""
 
     def __init__(
-        self, runs: Mapping[str, ServedRun], access: Access, searches: Searches | None = None
+        self, runs: Mapping[str, ServedRun], access: Access, work: Aside | None = None
     ) -> None:
-        self.runs, self.searches = runs, searches or Searches()
+        self.runs, self.work = runs, work or Aside()
         super().__init__(
             uvicorn.Config(
-                make_app(runs, self.searches, access),
+                make_app(runs, self.work, access),
                 http="httptools",
                 loop="asyncio",
                 ws="none",
@@ -107,14 +105,14 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Searches may take minutes; all else is finished.
-        self.searches.cancel()
+        # Reports and searches may take minutes; all else is finished.
+        self.work.cancel()
         await super().shutdown(sockets)
         await asyncio.to_thread(self.stop)
 
     def stop(self) -> None:
         """Finish what is being done."""
-        self.searches.stop()
+        self.work.stop()
         for run in self.runs.values():
             run.worker.stop()
 

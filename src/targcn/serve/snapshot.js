@@ -11,7 +11,7 @@ const list = answerList((row) =>
   explanations[answer.rows.indexOf(row)] && `#why-${answer.rows.indexOf(row) + 1}`,
 );
 const value = run.has_probabilities
-  ? "probability, calibrated on valid"
+  ? "probability of being the answer, if there is one"
   : `score of ${run.model}, which has no probabilities`;
 
 function drawWhy(explanation, number) {
@@ -34,7 +34,7 @@ document.body.append(
   h(
     "main",
     h("h1", named(inWords(answer.question))),
-    answer.note && h("p.forecast", answer.note),
+    answer.note && h(answer.forecast ? "p.note.forecast" : "p.note", answer.note),
     list.element,
     h(
       "p.fine",
@@ -44,4 +44,4 @@ document.body.append(
   ),
   h("footer", h("p.fine", made)),
 );
-list.show(answer.rows, run.has_probabilities);
+list.show(answer.rows, run.has_probabilities, answer.asked === "fact");

@@ -20,6 +20,8 @@ from small_server import Here, serving, small_runs
 from targcn.facts.dataset import Facts
 from targcn.runs.run import Run
 from targcn.training.fit import fit
+from targcn.truth.judge import Judge
+from targcn.truth.truth import fit_judge
 
 # What tests do wrong on purpose is shown by the page, and logged by the browser too.
 EXPECTED = re.compile("status of (404|422|504)|ERR_INTERNET_DISCONNECTED")
@@ -57,22 +59,34 @@ def browser() -> Iterator[Browser]:
 def busy_run() -> Run:
     """An entity with more than 10,000 facts."""
     facts = [(0, n % 5, 1 + n % 40, n % 4001) for n in range(12_000)]
-    return fit(World(41, 5, facts, cuts=(11_990, 11_995)).dataset, "decayed-copy", scale=2)
+    run = fit(World(41, 5, facts, cuts=(11_990, 11_995)).dataset, "decayed-copy", scale=2)
+    return replace(run, judge=Judge("mixed", 5, unit=1.0).eval())
 
 
-@pytest.fixture(scope="module")
-def site(browser: Browser) -> Iterator[Here]:
+@pytest.fixture(scope="session")
+def runs() -> dict[str, Run]:
     whole = targcn.open_dataset("congress")
     # Reports are about the test split: a short one is evaluated at once.
     short = {"test": Facts(whole.test.columns[:, :40])}
     congress = replace(whole, splits={**whole.splits, **short})
-    runs = {
+    # A server learns what is true before it starts: here once, and from some of the facts.
+    since = congress.timeline.tick("2001")
+    recent = {
+        name: Facts(facts.columns[:, facts.times >= since])
+        for name, facts in congress.splits.items()
+    }
+    judge = fit_judge(replace(congress, splits=recent), "all")
+    return {
         # Training changes the answers, not what can be asked or how long it takes.
-        "senate": untrained(congress, "evidence"),
-        "copy": fit(congress, "decayed-copy", scale=2),
+        "senate": replace(untrained(congress, "evidence"), judge=judge),
+        "copy": replace(fit(congress, "decayed-copy", scale=2), judge=judge),
         "names": small_runs()["evidence"],
         "busy": busy_run(),
     }
+
+
+@pytest.fixture(scope="module")
+def site(browser: Browser, runs: dict[str, Run]) -> Iterator[Here]:
     with serving(runs) as started:
         yield started
 

@@ -17,7 +17,9 @@ from page_driver import KENNEDY, KERRY, answers, ask, field, visit
 from small_server import NAMES, Here
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Question
+from targcn.runs.judge import FILE
 from targcn.runs.store import save_run
+from targcn.runs.tensors import write_tensors
 from targcn.serve.answering import HowToAnswer
 from targcn.serve.export_page import export_page
 
@@ -85,7 +87,7 @@ VIEWS = {
     "ask": {"view": "ask", **KENNEDY},
     "why": {"view": "why", **KERRY},
     "entity": {"view": "entity", "run": "senate", "e": "Massachusetts"},
-    "missing": {"view": "missing", "run": "copy", "r": "serves beside", "t": "2009", "n": "5"},
+    "missing": {"view": "missing", "run": "copy", "r": "holds House seat", "n": "5"},
     "models": {"view": "models", "run": "senate", "e": "Ted Kennedy"},
     "what-if": {"view": "why", **KERRY, "without": json.dumps(SENATOR)},
     "wrong": {"view": "ask", **KENNEDY, "s": "Ted Kenedy"},
@@ -112,6 +114,8 @@ def test_on_a_phone_and_without_faults(page: Page, view: str) -> None:
     for button in page.locator("button:visible, select:visible, nav a:visible").all():
         box = button.bounding_box()
         assert (box or {"height": 0})["height"] >= 40, button.inner_text()
+    if view == "why":
+        page.get_by_text("What says so").click()
     assert faults_of(page) == []
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 1280, "height": 900})
@@ -197,7 +201,10 @@ def folder(site: Here, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the runs lie that are served."""
     path = tmp_path_factory.mktemp("runs")
     for name in ("senate", "copy"):
-        save_run(site.server.runs[name].predictor.run, path / name)
+        run = site.server.runs[name].predictor.run
+        assert run.judge is not None
+        save_run(run, path / name)
+        write_tensors(path / name / FILE.format(run.judge.gaps), run.judge.state_dict())
     return path
 
 
@@ -207,7 +214,7 @@ COPIED = {
     "why": "senator",
     "what-if": "Kirk",
     "entity": "Massachusetts",
-    "missing": "serves",
+    "missing": "holds",
     "models": "mrr",
 }
 

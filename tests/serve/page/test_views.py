@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Error, Page, Route, expect
@@ -43,7 +45,7 @@ def test_the_question_is_a_sentence(page: Page, site: Here) -> None:
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download CSV").click()
     lines = Path(saved.value.path()).read_text(encoding="utf-8").splitlines()
-    assert lines[0] == '"rank","answer","probability","score","known","why"'
+    assert lines[0] == '"rank","answer","probability","score","true","known","why"'
     assert len(lines) == answers(page).count() + 1
 
 
@@ -270,7 +272,7 @@ KENNEDY_STATE = {"s": "Ted Kennedy", "r": "serves beside", "o": "John Kerry", "t
 def test_entity(page: Page) -> None:
     visit(page, "entity", run="senate", e="Massachusetts")
     expect(page.get_by_role("img", name="facts of Massachusetts")).to_be_visible()
-    expect(page.locator("section[aria-label='Predicted next'] ol")).to_have_count(4)
+    expect(page.get_by_role("region", name="Predicted next").get_by_role("link")).to_have_count(4)
     page.get_by_role("button", name="Closer").click()
     assert {"from", "to"} <= state_of(page).keys()
     page.get_by_role("button", name="All times").click()
@@ -278,6 +280,27 @@ def test_entity(page: Page) -> None:
     expect(page.locator(".facts li").first).to_contain_text("1945")
     page.locator("section[aria-label='Facts'] .plain a").first.click()
     expect(field(page, "entity")).not_to_have_value("Massachusetts")
+
+
+def test_only_what_is_probable_is_predicted(page: Page) -> None:
+    def judge(content: Any) -> None:
+        first, *others = content["answers"]
+        for number, row in enumerate(first["rows"]):
+            row["true"] = 0.97 if number == 1 else 0.499
+        for other in others:
+            for row in other["rows"]:
+                row["true"] = 0.2
+        probable.append(first["rows"][1]["answer"])
+
+    probable: list[str] = []
+    change_answers(page, "predict", judge)
+    visit(page, "entity", run="senate", e="Massachusetts")
+    following = page.get_by_role("region", name="Predicted next")
+    expect(following.get_by_role("listitem")).to_have_count(1)
+    expect(following.get_by_role("listitem")).to_have_text(f"{probable[0]} true with 97.0 %")
+    nothing = following.get_by_text("Nothing probable; the likeliest is true with 20 %.")
+    expect(nothing).to_have_count(3)
+    expect(following).to_contain_text("What is true with 50 % or more.")
 
 
 def test_facts_that_last(page: Page) -> None:
@@ -333,29 +356,147 @@ PAINTED = """() => {
 }"""
 
 
-def test_missing(page: Page) -> None:
+SEATS = {"relation": "holds House seat", "top": 20}
+
+
+def test_missing(page: Page, site: Here) -> None:
     visit(page, "missing", run="names")
     page.get_by_role("button", name="Search").click()
     rows = page.locator("tbody tr")
-    expect(rows.first.or_(page.get_by_text("Nothing as probable"))).to_be_visible()
+    expect(rows.first.or_(page.get_by_text("Nothing that is true with 10 % or"))).to_be_visible()
     assert state_of(page)["n"] == ["50"]
-    visit(page, "missing", run="copy", r="serves beside", t="2009", n="20")
+    visit(page, "missing", run="copy", r="holds House seat", n="20")
+    found = site.ask("POST", "/api/missing", {"run": "copy", **SEATS}).json["rows"]
+    assert len(found) == 20
     expect(rows).to_have_count(20)
+    probable = sum(row["probability"] >= 0.5 for row in found)
+    assert probable
+    first = found[0]
+    expect(page.get_by_text(re.compile(f"^{probable} facts? probably true"))).to_be_visible()
+    expect(rows.first).to_contain_text(f"{first['subject']} — holds House seat — {first['object']}")
+    expect(rows.first.locator("p")).to_have_text(first["sign"])
+    expect(page.get_by_text("the probability of being true, if these shares")).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download CSV").click()
     text = Path(saved.value.path()).read_text(encoding="utf-8")
-    assert text.startswith('"subject","relation","object","time","score","reason"')
+    names = ["subject", "relation", "object", "time", "until", "probability", "sign"]
+    assert text.splitlines()[0] == ",".join(f'"{name}"' for name in names)
     assert len(text.splitlines()) == 21
+    # Its reasons, and whether it is so, are one click away.
+    rows.first.get_by_role("link").click()
+    expect(page.get_by_role("region", name="Verdict")).to_contain_text("Probably true")
 
 
-def test_a_search_can_be_cancelled(page: Page) -> None:
-    visit(page, "missing", run="senate", n="50")
-    cancel = page.get_by_role("button", name="Cancel")
-    with page.expect_response(lambda answer: answer.request.method == "DELETE") as deleted:
-        cancel.click()
-    assert deleted.value.ok
-    expect(cancel).to_be_hidden()
-    expect(page.get_by_role("button", name="Search")).to_be_enabled()
+def change_answers(page: Page, address: str, change: Callable[[Any], None]) -> None:
+    """Let answers of an address say something else."""
+
+    def answer(route: Route) -> None:
+        fetched = route.fetch()
+        content = fetched.json()
+        change(content)
+        route.fulfill(response=fetched, json=content)
+
+    page.route(f"**/api/{address}", answer)
+
+
+def test_missing_at_several_times(page: Page) -> None:
+    """Facts at times next to each other are one row."""
+
+    def lengthen(found: Any) -> None:
+        found["rows"][0] |= {"time": "1955", "until": "1957", "times": 2}
+        found["rows"][1] |= {"time": "1961", "until": "1961", "times": 1}
+
+    change_answers(page, "missing", lengthen)
+    visit(page, "missing", run="copy", r="holds House seat", n="5")
+    times = page.locator("tbody tr td:nth-child(2)")
+    expect(times.first).to_have_text("1955 – 1957")
+    expect(times.nth(1)).to_have_text("1961")
+
+
+def test_nothing_is_missing(page: Page) -> None:
+    visit(page, "missing", run="senate", t="2050", n="50")
+    expect(page.get_by_text("Nothing that is true with 10 % or more is missing")).to_be_visible()
+    expect(page.get_by_role("button", name="Download CSV")).to_have_count(0)
+    page.get_by_label("time").fill("soon")
+    page.get_by_role("button", name="Search").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("'soon' is not a date")
+    visit(page, "missing", run="senate", t="2009", e="Ted Kenedy", n="50")
+    expect(alert).to_contain_text("'Ted Kenedy' is not in this graph")
+    alert.get_by_role("button", name="Ted Kennedy", exact=True).click()
+    expect(page.get_by_text("True with: the probability of being true")).to_be_visible()
+    assert state_of(page)["e"] == ["Ted Kennedy"]
+    # A relation that an address has wrong.
+    visit(page, "missing", run="senate", t="2009", r="serves besides", n="50")
+    alert.get_by_role("button", name="serves beside", exact=True).click()
+    expect(page.get_by_label("relation")).to_have_value("serves beside")
+    expect(page.get_by_text("True with: the probability of being true")).to_be_visible()
+
+
+def test_missing_facts_that_take_long(page: Page) -> None:
+    """They are there when they are asked for again."""
+    detail = {"detail": "this takes longer; ask again in a moment", "suggestions": []}
+    page.route("**/api/missing", lambda route: route.fulfill(status=504, json=detail), times=1)
+    visit(page, "missing", run="copy", r="holds House seat", n="20")
+    expect(page.get_by_role("alert")).to_contain_text("ask again in a moment")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("tbody tr").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_whether_it_is_so(page: Page, site: Here) -> None:
+    """The verdict stands above the figures, and unfolds."""
+    visit(page, "why", **KENNEDY | {"o": "John Kerry", "t": "2003"})
+    verdict = page.get_by_role("region", name="Verdict")
+    expect(verdict).to_contain_text("Known to be true.")
+    expect(verdict).to_contain_text("If it were not known, it would be true with")
+    signs = site.ask("POST", "/api/judge", {"run": "senate", **KNOWN_FACT}).json["signs"]
+    assert signs
+    listed = verdict.get_by_role("listitem")
+    expect(listed).to_have_count(0)
+    verdict.locator("summary").click()
+    expect(listed).to_have_count(len(signs))
+    expect(listed.first).to_contain_text(signs[0]["text"])
+    expect(listed.first).to_contain_text(re.compile(r"odds\s[×÷]\s[\d.,]+$"))
+    above, figures = verdict.bounding_box(), page.locator("main dl").bounding_box()
+    assert above is not None
+    assert figures is not None
+    assert above["y"] + above["height"] <= figures["y"]
+    # What is not known is probable or not, and one sign says why.
+    visit(page, "why", **KENNEDY | {"t": "2013", "o": "Lyndon B. Johnson"})
+    expect(verdict).to_contain_text("Probably not: true with < 0.01 %.")
+
+
+KNOWN_FACT = {
+    "subject": "Ted Kennedy",
+    "relation": "serves beside",
+    "object": "John Kerry",
+    "time": "2003",
+}
+
+
+def test_what_is_known_looks_certain(page: Page, site: Here) -> None:
+    visit(page, "ask", **KENNEDY | {"t": "2003"})
+    body = {"run": "senate", "questions": [KNOWN_FACT | {"object": None}]}
+    [found] = site.ask("POST", "/api/predict", body).json["answers"]
+    assert "expected" in found["note"]
+    expect(page.locator(".note")).to_have_text(found["note"])
+    expect(page.locator(".answer-heads")).to_contain_text("the answer, if there is one, with")
+    known, new = (page.locator(f".answers .is-{kind}") for kind in ("then", "new"))
+    assert [row["known"] for row in found["rows"]].count("then") == 1
+    expect(known).to_have_count(1)
+    expect(known.locator(".known")).to_have_text("known then")
+    expect(known.locator(".value")).to_be_empty()
+    expect(known.locator(".bar i")).to_have_attribute("style", "width: 100%;")
+    expect(new.first.locator(".known")).to_have_text(re.compile("^new true with .*%$"))
+    expect(new.first.locator(".value")).to_contain_text("%")
+    # Of a fact that is asked for, the model's figures are those without it.
+    visit(page, "ask", **KENNEDY | {"o": "John Kerry", "t": "2003"})
+    expect(page.get_by_text("Known to be true.")).to_be_visible()
+    expect(known).to_have_count(2)
+    expect(known.first.locator(".value")).to_contain_text("%")
+    visit(page, "ask", **KENNEDY | {"t": "2013"}, o="Lyndon B. Johnson")
+    expect(page.get_by_text("Probably not: true with < 0.01 %.")).to_be_visible()
 
 
 def test_models(page: Page) -> None:

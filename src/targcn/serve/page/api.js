@@ -24,10 +24,6 @@ export function post(path, body, kind = path) {
   );
 }
 
-export function remove(path) {
-  return send(path, path, { method: "DELETE" });
-}
-
 export function callOff(kind) {
   underWay.get(kind)?.abort();
 }
@@ -39,7 +35,7 @@ async function send(kind, path, options) {
   wait(1);
   try {
     const response = await fetch(path, { ...options, signal: control.signal });
-    if (response.ok) return response.status === 204 ? null : await response.json();
+    if (response.ok) return await response.json();
     // Problem details, with the field that is wrong and the names that are nearest.
     const { detail, suggestions, field } = await response.json();
     throw Object.assign(new Error(detail), { suggestions, field, status: response.status });

@@ -6,6 +6,7 @@ import { combobox } from "./combobox.js";
 import { button, count, download, h, inWords, link, put, say, section } from "./dom.js";
 import { slider } from "./slider.js";
 import { asked, go, PLACE, question, to } from "./state.js";
+import { verdictOf } from "./verdict.js";
 
 const FIELDS = [["s", "subject"], ["r", "relation"], ["o", "object"]];
 const SETTLED = 200; // milliseconds without a move, after which reasons are asked for
@@ -23,7 +24,7 @@ export function ask(page) {
   const time = slider({ onSlide: (t) => update({ ...state, t }), onSettle: (t) => change({ t }) });
   const hide = h("input", { type: "checkbox", onchange: () => change({ hide: hide.checked ? "1" : "" }) });
   const save = button("Download CSV", () =>
-    download("answers.csv", ["rank", "answer", "probability", "score", "known", "why"], rows),
+    download("answers.csv", ["rank", "answer", "probability", "score", "true", "known", "why"], rows),
   );
   const tools = h("div.tools", h("label", hide, "hide what is known then"), save);
   const list = answerList((row) => to("why", state, { [PLACE[row.asked]]: row.answer, as: row.asked }));
@@ -74,7 +75,7 @@ export function ask(page) {
       rows = found.rows;
       if (found.question.time) time.show(found.question.time);
       put(results, list.element);
-      list.show(rows, page.run.has_probabilities);
+      list.show(rows, page.run.has_probabilities, what === "fact");
       describe(found, what);
       // Reasons take longer than answers: they come when the slider rests.
       if (!why && page.run.gives_reasons && what !== "time")
@@ -84,23 +85,25 @@ export function ask(page) {
     tools.hidden = fine.hidden = !results.contains(list.element);
   }
 
-  function describe({ note, rows: { length } }, what) {
+  function describe({ note, forecast, rows: [best] }, what) {
     const { run } = page;
     put(
       notes,
-      note && h("p.forecast", note),
-      !length && h("p", "Nothing is left: every answer is known at that time."),
-      what === "fact" && h("p", "Is it so? Each end is asked for in turn, with the fact itself hidden."),
+      what === "fact" && best && h("p.lead", h("b", verdictOf(best.known === "then", best.true))),
+      note && h(forecast ? "p.note.forecast" : "p.note", note),
+      !best && h("p", "Nothing is left: every answer is known at that time."),
+      what === "fact" && h("p", "Each end is asked for in turn, with the fact itself hidden."),
     );
     const value = run.has_probabilities
-      ? "probability, calibrated on valid"
+      ? "probability of being the answer, if there is one"
       : `score of ${run.model}, which has no probabilities`;
     const among = {
       relation: count(run.relations.length, "relation"),
       time: `all times from ${run.first} to ${run.last}`,
     }[what] || `${count(run.num_entities)} entities`;
     const context = run.context === "all" ? "all known facts" : run.context;
-    fine.textContent = `Bar and figure: ${value}, among ${among}. Context: ${context}.`;
+    const certain = what === "fact" ? "" : " What is known then is certain.";
+    fine.textContent = `Bar and figure: ${value}, among ${among}.${certain} Context: ${context}.`;
   }
 
   // Nothing is asked yet: say how.

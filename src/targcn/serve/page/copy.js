@@ -57,7 +57,6 @@ const FORMS = {
       `/api/entities/${encodeURIComponent(e)}?run=${encodeURIComponent(run)}`,
     ];
   },
-  // Its answer names a search, whose events tell what it finds.
   missing({ t, r, e, n }, run, page) {
     const given = Object
       .entries({ time: n ? t : t || page.run.last, relation: r, entity: e, top: Number(n || TOP) })
@@ -67,7 +66,6 @@ const FORMS = {
       `missing(${given.map(([name, value]) => `${name}=${python(value)}`).join(", ")})`,
       "/api/missing",
       { run, ...Object.fromEntries(given) },
-      ` | sed 's/.*:"\\(.*\\)".*/\\1/' | xargs -I JOB curl -sN ${location.origin}/api/missing/JOB/events`,
     ];
   },
   models(state, run, page) {
@@ -84,7 +82,7 @@ const FORMS = {
 export function copyBox(view, state, page) {
   if ({ ask: !asked(state), why: asked(state) !== "fact", entity: !state.e }[view]) return null;
   const run = page.run.name;
-  const [command, call, path, body, then = ""] = FORMS[view](state, run, page);
+  const [command, call, path, body] = FORMS[view](state, run, page);
   const url = location.origin + path;
   const sent = body ? ` -H 'content-type: application/json' -d ${quote(JSON.stringify(body))}` : "";
   const texts = {
@@ -92,7 +90,7 @@ export function copyBox(view, state, page) {
     Python: call
       ? `import targcn\n\nprint(targcn.${body ? `Predictor(${python(run)}).` : ""}${call})`
       : `import json, urllib.request\n\nprint(json.load(urllib.request.urlopen(${python(url)})))`,
-    curl: `curl -s ${quote(url)}${sent}${then}`,
+    curl: `curl -s ${quote(url)}${sent}`,
   };
   const parts = Object.entries(texts).map(([name, text]) => {
     const content = h("pre", { tabindex: 0, role: "region", "aria-label": name }, text);

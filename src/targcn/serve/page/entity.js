@@ -1,10 +1,11 @@
 // Entity: its facts as lanes by relation, neighbours, what is predicted next.
 
-import { callOff, factsOf, post, trying } from "./api.js";
+import { callOff, factsOf, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, count, figure, h, inWords, link, named, percent, put, section } from "./dom.js";
+import { button, count, h, inWords, link, put, section } from "./dom.js";
 import { laneChart } from "./lanes.js";
-import { go, question, to, toWhy, visit } from "./state.js";
+import { predictNext } from "./next.js";
+import { go, to, toWhy, visit } from "./state.js";
 
 const MOST_LANES = 40;
 const MOST_FACTS = 50000;
@@ -56,8 +57,6 @@ export function entity(page) {
     body,
   );
 
-  const valueOf = ({ probability, score }) =>
-    ` ${page.run.has_probabilities ? percent(probability) : figure(score, 2)}`;
   const whyOf = (fact) => toWhy(state, fact, fact.out ? "object" : "subject");
 
   // The ticks in view: those of the address, or of all facts.
@@ -133,7 +132,7 @@ export function entity(page) {
           ),
       ),
     );
-    predictNext(relations);
+    predictNext(next, page, state, relations);
   }
 
   function take({ name, total, facts: columns }) {
@@ -184,34 +183,6 @@ export function entity(page) {
       h("summary", `${count(inside.length, "fact")} in view${only} as a list`),
       h("ul.facts", inside.slice(0, LISTED).map((one) => h("li", link(whyOf(one), inWords(one))))),
     );
-  }
-
-  // Its most common relations, asked for the time after the last fact.
-  function predictNext(relations) {
-    const t = page.timeline.label(page.timeline.last + 1);
-    const asked = relations
-      .slice(0, 4)
-      .map(({ name, direction }) => ({ [direction === "out" ? "s" : "o"]: state.e, r: name, t }));
-    return trying(next, async () => {
-      const { answers } = await post(
-        "/api/predict",
-        { run: page.run.name, questions: asked.map(question), top: 3 },
-        "next",
-      );
-      put(
-        next,
-        h("h2", `Predicted for ${t}`),
-        answers.map(({ rows }, number) =>
-          [
-            link(
-              to("ask", { run: state.run }, asked[number]),
-              asked[number].s ? `${asked[number].r} — ?` : `? — ${asked[number].r}`,
-            ),
-            h("ol", rows.map((row) => h("li", named(row.answer), h("small", valueOf(row))))),
-          ],
-        ),
-      );
-    });
   }
 
   return { element, update, title: () => state.e || "Entity" };

@@ -1,43 +1,23 @@
-// Missing: the most probable unknown facts, searched for by the server.
+// Missing: the facts that are probably true and not known.
 
-import { post, remove, trying } from "./api.js";
+import { callOff, post, trying } from "./api.js";
 import { combobox } from "./combobox.js";
-import {
-  button,
-  count,
-  download,
-  figure,
-  h,
-  inWords,
-  labelled,
-  link,
-  percent,
-  put,
-  say,
-  section,
-  table,
-} from "./dom.js";
+import { button, count, download, h, inWords, labelled, link, percent, put, say, section, table } from "./dom.js";
 import { go, toWhy } from "./state.js";
 
 export const TOP = "50";
-const ABOUT =
-  "The most probable facts that the data do not hold. " +
-  "Each is judged from both ends: the smaller probability counts.";
+const ABOUT = "Facts that the data do not hold, the most probable first, judged by what is known around them.";
+const KEYS = ["subject", "relation", "object", "time", "until", "probability", "sign"];
 
 export function missing(page) {
   let state = {};
   let searched = "";
-  let job = null;
-  let events = null;
   const time = h(
     "input",
     { id: "missing-time", type: "text", autocomplete: "off", placeholder: "any time", size: 10 },
   );
   const relation = h("select", { id: "missing-relation" });
   const entity = combobox({ label: "entity", page, placeholder: "any entity" });
-  const start = h("button.main", "Search");
-  const stop = button("Cancel", cancel, { hidden: true });
-  const progress = h("progress", { "aria-label": "Searched", hidden: true });
   const results = section("Missing facts");
   const element = h(
     "div",
@@ -49,10 +29,8 @@ export function missing(page) {
       labelled("time", time),
       labelled("relation", relation),
       entity.element,
-      start,
-      stop,
+      h("button.main", "Search"),
     ),
-    progress,
     results,
   );
 
@@ -69,88 +47,58 @@ export function missing(page) {
       ["", ...page.run.relations].map((name) => h("option", { value: name }, name || "any relation")),
     );
     relation.value = state.r || "";
-    time.value = state.t || (state.n ? "" : page.run.last);
+    time.value = state.t || "";
     entity.set(state.e);
     const now = JSON.stringify([page.run.name, state.t, state.r, state.e, state.n]);
     if (now === searched) return;
     searched = now;
-    cancel();
+    callOff("missing");
     put(results);
-    if (state.n) run(now);
+    if (state.n) run();
   }
 
-  function run(now) {
-    wait(true);
+  function run() {
+    const wanted = { time: state.t || null, relation: state.r || null, entity: state.e || null };
     return trying(results, async () => {
-      const begun = await post(
-        "/api/missing",
-        {
-          run: page.run.name,
-          time: state.t || null,
-          relation: state.r || null,
-          entity: state.e || null,
-          top: Number(state.n),
-        },
-      );
-      job = begun.job;
-      if (searched !== now) return cancel();
-      const rows = await watch((events = new EventSource(`/api/missing/${job}/events`)));
-      finish();
-      return draw(rows);
-    }, (e) => go({ ...state, e })).finally(() => searched === now && finish());
+      const body = { run: page.run.name, ...wanted, top: Number(state.n) };
+      draw(await post("/api/missing", body, "missing"));
+    }, (name) => go({ ...state, [page.run.relations.includes(name) ? "r" : "e"]: name }));
   }
 
-  function watch(source) {
-    return new Promise((resolve, reject) => {
-      const on = (name, act) => source.addEventListener(name, ({ data }) => act(data && JSON.parse(data)));
-      on("progress", ({ done, total }) => Object.assign(progress, { max: total || 1, value: done }));
-      on("result", ({ rows }) => resolve(rows));
-      on("problem", ({ detail }) => reject(new Error(detail)));
-      on("error", () => reject(new Error("The search was cut off; is the server still running?")));
-    });
-  }
-
-  function finish() {
-    events?.close();
-    events = job = null;
-    wait(false);
-  }
-
-  function cancel() {
-    if (job) remove(`/api/missing/${job}`).catch(() => {}); // it may have ended by itself
-    finish();
-  }
-
-  function wait(yes) {
-    progress.hidden = stop.hidden = !yes;
-    start.disabled = yes;
-    progress.removeAttribute("value");
-  }
-
-  function draw(rows) {
+  function draw({ rows, presumed }) {
     say(`${count(rows.length, "fact")} found`);
+    const odds = "In brackets: by what the odds of being true are multiplied.";
+    const note = h("p.fine", `True with: ${presumed}. ${rows.length ? odds : ""}`);
     if (!rows.length)
-      return put(results, h("p", "Nothing as probable as 1 in 100 is missing there; search wider."));
-    const kind = page.run.has_probabilities ? "probability" : "score";
+      return put(results, h("p.lead", "Nothing that is true with 10 % or more is missing there."), note);
     return put(
       results,
+      h("p.lead", summarize(rows)),
       table(
         "Missing facts",
-        ["fact", "time", kind, "best reason"],
+        ["fact", "time", "true\u00a0with", "what speaks for it"],
         rows.map((row) =>
           [
             link(toWhy(state, row), inWords({ ...row, time: null })),
-            row.time,
-            kind === "score" ? figure(row.score, 2) : percent(row.probability),
-            h("p.fine", row.reason),
+            row.times > 1 ? `${row.time} – ${row.until}` : row.time,
+            [h("small.narrow", "true with "), percent(row.probability)],
+            h("p.fine", row.sign?.replace("× ", "×\u00a0")),
           ],
         ),
       ),
-      button("Download CSV", () =>
-        download("missing.csv", ["subject", "relation", "object", "time", kind, "reason"], rows),
-      ),
+      note,
+      button("Download CSV", () => download("missing.csv", KEYS, rows)),
     );
   }
 
   return { element, update, title: () => "Missing facts" };
+}
+
+// The verdict on all of them; they come the most probable first.
+function summarize(rows) {
+  const probable = rows.filter(({ probability }) => probability >= 0.5).length;
+  const possible = rows.length - probable;
+  if (!possible) return `${count(probable, "fact")} probably true.`;
+  const more = `${count(possible, "possible one")}, each more likely false than true`;
+  return probable ? `${count(probable, "fact")} probably true, and ${more}.` : `No fact is probably true; ${more}.`;
 }

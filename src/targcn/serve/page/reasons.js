@@ -147,7 +147,7 @@ export function describeAnswer(explanation, numEntities) {
   const figures = [
     probability === null
       ? [figure(score, 2), "score"]
-      : [percent(probability), "probability, calibrated on valid"],
+      : [percent(probability), "probability of being the answer, if there is one"],
     [figure(rank, Number.isInteger(rank) ? 0 : 1), `rank of ${count(numEntities)}, ${filter} filter`],
     [count(pieces), `pieces of evidence, context ${context}`],
   ];

@@ -5,6 +5,7 @@ import { post, trying } from "./api.js";
 import { button, count, figure, h, inWords, link, named, percent, put, say, section, table } from "./dom.js";
 import { describeAnswer, drawReasons, drawSum } from "./reasons.js";
 import { asked, fromFact, go, PLACE, question, to, toFact } from "./state.js";
+import { drawVerdict } from "./verdict.js";
 
 const SHOWN = 6; // facts before the rest is folded away
 
@@ -14,6 +15,7 @@ export function why(page) {
   let explained = "";
   let unfolded = false;
   const head = h("div");
+  const verdict = section("Verdict");
   const answer = h("div");
   const reasons = section("Reasons");
   const rank = h("div");
@@ -27,7 +29,7 @@ export function why(page) {
     button("Add a fact", () => dialog.open(state)),
   );
   const body = h("div.two", reasons, whatIf);
-  const element = h("div", head, answer, body, dialog.element);
+  const element = h("div", head, verdict, answer, body, dialog.element);
   const side = () => (state.as === "subject" ? "subject" : "object");
 
   function update(next) {
@@ -36,7 +38,10 @@ export function why(page) {
     body.hidden = asked(state) !== "fact";
     if (body.hidden) return begin();
     if (now === explained) draw();
-    else explain();
+    else {
+      judge();
+      explain();
+    }
     explained = now;
     compare();
   }
@@ -46,6 +51,7 @@ export function why(page) {
     const what = asked(state);
     explained = "";
     put(answer);
+    put(verdict);
     put(head, h("h1", "Why?"));
     if (!what)
       return head.append(
@@ -58,6 +64,15 @@ export function why(page) {
         "begin",
       );
       if (best) go({ ...state, [PLACE[best.asked]]: best.answer, as: best.asked }, "replace");
+    });
+  }
+
+  // Whether it is so, before anything about the model.
+  function judge() {
+    put(verdict);
+    return trying(verdict, async () => {
+      const said = await post("/api/judge", { run: page.run.name, ...question(state) }, "judge");
+      put(verdict, drawVerdict(said));
     });
   }
 
@@ -148,13 +163,13 @@ export function why(page) {
       const run = page.run.name;
       const [without, given] = [state.without.map(toFact), state.with.map(toFact)];
       const changed = without.length + given.length > 0;
-      const value = page.run.has_probabilities ? "probability" : "score";
+      const value = page.run.has_probabilities ? "probability of being the answer, if there is one" : "score";
       const { rows } = changed
         ? await post("/api/what-if", { run, question: ask, without, given }, "rank")
         : (await post("/api/predict", { run, questions: [ask] }, "rank")).answers[0];
       const href = (name) => to("why", state, { [PLACE[side()]]: name, as: side() });
       const hint = changed ? "" : " Strike out a fact, or add one, and they move.";
-      put(rank, ranking(rows, { changed, own, href }), h("p.fine", `Rank and ${value}.${hint}`));
+      put(rank, ranking(rows, { changed, own, href }), h("p.fine", `Rank, and ${value}.${hint}`));
       const mine = rows.find((row) => row.answer === own);
       if (changed && mine) say(`${own}: rank ${mine.rank_before} before, ${mine.rank_after} after`);
     });

@@ -1,0 +1,85 @@
+"""What takes longer than an answer: missing facts and reports, each done by a thread."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Final, Literal, TypeVar, get_args
+
+from fastapi import APIRouter, Path, Response
+
+from targcn.evaluation.ranking import Progress
+from targcn.serve.api import MissingBody, find_run, json_of
+from targcn.serve.problems import RESPONSES, ProblemError
+from targcn.serve.served_run import RunReport, ServedRun
+from targcn.serve.worker import SECONDS_TO_ANSWER
+
+Kind = Literal["missing", "report"]
+Found = TypeVar("Found")
+# Pieces of work of a kind that are done or wait.
+MOST_WAITING: Final = 4
+
+
+class Aside:
+    """Work that is done one piece after the other, while questions are answered."""
+
+    def __init__(self, seconds: float = SECONDS_TO_ANSWER) -> None:
+        self.seconds = seconds
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        self._threads = {kind: ThreadPoolExecutor(1, kind) for kind in kinds}
+        self._waiting = dict.fromkeys(kinds, 0)
+        self._stopping = False
+
+    async def run(self, kind: Kind, work: Callable[[Progress], Found]) -> Found:
+        """What the work finds, unless it takes too long: it goes on, to be asked for again."""
+
+        def progress(done: int, total: int) -> None:
+            if self._stopping:
+                raise ProblemError(503, "the server is being stopped")
+
+        def begin() -> Found:
+            progress(0, 1)
+            return work(progress)
+
+        if self._waiting[kind] >= MOST_WAITING:
+            raise ProblemError(503, "too many ask for the like already; ask again in a moment")
+        self._waiting[kind] += 1
+        future = asyncio.wrap_future(self._threads[kind].submit(begin))
+        future.add_done_callback(lambda _: self._finish(kind))
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await asyncio.shield(future)
+        except TimeoutError:
+            raise ProblemError(
+                504, "this takes longer; it is being computed, ask again in a moment"
+            ) from None
+
+    def _finish(self, kind: Kind) -> None:
+        self._waiting[kind] -= 1
+
+    def cancel(self) -> None:
+        """Give up whatever is being done."""
+        self._stopping = True
+
+    def stop(self) -> None:
+        self.cancel()
+        for thread in self._threads.values():
+            thread.shutdown()
+
+
+def make_router(runs: Mapping[str, ServedRun], aside: Aside) -> APIRouter:
+    router = APIRouter(prefix="/api", tags=["missing facts and reports"], responses=RESPONSES)
+
+    @router.post("/missing")
+    async def find_missing(body: MissingBody) -> Response:
+        """The facts that are probably true and not known, and what the probabilities presume."""
+        served = find_run(runs, body.run)
+        wanted = body.model_dump(exclude={"run"})
+        found = await aside.run("missing", lambda progress: served.missing(wanted, progress))
+        return json_of(found)
+
+    @router.get("/report/{run}", response_model=RunReport)
+    async def report(run: Annotated[str, Path(max_length=2_000)]) -> Response:
+        """The figures of a run under all three filters; those of test are computed once."""
+        return json_of(await aside.run("report", find_run(runs, run).report))
+
+    return router
