@@ -1,5 +1,6 @@
 """Is it so? A fact judged in words: whether it is probably true, and what says so."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -58,9 +59,14 @@ class Verdict:
     presumed: dict[str, float]
     # The strongest first.
     signs: tuple[Sign, ...]
+    # When the fact holds besides, in words.
+    times: str = ""
 
     def __str__(self) -> str:
-        """A sentence: the verdict, its probability, and the strongest sign that points there."""
+        """A sentence: the verdict, its probability, and the strongest sign that points there.
+
+        If none does, it tells when the fact holds besides.
+        """
         if self.is_known:
             said = f"Known to be true; if it were not known, it would be true with {self.rounded}"
         elif self.probability >= 0.5:
@@ -68,7 +74,8 @@ class Verdict:
         else:
             said = f"Probably not: {self.rounded}"
         leading = [sign for sign in self.signs if (sign.factor > 1) == (self.probability >= 0.5)]
-        return f"{said}; {leading[0].text}" if leading else said
+        reason = leading[0].text if leading else self.times
+        return f"{said}; {reason}" if reason else said
 
     @property
     def rounded(self) -> str:
@@ -91,7 +98,8 @@ def judge_fact(truth: Truth, dataset: Dataset, ids: Ids, is_known: bool, top: in
     fact = FactColumns(*torch.tensor(ids)[:, None])
     probability = float(truth.judge_facts(fact).probabilities[0])
     presumed = truth.judge.missing_shares(truth.presumed)
-    return Verdict(probability, is_known, presumed, find_signs(truth, dataset, ids)[:top])
+    signs = _weigh_signs(truth, dataset, ids)
+    return Verdict(probability, is_known, presumed, _strongest(signs)[:top], signs[0].text)
 
 
 def judge_answers(truth: Truth, dataset: Dataset, asked: QuestionIds, answers: Answers) -> Answers:
@@ -119,6 +127,16 @@ def judge_answers(truth: Truth, dataset: Dataset, asked: QuestionIds, answers: A
 
 def find_signs(truth: Truth, dataset: Dataset, ids: Ids) -> tuple[Sign, ...]:
     """What the known facts hold around a fact and changes its odds, the strongest first."""
+    return _strongest(_weigh_signs(truth, dataset, ids))
+
+
+def _strongest(signs: Sequence[Sign]) -> tuple[Sign, ...]:
+    strong = [sign for sign in signs if max(sign.factor, 1 / sign.factor) >= LEAST_FACTOR]
+    return tuple(sorted(strong, key=lambda sign: -max(sign.factor, 1 / sign.factor)))
+
+
+def _weigh_signs(truth: Truth, dataset: Dataset, ids: Ids) -> list[Sign]:
+    """All that is looked at, the fact itself at other times first."""
     of_fact, of_rules, effects = truth.weigh_traces(FactColumns(*torch.tensor(ids)[:, None]))
     parts = [name_of(id) for name_of, id in zip(name_finders(dataset).values(), ids, strict=True)]
     names = dict(zip("sro", parts, strict=False))
@@ -131,9 +149,7 @@ def find_signs(truth: Truth, dataset: Dataset, ids: Ids) -> tuple[Sign, ...]:
         _of_rule(float(of_rules[1]), "two known facts lead", "no two known facts lead"),
     ]
     factors = effects.clamp(-MOST_EFFECT, MOST_EFFECT).exp().tolist()
-    signs = [Sign(text, factor) for text, factor in zip(texts, factors, strict=True)]
-    strong = [sign for sign in signs if max(sign.factor, 1 / sign.factor) >= LEAST_FACTOR]
-    return tuple(sorted(strong, key=lambda sign: -max(sign.factor, 1 / sign.factor)))
+    return [Sign(text, factor) for text, factor in zip(texts, factors, strict=True)]
 
 
 def _of_key(

@@ -50,8 +50,9 @@ class Found:
     num_suggested: int
     average_precision: float
     precision_at: Mapping[int, float]
-    # Of what is true with .9 or more: the share that is, and the share of hidden facts it has.
-    precision_of_sure: float
+    # Of what is true with .9 or more: the share that is, None if nothing is so sure, and the share
+    # of hidden facts it has.
+    precision_of_sure: float | None
     recall_of_sure: float
     calibration_error: float
     brier: float
@@ -153,7 +154,7 @@ def measure_list(probabilities: Tensor, is_true: Tensor, num_hidden: int) -> Fou
         int(is_true.sum()),
         float((precision * is_true).sum() / total),
         {count: float(is_true[:count].mean()) for count in COUNTS if len(is_true) >= count},
-        float(is_true[sure].mean()) if sure.any() else 0.0,
+        float(is_true[sure].mean()) if sure.any() else None,
         float(is_true[sure].sum() / total),
         mean_error(bins) if bins else 0.0,
         float((probabilities - is_true).square().mean()) if len(is_true) else 0.0,
