@@ -2,7 +2,7 @@
 
 targcn train congress --out run
 targcn train congress --model decayed-copy --out copy
-python scripts/picture_page.py run copy --out docs/pictures
+PYTHONPATH=. python scripts/picture_page.py run copy --out docs/pictures
 """
 
 import argparse
@@ -11,9 +11,10 @@ import json
 from pathlib import Path
 from urllib.parse import urlencode
 
-from measure_page import browsing
 from PIL import Image
 from playwright.sync_api import Browser
+
+from benchmarks.page import browsing
 
 KENNEDY = {"s": "Ted Kennedy", "r": "serves beside", "t": "2009"}
 STRUCK = json.dumps(["Ted Kennedy", "senior senator of", "Massachusetts", "2007"])
@@ -27,10 +28,10 @@ PICTURES = {
     ),
     "entity": (
         {"view": "entity", "e": "Massachusetts"},
-        "section[aria-label='Predicted next'] ol",
+        "section[aria-label='Predicted next'] a",
         760,
     ),
-    "missing": ({"view": "missing", "r": "serves beside", "t": "2009", "n": "12"}, "tbody td", 800),
+    "missing": ({"view": "missing", "r": "holds House seat", "n": "12"}, "tbody td", 800),
     "models": (
         {"view": "models", "e": "Ted Kennedy"},
         "section[aria-label='Where they differ'] td",
