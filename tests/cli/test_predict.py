@@ -240,7 +240,7 @@ def test_is_it_so(trained: Path, seen: Path) -> None:
     content = json.loads(call("predict", trained, *fact, "--json").stdout)
     assert [answer["answer"] for answer in content["answers"]] == ["John Kerry", "Ted Kennedy"]
     judged = content["verdict"]
-    assert judged.keys() == {"probability", "is_known", "presumed", "signs"}
+    assert judged.keys() == {"probability", "is_known", "presumed", "signs", "times"}
     assert [sign["text"] for sign in judged["signs"]] == [
         line.strip().rpartition(" (× ")[0] for line in signs
     ]
