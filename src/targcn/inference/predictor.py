@@ -214,8 +214,8 @@ class Predictor:
             raise InputError("a complete fact is judged; leave no place of it open")
         ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
-        known = self.known["time-aware"].look_up(fact.ask_objects())[1]
-        return judge_fact(self.truth, self.dataset, ids, bool((known == ids[2]).any()))
+        is_known = bool(self.known["time-aware"].hold(fact))
+        return judge_fact(self.truth, self.dataset, ids, is_known)
 
     def what_if(
         self,
