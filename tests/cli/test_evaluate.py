@@ -1,6 +1,7 @@
 """`targcn evaluate`."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -26,6 +27,16 @@ def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
         assert set(sides) == {"both", "object", "subject"}
         for figures in sides.values():
             assert set(figures) == {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
+
+
+def test_a_run_of_an_older_version_is_refused(run: Path, tmp_path: Path) -> None:
+    old = shutil.copytree(run, tmp_path / "old")
+    settings = {"facts": 128, "relation_facts": 128, "partners": 128}
+    manifest = json.loads((old / "run.json").read_text())
+    manifest |= {"model": "evidence", "settings": settings}
+    (old / "run.json").write_text(json.dumps(manifest))
+    sentence = "evidence.relation_facts is a setting of older versions; train again without it"
+    assert complaint_of(call("evaluate", old)) == f"targcn: {old}/run.json: {sentence}\n"
 
 
 def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from oracle import (
     World,
     checked,
     facts_from,
-    facts_under,
     first_tick,
     interval_worlds_with_queries,
     last_tick,
@@ -20,7 +19,7 @@ from oracle import (
     worlds_with_queries,
 )
 from targcn.graph import nearest as nearest_facts
-from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
+from targcn.graph.nearest import NearestFacts, nearest_of_entities
 from targcn.graph.temporal_graph import TemporalGraph
 
 COUNTS = st.sampled_from([0, 1, 2, 3, 5, 50])
@@ -36,12 +35,10 @@ def rows_of(found: NearestFacts) -> list[list[Fact]]:
     ]
 
 
-def find(graph: TemporalGraph, queries: list[Query], count: int) -> list[list[list[Fact]]]:
-    """The nearest of each query's subject, then those of its relation."""
+def find(graph: TemporalGraph, queries: list[Query], count: int) -> list[list[Fact]]:
+    """The nearest of each query's subject."""
     asked = queries_of(queries)
-    of_entities = nearest_of_entities(graph, asked.subjects, asked.times, count)
-    of_relations = nearest_of_relations(graph, asked.relations, asked.times, count)
-    return [rows_of(of_entities), rows_of(of_relations)]
+    return rows_of(nearest_of_entities(graph, asked.subjects, asked.times, count))
 
 
 @checked
@@ -52,19 +49,18 @@ def test_the_nearest_facts_are_found(
     """Which of the facts of one time are in a window that cuts them is a promise, too."""
     world, queries = drawn
     facts, number = world.facts, world.num_relations
-    of_entities, of_relations = find(world.past if past_only else world.graph, queries, count)
-    for (s, r, t), of_entity, of_relation in zip(queries, of_entities, of_relations, strict=True):
-        assert of_entity == nearest(facts_from(facts, number, s), t, count, past_only)
-        assert of_relation == nearest(facts_under(facts, number, r), t, count, past_only)
-        assert not past_only or all(fact[3] < t for fact in of_entity + of_relation)
+    found = find(world.past if past_only else world.graph, queries, count)
+    for (s, _, t), row in zip(queries, found, strict=True):
+        assert row == nearest(facts_from(facts, number, s), t, count, past_only)
+        assert not past_only or all(fact[3] < t for fact in row)
 
 
 def test_of_one_time_those_next_to_the_query_in_the_order_of_the_graph_are_taken() -> None:
     """That is by reciprocal relation, then object. A day before loses its first ones."""
     for day, left_out in ((4, 1), (5, 3), (6, 3)):
         world = World(4, 1, [(0, 0, o, day) for o in (1, 2, 3)])
-        [[of_entity], _] = find(world.graph, [(0, 0, 5)], 2)
-        assert {1, 2, 3} - {fact[2] for fact in of_entity} == {left_out}
+        [row] = find(world.graph, [(0, 0, 5)], 2)
+        assert {1, 2, 3} - {fact[2] for fact in row} == {left_out}
 
 
 @checked
@@ -75,10 +71,9 @@ def test_the_nearest_intervals_are_found(drawn: tuple[World, list[Query]], count
     facts, number = world.facts, world.num_relations
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nearest_facts, "LOOKED_BACK", 50)
-        of_entities, of_relations = find(world.graph, queries, count)
-    for (s, r, t), of_entity, of_relation in zip(queries, of_entities, of_relations, strict=True):
-        assert of_entity == nearest(facts_from(facts, number, s), t, count)
-        assert of_relation == nearest(facts_under(facts, number, r), t, count)
+        found = find(world.graph, queries, count)
+    for (s, _, t), row in zip(queries, found, strict=True):
+        assert row == nearest(facts_from(facts, number, s), t, count)
 
 
 @checked
@@ -90,14 +85,14 @@ def test_of_old_facts_those_that_ended_latest_are_looked_at(
     world, queries = drawn
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nearest_facts, "LOOKED_BACK", looked_back)
-        found, _ = find(world.graph, queries, count)
-    for (s, _, t), of_entity in zip(queries, found, strict=True):
+        found = find(world.graph, queries, count)
+    for (s, _, t), row in zip(queries, found, strict=True):
         in_order = facts_from(world.facts, world.num_relations, s)
         begun = [fact for fact in in_order if first_tick(fact) < t]
         later = in_order[len(begun) :]
         back = looked_back * count
         old = [fact for fact in begun[:-back] if last_tick(fact) < t]
-        assert of_entity == nearest([*old, *begun[-back:], *later], t, count)
+        assert row == nearest([*old, *begun[-back:], *later], t, count)
 
 
 @checked
@@ -107,13 +102,10 @@ def test_intervals_of_one_tick_are_points(drawn: tuple[World, list[Query]], coun
     world, queries = drawn
     asked = queries_of(queries)
     of_ticks = World(world.num_entities, world.num_relations, [(*f, f[3]) for f in world.facts])
-    for find_them, whose in (
-        (nearest_of_entities, asked.subjects),
-        (nearest_of_relations, asked.relations),
-    ):
-        ours, theirs = (
-            find_them(one.graph, whose, asked.times, count) for one in (world, of_ticks)
-        )
-        assert torch.equal(ours.filled, theirs.filled)
-        for one, other in zip(ours.tensors(), theirs.tensors(), strict=True):
-            assert torch.equal(one[ours.filled], other[ours.filled])
+    ours, theirs = (
+        nearest_of_entities(one.graph, asked.subjects, asked.times, count)
+        for one in (world, of_ticks)
+    )
+    assert torch.equal(ours.filled, theirs.filled)
+    for one, other in zip(ours.tensors(), theirs.tensors(), strict=True):
+        assert torch.equal(one[ours.filled], other[ours.filled])

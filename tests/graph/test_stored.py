@@ -48,9 +48,6 @@ def test_a_stored_graph_is_the_graph(tmp_path_factory, world: World, at_once: in
         assert graph.folder is not None
         assert expected.folder is None
         assert same(graph, expected)
-        assert same(graph.by_relation, expected.by_relation)
-        assert same(graph.partners, expected.partners)
-        assert graph.partners.most == expected.partners.most
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells what it was advised")
@@ -60,7 +57,6 @@ def test_nothing_is_read_ahead_of_an_index_larger_than_memory(
 ) -> None:
     monkeypatch.setattr("targcn.graph.stored.memory_left", lambda: memory)
     graph = TemporalGraph.of_context(stored(WORLD, tmp_path / "data"), "train")
-    assert same(graph.by_relation, TemporalGraph.of_context(WORLD.dataset, "train").by_relation)
     mapped = Path("/proc/self/smaps").read_text().split(str(graph.folder / "keys.npy"))
     flags = mapped[1].split("VmFlags:")[1].splitlines()[0].split()
     assert ("rr" in flags) == (memory == 0)
@@ -91,8 +87,6 @@ def test_what_is_changed_or_added_is_built_again(tmp_path: Path) -> None:
     added = replace(dataset, added=dataset.train)
     assert TemporalGraph.of_context(added, "train").folder is None
     assert TemporalGraph.of_context(dataset, "train+valid").folder is None
-    past = TemporalGraph.of_context(dataset, "past")
-    assert same(past.partners, WORLD.past.partners)
 
 
 def test_a_saved_copy_shares_the_files(tmp_path: Path) -> None:

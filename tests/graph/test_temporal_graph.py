@@ -1,5 +1,3 @@
-from itertools import accumulate
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,6 @@ from oracle import (
     World,
     checked,
     facts_of,
-    facts_under,
     first_tick,
     holds,
     interval_worlds_with_queries,
@@ -19,10 +16,12 @@ from oracle import (
     moment,
     with_reciprocals,
     worlds,
+    worlds_with_queries,
 )
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, Facts
 from targcn.graph import build
+from targcn.graph.hidden import fact_codes
 from targcn.graph.temporal_graph import TemporalGraph
 
 
@@ -63,22 +62,35 @@ def test_sorting_in_pieces_changes_nothing(world: World, at_once: int) -> None:
     assert whole.span == pieces.span
 
 
-# --- by relation ----------------------------------------------------------------------------
+# --- how many facts say the same at a time ----------------------------------------------------
+
+
+def assert_counted(world: World, queries: list[Query]) -> None:
+    facts = with_reciprocals(world.facts, world.num_relations)
+    asked = [(s, r, o, t) for s, r, t in queries for o in range(world.num_entities)]
+    *said, times = torch.tensor(asked).T.contiguous()
+    *_, found = world.graph.triples.look(fact_codes(world.graph, *said), times)
+    for (*said_here, t), count in zip(asked, found.tolist(), strict=True):
+        found_slowly = {
+            (first_tick(fact), last_tick(fact))
+            for fact in facts
+            if [*fact[:3]] == said_here and holds(fact, t)
+        }
+        assert count == len(found_slowly)
 
 
 @checked
-@given(worlds())
-def test_the_facts_of_each_relation_lie_together_by_time(world: World) -> None:
-    """Those of one time stand as in the graph: by object, then subject."""
-    by_relation, span = world.graph.by_relation, world.graph.span
-    columns = (by_relation.subjects, by_relation.objects, by_relation.times, by_relation.keys)
-    found = list(zip(*(column.tolist() for column in columns), strict=True))
-    expected = [
-        facts_under(world.facts, world.num_relations, r) for r in range(2 * world.num_relations)
-    ]
-    assert found == [(s, o, t, r * span + t) for facts in expected for s, r, o, t in facts]
-    ends = [0, *accumulate(len(facts) for facts in expected)]
-    assert by_relation.offsets.tolist() == ends
+@given(interval_worlds_with_queries())
+def test_those_that_hold_are_counted_once_for_each_interval(
+    drawn: tuple[World, list[Query]],
+) -> None:
+    assert_counted(*drawn)
+
+
+@checked
+@given(worlds_with_queries())
+def test_points_hold_at_their_time(drawn: tuple[World, list[Query]]) -> None:
+    assert_counted(*drawn)
 
 
 # --- the rest -------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ PAST_SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
     "evidence": [
         {},
-        {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2},
+        {"facts": 4, "first_facts": 2, "second_facts": 3},
     ],
     "t-gap": [
         {"dim": 10},

@@ -39,9 +39,9 @@ from targcn.models.evidence_candidates import Drawn
 from targcn.models.layers.losses import cross_entropy
 
 # Windows that hold all evidence, windows that cut it, and only one fact.
-WIDE = dict.fromkeys(["facts", "relation_facts", "first_facts", "second_facts", "partners"], 60)
-NARROW = {"facts": 4, "relation_facts": 2, "first_facts": 2, "second_facts": 3, "partners": 2}
-LEAST = {"facts": 1, "relation_facts": 0, "first_facts": 0, "second_facts": 1, "partners": 0}
+WIDE = dict.fromkeys(["facts", "first_facts", "second_facts"], 60)
+NARROW = {"facts": 4, "first_facts": 2, "second_facts": 3}
+LEAST = {"facts": 1, "first_facts": 0, "second_facts": 1}
 WINDOWS = st.sampled_from([WIDE, NARROW, LEAST | {"prior_dim": 0}, NARROW | {"against": True}])
 # What the tests change one by one; not the defaults.
 PLAIN: dict[str, Any] = {
@@ -94,14 +94,9 @@ def evidence_in(sample: EvidenceSample) -> FoundEvidence:
         for number, one in enumerate(first)
         for place in range(sample.second.filled.shape[2])
     ]
-    partners = zip(
-        *(column.flatten().tolist() for column in sample.partners.tensors()), strict=True
-    )
     return FoundEvidence(
         sorted(filter(None, facts_in(sample.facts))),
-        sorted(filter(None, facts_in(sample.of_relation))),
         sorted(path for path in paths if path[1] is not None),
-        sorted(partner for partner in partners if partner[2] > 0),
     )
 
 
@@ -125,7 +120,7 @@ def slow_scores(
     hidden: Fact | None = None,
     past_only: bool = False,
 ) -> torch.Tensor:
-    """Of all four kinds; that the sample holds them, too, is checked on the way.
+    """That the sample holds all evidence, too, is checked on the way.
 
     Only the choice among first facts of the same weight is taken from the sample.
     """
@@ -266,7 +261,7 @@ def without(world: World, fact: Fact) -> World:
 
 
 def leaks(world: World, own: Fact, past_only: bool = False) -> set[str]:
-    """The kinds of evidence in which the training query of a fact shows that the fact is there."""
+    """What shows the training query of a fact that the fact is there: facts or paths."""
     model, (s, r, _, t) = build(world, **WIDE), own
     graph, rest = (replace(one.graph, past_only=past_only) for one in (world, without(world, own)))
     seen = evidence_in(train_sample(model, [own], graph))
@@ -322,7 +317,7 @@ def test_no_kind_of_evidence_shows_a_fact_from_either_side(own: Fact, world: Wor
 
 
 def test_facts_of_the_subject_are_dropped_at_their_share() -> None:
-    """For the same seed the same ones, whatever the batch; nothing else is dropped."""
+    """For the same seed the same ones, whatever the batch."""
     facts = [(n % 40, n % 3, n * 7 % 40, n % 50) for n in range(3000)]
     world, asked = World(40, 3, facts), facts[:200]
     graph = world.graph
@@ -334,10 +329,6 @@ def test_facts_of_the_subject_are_dropped_at_their_share() -> None:
     share = float(thin.facts.filled.sum() / whole.facts.filled.sum())
     assert abs(share - 0.7) < 0.02  # of some 12,000 facts
     assert not (thin.facts.filled & ~whole.facts.filled).any()
-    for one, same in zip(thin.of_relation.tensors(), whole.of_relation.tensors(), strict=True):
-        assert torch.equal(one, same)
-    for one, same in zip(thin.partners.tensors(), whole.partners.tensors(), strict=True):
-        assert torch.equal(one, same)
     # No path starts with a dropped fact.
     starts = thin.second.filled.any(2)
     assert starts.any()
@@ -375,10 +366,8 @@ def test_dropout_is_for_training_alone() -> None:
 
 SMALL: dict[str, Any] = {
     "facts": 16,
-    "relation_facts": 8,
     "first_facts": 4,
     "second_facts": 4,
-    "partners": 16,
     "dim": 8,
     "prior_dim": 8,
     "epochs": 3,
@@ -430,10 +419,8 @@ def test_new_entities_have_the_mean_prior_and_their_own_facts() -> None:
     ("options", "message"),
     [
         ({"facts": 0}, "facts is 0; at least 1"),
-        ({"relation_facts": -1}, "relation_facts is -1"),
         ({"first_facts": -1}, "first_facts is -1"),
         ({"second_facts": 0}, "second_facts is 0; at least 1"),
-        ({"partners": -1}, "partners is -1"),
         ({"dim": 0}, "dim is 0; at least 1"),
         ({"prior_dim": -1}, "prior_dim is -1"),
         ({"prior_dropout": 1.0}, "prior_dropout is 1.0; 0 up to below 1"),

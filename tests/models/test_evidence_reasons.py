@@ -14,16 +14,16 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models import evidence as evidence_module
 from targcn.models import evidence_reasons
 from targcn.models.evidence import Evidence
-from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons, Rules
+from targcn.models.reasons import NO_FACT, Reasons, Rules
 
 WORLD = BUSY_WORLD
 FACTS = WORLD.facts
-Piece = tuple[str, tuple[Fact, ...], int, float]
+Piece = tuple[tuple[Fact, ...], float]
 
 
 def build(**settings: object) -> Evidence:
-    """A model that looks at everything; no two kinds of evidence have the same weight."""
-    sizes = {"facts": 99, "relation_facts": 99, "first_facts": 99, "second_facts": 99}
+    """A model that looks at everything; no two classes of evidence have the same weight."""
+    sizes = {"facts": 99, "first_facts": 99, "second_facts": 99}
     model = create("evidence", WORLD.dataset, {**sizes, "dim": 4, "prior_dim": 3, **settings})
     assert isinstance(model, Evidence)
     torch.manual_seed(1)
@@ -39,39 +39,25 @@ def graph_of(facts: list[Fact], past_only: bool = False) -> TemporalGraph:
 def pieces(
     model: Evidence, facts: list[Fact], query: Query, answer: int, past_only: bool = False
 ) -> Iterator[Piece]:
-    """Every piece of evidence for an answer: its kind, its facts, its count and exp c."""
+    """Every piece of evidence for an answer: its facts and exp c."""
     s, r, t = query
     both = [fact for fact in with_reciprocals(facts, 2) if not past_only or fact[3] < t]
 
     def bucket(time: int) -> int:
         return int(model.time_buckets(torch.tensor(time - t)))
 
-    def weigh(weights: torch.nn.Module, relation: int, bucket: int) -> float:
-        found, buckets = torch.tensor([[relation]]), torch.tensor([[bucket]])
-        return math.exp(weights(torch.tensor([r]), found, buckets))
-
     own = [fact for fact in both if fact[0] == s]
     for fact in own:
         if fact[2] == answer:
-            yield "fact", (fact,), 1, weigh(model.fact_weights, fact[1], bucket(fact[3]))
-    for fact in both:
-        if fact[1] == r and fact[2] == answer:
-            of_bucket = model.relation_bucket_weights[bucket(fact[3])]
-            yield "relation", (fact,), 1, math.exp(float(model.relation_weights[r] + of_bucket))
+            found = [torch.tensor([[side]]) for side in (fact[1], bucket(fact[3]))]
+            yield (fact,), math.exp(model.fact_weights(torch.tensor([r]), *found))
     for one in own:
         for two in both:
             if two[0] == one[2] and two[2] == answer != s:
                 sides = [torch.tensor([[side]]) for side in (one[1], bucket(one[3]))]
                 ends = [torch.tensor([[[side]]]) for side in (two[1], bucket(two[3]))]
                 weight = model.path_weights(torch.tensor([r]), *sides, *ends)
-                yield "path", (one, two), 1, math.exp(float(weight))
-    for relation in range(4):
-        times = {fact[3] for fact in own if fact[1:3] == (relation, answer)}
-        if times:
-            count = int(model.count_buckets(torch.tensor(len(times))))
-            partner = (s, relation, answer, 0)
-            weight = weigh(model.partner_weights, relation, count)
-            yield "partner", (partner,), len(times), weight
+                yield (one, two), math.exp(float(weight))
 
 
 def as_told(fact: Fact) -> Fact:
@@ -80,16 +66,12 @@ def as_told(fact: Fact) -> Fact:
 
 
 def pieces_in(reasons: Reasons) -> list[Piece]:
-    assert reasons.kinds is not None
-    assert reasons.counts is not None
     assert reasons.weights is not None
     columns = (reasons.subjects, reasons.relations, reasons.objects, reasons.times)
     told = []
-    for row, kind in enumerate(reasons.kinds.tolist()):
+    for row, weight in enumerate(reasons.weights.tolist()):
         facts = zip(*(column[row].tolist() for column in columns), strict=True)
-        known = tuple(fact for fact in facts if fact[1] != NO_FACT)
-        count, weight = int(reasons.counts[row]), float(reasons.weights[row])
-        told.append((EVIDENCE_KINDS[kind], known, count, weight))
+        told.append((tuple(fact for fact in facts if fact[1] != NO_FACT), weight))
     return sorted(told)
 
 
@@ -105,12 +87,12 @@ def test_reasons_are_all_evidence_that_ends_in_the_answer(
     reasons = model.reasons(queries_of([query]), answer, graph)
     assert (*query[:2], answer, query[2]) not in with_reciprocals(FACTS, 2)
     expected = list(pieces(model, FACTS, query, answer, past_only))
-    told = sorted((kind, tuple(map(as_told, facts)), *rest) for kind, facts, *rest in expected)
+    told = sorted((tuple(map(as_told, facts)), weight) for facts, weight in expected)
     found = pieces_in(reasons)
-    assert [piece[:3] for piece in found] == [piece[:3] for piece in told]
-    assert [piece[3] for piece in found] == pytest.approx([piece[3] for piece in told])
+    assert [facts for facts, _ in found] == [facts for facts, _ in told]
+    assert [weight for _, weight in found] == pytest.approx([weight for _, weight in told])
     if not past_only and query[2] > 0:
-        assert {piece[0] for piece in found} == set(EVIDENCE_KINDS)
+        assert {len(facts) for facts, _ in found} == {1, 2}
 
 
 @pytest.mark.parametrize("past_only", [False, True])
@@ -140,7 +122,7 @@ def test_the_queried_fact_is_no_reason(own: Fact, asks_subject: bool) -> None:
     rest = [fact for fact in FACTS if fact != own]
     hidden = model.reasons(queries_of([query]), answer, graph_of(FACTS))
     removed = model.reasons(queries_of([query]), answer, graph_of(rest))
-    assert [piece[:3] for piece in pieces_in(hidden)] == [piece[:3] for piece in pieces_in(removed)]
+    assert [facts for facts, _ in pieces_in(hidden)] == [facts for facts, _ in pieces_in(removed)]
     torch.testing.assert_close(hidden.scores, removed.scores)
 
 
@@ -185,30 +167,27 @@ def test_rules_count_what_ended_in_true_answers(
     monkeypatch.setattr(evidence_reasons, "MOST_CODES_KEPT", at_once)
     model = build(time_unit=2.0)
     rules = rules_of(model, past_only)
-    expected: Counter[tuple[str, int, tuple[tuple[int, int], ...], float]] = Counter()
+    expected: Counter[tuple[int, tuple[tuple[int, int], ...], float]] = Counter()
     for s, r, o, t in with_reciprocals(list(dict.fromkeys(FACTS)), 2):
         rest = [fact for fact in FACTS if fact not in ((s, r, o, t), (o, r - 2, s, t))]
-        for kind, facts, count, weight in pieces(model, rest, (s, r, t), o, past_only):
-            amounts = tuple(
-                (fact[1], count if kind == "partner" else fact[3] - t) for fact in facts
-            )
-            expected[kind, r, amounts, round(weight, 9)] += 1
+        for facts, weight in pieces(model, rest, (s, r, t), o, past_only):
+            deltas = tuple((fact[1], fact[3] - t) for fact in facts)
+            expected[r, deltas, round(weight, 9)] += 1
     # A rule is about ranges: what was counted one by one falls into one of them each.
-    assert set(rules.kinds.tolist()) == set(range(len(EVIDENCE_KINDS)))
     for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
-        kind, relation, found, first, last, weight, support = row
+        relation, found, first, last, weight, support = row
         steps = [step for step in zip(found, first, last, strict=True) if step[0] != NO_FACT]
         inside = [
             key
             for key in expected
-            if key[:2] == (EVIDENCE_KINDS[kind], relation)
-            and [one for one, _ in key[2]] == [one for one, _, _ in steps]
+            if key[0] == relation
+            and [one for one, _ in key[1]] == [one for one, _, _ in steps]
             and all(
-                low <= amount <= high
-                for (_, amount), (_, low, high) in zip(key[2], steps, strict=True)
+                low <= delta <= high
+                for (_, delta), (_, low, high) in zip(key[1], steps, strict=True)
             )
         ]
-        assert {key[3] for key in inside} == {round(weight, 9)}
+        assert {key[2] for key in inside} == {round(weight, 9)}
         assert sum(expected.pop(key) for key in inside) == support
     assert not expected
 

@@ -21,7 +21,7 @@ from targcn.training.signals import TrainingStopped
 LEARNERS = [name for name in MODELS if issubclass(find_model(name), Learner)]
 # A size that every model takes, and small windows where the defaults are large.
 SMALL: dict[str, dict[str, Any]] = {name: {"dim": 40} for name in LEARNERS}
-SMALL["evidence"] |= {"facts": 9, "relation_facts": 4, "first_facts": 3, "second_facts": 4}
+SMALL["evidence"] |= {"facts": 9, "first_facts": 3, "second_facts": 4}
 SMALL["t-gap"] |= {"subject_edges": 9, "core_nodes": 4, "node_edges": 5, "subgraph_edges": 9}
 SMALL["temp-sa"] |= {"window": 3}
 SMALL["temp-gru"] |= {"window": 3}

@@ -10,7 +10,7 @@ from hypothesis import given
 from oracle import Edge, Fact, Query, World, checked, queries_of, tgap, worlds_with_queries
 from small_training import BUSY_WORLD, small_tgap
 from targcn.models import tgap_reasons
-from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons
+from targcn.models.reasons import NO_FACT, Reasons
 from targcn.models.tgap import LEAST_MASS, TGAP
 
 SETTINGS: list[dict[str, Any]] = [
@@ -31,8 +31,6 @@ def paths_in(reasons: Reasons) -> dict[tuple[Fact, ...], float]:
     for row, effect in enumerate(reasons.effects.tolist()):
         facts = zip(*(column[row].tolist() for column in columns), strict=True)
         told = tuple(fact for fact in facts if fact[1] != NO_FACT)
-        assert reasons.kinds is not None
-        assert EVIDENCE_KINDS[int(reasons.kinds[row])] == ("fact" if len(told) == 1 else "path")
         found[told] = found.get(told, 0) + effect
     return found
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from oracle.graph import Partner, facts_from, facts_under, nearest, partners
-from oracle.worlds import Fact, Query, World, holds
+from oracle.graph import facts_from, nearest
+from oracle.worlds import Fact, Query, World
 from targcn.models.evidence import Evidence, EvidenceSettings
 
 Path = tuple[Fact, Fact]
@@ -19,9 +19,7 @@ class FoundEvidence:
     """What speaks for the answers to one query; each kind is sorted."""
 
     facts: list[Fact]
-    of_relation: list[Fact]
     paths: list[Path]
-    partners: list[Partner]
 
 
 def find_evidence(
@@ -33,31 +31,25 @@ def find_evidence(
     past_only: bool = False,
 ) -> FoundEvidence:
     """Paths start with the facts `first`. A hidden fact leaves its places in the windows empty."""
-    s, r, t = query
+    s, _, t = query
     num_relations = world.num_relations
     own = set()
     if hidden is not None:
         back = (hidden[1] + num_relations) % (2 * num_relations)
         own = {hidden, (hidden[2], back, hidden[0], hidden[3])}
 
-    def near(facts: list[Fact], count: int) -> list[Fact]:
+    def near(entity: int, count: int) -> list[Fact]:
+        facts = facts_from(world.facts, num_relations, entity)
         return [fact for fact in nearest(facts, t, count, past_only) if fact not in own]
 
-    def near_entity(entity: int, count: int) -> list[Fact]:
-        return near(facts_from(world.facts, num_relations, entity), count)
-
-    left = [fact for fact in world.facts if not (holds(fact, t) and (*fact[:3], t) in own)]
-    counted = partners(left, num_relations, s, t if past_only else None)[: how.partners]
     return FoundEvidence(
-        near_entity(s, how.facts),
-        near(facts_under(world.facts, num_relations, r), how.relation_facts),
+        near(s, how.facts),
         sorted(
             (one, other)
             for one in first
-            for other in near_entity(one[2], how.second_facts)
+            for other in near(one[2], how.second_facts)
             if other[2] != s
         ),
-        sorted(row for row in counted if row[2] > 0),
     )
 
 
@@ -67,11 +59,6 @@ def time_bucket(delta: int, unit: int = 1) -> int:
     if side >= 8:
         side = min(8 + (abs(delta) ** 3 // (8 * unit) ** 3).bit_length() - 1, 31)
     return side + (32 if delta < 0 else 0)
-
-
-def count_bucket(count: int) -> int:
-    """The number of halves of doublings."""
-    return min((count * count).bit_length() - 1, 15)
 
 
 def fact_weight(tables: Mapping[str, Any], asked: int, found: int, bucket: int) -> float:
@@ -122,7 +109,6 @@ def evidence_scores(
     unit = round(model.settings.time_unit)
     tables = tables_of(model)
     of_facts, of_paths = tables_of(model.fact_weights), tables_of(model.path_weights)
-    of_partners = tables_of(model.partner_weights)
     num_entities = len(tables["prior_bias"])
     sums, against = [0.0] * num_entities, [0.0] * num_entities
     for _, r_, o, t_ in found.facts:
@@ -130,16 +116,9 @@ def evidence_scores(
         if model.settings.against:
             of_against = tables_of(model.against_weights)
             against[o] += math.exp(fact_weight(of_against, r, r_, time_bucket(t_ - t, unit)))
-    for _, _, o, t_ in found.of_relation:
-        bucket = time_bucket(t_ - t, unit)
-        sums[o] += math.exp(
-            tables["relation_weights"][r] + tables["relation_bucket_weights"][bucket]
-        )
     for (_, one, _, t_1), (_, two, o, t_2) in found.paths:
         buckets = time_bucket(t_1 - t, unit), time_bucket(t_2 - t, unit)
         sums[o] += math.exp(path_weight(of_paths, r, one, buckets[0], two, buckets[1]))
-    for r_, o, count in found.partners:
-        sums[o] += math.exp(fact_weight(of_partners, r, r_, count_bucket(count)))
     asked = [
         a + b
         for a, b in zip(tables["prior_relations"][r], tables["prior_subjects"][s], strict=True)

@@ -1,6 +1,5 @@
-"""What a query may see, fact by fact: neighbours, the nearest facts, partners, windows."""
+"""What a query may see, fact by fact: neighbours, the nearest facts, windows."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from oracle.worlds import Fact, Query, first_tick, last_tick, moment, with_reciprocals
@@ -36,9 +35,6 @@ def inclusion_probabilities(weights: Sequence[float], number: int) -> list[float
     return included
 
 
-Partner = tuple[int, int, int]  # relation, partner, count
-
-
 def facts_from(facts: Sequence[Fact], num_relations: int, entity: int) -> list[Fact]:
     """The facts of an entity as their subject, in the order of the graph."""
     incoming = [fact for fact in with_reciprocals(facts, num_relations) if fact[2] == entity]
@@ -46,12 +42,6 @@ def facts_from(facts: Sequence[Fact], num_relations: int, entity: int) -> list[F
     return [
         (entity, (r + num_relations) % (2 * num_relations), s, *when) for s, r, _, *when in incoming
     ]
-
-
-def facts_under(facts: Sequence[Fact], num_relations: int, relation: int) -> list[Fact]:
-    """The facts of a relation: by time, then as in the graph by object and subject."""
-    under = [fact for fact in with_reciprocals(facts, num_relations) if fact[1] == relation]
-    return sorted(under, key=lambda fact: (first_tick(fact), fact[2], fact[0], last_tick(fact)))
 
 
 def nearest(facts: Sequence[Fact], time: int, count: int, past_only: bool = False) -> list[Fact]:
@@ -67,18 +57,6 @@ def nearest(facts: Sequence[Fact], time: int, count: int, past_only: bool = Fals
             order = abs(then - time), not begun, -place if begun else place
             seen.append((*order, (*fact[:3], then)))
     return sorted(fact for *_, fact in sorted(seen)[:count])
-
-
-def partners(
-    facts: Sequence[Fact], num_relations: int, entity: int, before: int | None = None
-) -> list[Partner]:
-    """How many times know each partner, most first, then by relation and partner."""
-    of_entity = {
-        (*fact[1:3], first_tick(fact), last_tick(fact))
-        for fact in facts_from(facts, num_relations, entity)
-    }
-    counts = Counter((r, o) for r, o, t, _ in of_entity if before is None or t < before)
-    return sorted(((r, o, n) for (r, o), n in counts.items()), key=lambda row: (-row[2], row))
 
 
 def window_around(

@@ -38,7 +38,7 @@ LANES = {
     "at one time": [Lane(f"reason {number}", [-1.0], 0.1 * number) for number in range(-5, 6)],
     "long names": [Lane(f"{LONG}\n{LONG}", [-3650.0, 12.0], 1 / (n + 1)) for n in range(20)],
     "wide letters": [Lane("W" * 300, [-1e9, 1e9], 12345.6)] * 3,
-    "no points": [Lane("at any time", (), 2.0, always=True), Lane("prior", (), -1.0)],
+    "no points": [Lane("more facts", (), 2.0), Lane("prior", (), -1.0)],
     "nothing": [],
 }
 

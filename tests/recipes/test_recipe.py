@@ -100,6 +100,7 @@ def test_a_change_belongs_to_the_model_or_to_the_training() -> None:
         ({"dim": "many"}, "targcn.dim is 'many'; a whole number was expected"),
         ({"epochs": 0}, "epochs is 0; at least 1 was expected"),
         ({"schedule": "linear"}, "training.schedule is 'linear'; choose one of constant, cosine"),
+        ({"shared_layers": True}, "targcn.shared_layers is a setting of older versions"),
     ],
 )
 def test_a_change_is_checked(changes: dict[str, object], message: str) -> None:

@@ -106,6 +106,7 @@ def edit(folder: Path, **changes: Any) -> None:
         ({"settings": {"scal": 2}}, "decayed-copy.scal is unknown; did you mean 'scale'?"),
         ({"settings": {"scale": "long"}}, "decayed-copy.scale is 'long'; a number was expected"),
         ({"settings": {"scale": 0}}, "scale is 0.0; it must be above 0"),
+        ({"settings": {"partners": 9}}, "partners is a setting of older versions; train again"),
         ({"settings": 7}, "run.json is damaged"),
         ({"settings": "scale"}, "run.json is damaged"),
         ({"seed": None}, "run.json is damaged"),

@@ -37,6 +37,6 @@ def test_a_setting_is_varied_around_the_recipe() -> None:
 
 
 def test_nothing_is_varied_around_0() -> None:
-    recipe = find_recipe("evidence", changes={"relation_facts": 0})
-    assert "evidence.relation_facts" not in own_values(recipe)
-    assert vary(recipe, FixedTrial(own_values(recipe))).settings.relation_facts == 0
+    recipe = find_recipe("evidence", changes={"first_facts": 0})
+    assert "evidence.first_facts" not in own_values(recipe)
+    assert vary(recipe, FixedTrial(own_values(recipe))).settings.first_facts == 0

@@ -75,7 +75,7 @@ def list_rules(
 
     "A ← B, 1 day before: × 14, seen 312 times": where A is asked for, a fact B one
     day before speaks for its answer and adds 14 to a sum that is 1 without
-    evidence. "B, then C" is a path of two facts, "at 3 times" is about any time.
+    evidence. "B, then C" is a path of two facts.
 
     First come the rules that gave most to true answers: seen × log(1 + weight).
     Rules that were never seen are left out.

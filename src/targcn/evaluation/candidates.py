@@ -116,18 +116,20 @@ def relation_prior(facts: FactColumns, context: TemporalGraph) -> Tensor:
     require_keys(context.num_entities * num, span)
     ends = facts.times.clamp(0, span) if context.past_only else torch.full_like(facts.times, span)
     relations = torch.arange(num, device=context.device)
-    of_anybody = _count(context.by_relation.keys, relations[None], ends[:, None], span)
-    owners = context.subjects.long() * num + context.relations
     # Facts that are read from object to subject are not counted.
     forward = context.relations < num
-    keys = torch.sort(owners[forward] * span + context.times[forward]).values
-    counts = _count(keys, facts.subjects[:, None] * num + relations, ends[:, None], span)
+    subjects, under, times = (
+        column[forward].long() for column in (context.subjects, context.relations, context.times)
+    )
+    of_anybody = _count(under, times, relations[None], ends[:, None], span)
+    owners = facts.subjects[:, None] * num + relations
+    counts = _count(subjects * num + under, times, owners, ends[:, None], span)
     shares = (of_anybody + 1) / (of_anybody + 1).sum(1, keepdim=True)
     return ((counts + SMOOTHING * shares) / (counts.sum(1, keepdim=True) + SMOOTHING)).log()
 
 
-def _count(keys: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
-    """How many sorted keys, owner · span + time, each owner has before a time."""
-    starts = owners * span
+def _count(known: Tensor, times: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
+    """How many facts, which are known to have these owners and times, each has before its end."""
+    keys, starts = torch.sort(known * span + times).values, owners * span
     counts = torch.searchsorted(keys, starts + ends) - torch.searchsorted(keys, starts)
     return counts.double()

@@ -57,7 +57,7 @@ class Result:
         # Settings that were recorded before a default changed are those of another cell.
         for group in ("settings", "training"):
             present = asdict(getattr(cell.recipe, group))
-            for name, value in without_gone(content[group]).items():
+            for name, value in without_gone(content[group], group).items():
                 if present.get(name) != value:
                     raise ValueError(
                         f"it was run with {name} {value}, which is {present.get(name)} now"

@@ -1,7 +1,7 @@
 """Sort facts into the columns of a graph, in time that grows with their number and bounded memory.
 
-Rows are first brought to the piece that their owner, an entity or a relation, belongs to, in one
-pass over all of them; then each piece is sorted. The columns may be files that are mapped.
+Rows are first brought to the piece that their entity belongs to, in one pass over all of them; then
+each piece is sorted. The columns may be files that are mapped.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,10 +47,8 @@ def pieces_of(offsets: Tensor) -> Iterator[tuple[int, int]]:
     return pairwise([0, *sorted(cuts - {0}), len(offsets) - 1])
 
 
-def bring_to_pieces(
-    parts: Iterator[tuple[Numbers, list[Numbers]]], offsets: Tensor, columns: list[Tensor]
-) -> None:
-    """Write rows, given in parts with their owners, to the places of the piece of their owner.
+def bring_to_pieces(parts: Iterator[list[Numbers]], offsets: Tensor, columns: list[Tensor]) -> None:
+    """Write rows, given in parts, to the places of the piece of their owner, the first column.
 
     Within a piece they keep their order.
     """
@@ -62,8 +60,8 @@ def bring_to_pieces(
     piece_of = np.repeat(np.arange(len(pieces), dtype=number), sizes)
     places = [int(offsets[first]) for first, _ in pieces]
     targets = [column.numpy() for column in columns]
-    for owners, rows in parts:
-        numbers = piece_of[owners]
+    for rows in parts:
+        numbers = piece_of[rows[0]]
         order = np.argsort(numbers, kind="stable") if len(pieces) > 1 else slice(None)
         rows = [row[order] for row in rows]
         first = 0

@@ -6,7 +6,6 @@ in what is looked at:
 
     hide_in_sample      the facts sampled for a neighbourhood (TARGCN)
     hide_nearest        the facts nearest in time (evidence)
-    hide_partner        how often two entities met at any time (evidence)
     shown_facts         all facts of the context at once (T-GAP)
     Folds               the facts of a snapshot, hidden a part at a time (TeMP)
     without_facts       a graph that does not hold some facts at all (questions and reasons)
@@ -21,7 +20,6 @@ from torch import Tensor
 
 from targcn.facts.dataset import NO_FACTS, Facts
 from targcn.graph.nearest import NearestFacts
-from targcn.graph.partners import PartnersOf
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
@@ -77,28 +75,6 @@ def hide_nearest(
     is_hidden = hidden.are(*columns, context.num_relations)
     is_hidden &= facts.times == hidden.times[:, None]
     return replace(facts, filled=facts.filled & ~is_hidden)
-
-
-def hide_partner(
-    partners: PartnersOf, most: int, subjects: Tensor, hidden: HiddenFacts, context: TemporalGraph
-) -> PartnersOf:
-    """Count the hidden fact of each row out.
-
-    Of intervals, all that hold at its time say the same and are counted out.
-
-    More partners are given than the `most` that stay, by as many as the hidden fact has sides: a
-    rare partner that stayed among more frequent ones would give the answer away.
-    """
-    copies = torch.ones_like(subjects)
-    if context.has_intervals:
-        copies = context.copies.count(*hidden.tensors())
-    columns = subjects[:, None], partners.relations, partners.partners
-    counts = partners.counts - hidden.are(*columns, context.num_relations) * copies[:, None]
-    # In the order of `Partners`: the more frequent first, then by relation and partner.
-    keys = partners.relations * context.num_entities + partners.partners
-    order = counts * (2 * context.num_relations * context.num_entities) - keys
-    kept = torch.topk(order, min(most, order.shape[1]), dim=1).indices
-    return replace(partners, counts=counts).map(lambda column: column.gather(1, kept))
 
 
 def shown_facts(

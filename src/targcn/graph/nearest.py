@@ -1,4 +1,4 @@
-"""The facts nearest in time: of an entity, or of a relation.
+"""The facts of an entity nearest in time.
 
 Facts that are sorted by time have their nearest ones side by side, so a window is a start and a
 length; no fact outside it is looked at. A fact that holds over an interval is seen at its moment
@@ -12,13 +12,7 @@ from torch import Tensor
 
 from targcn.graph.columns import Columns
 from targcn.graph.ragged import take
-from targcn.graph.temporal_graph import (
-    RelationMajor,
-    TemporalGraph,
-    find_first,
-    moments_near,
-    reciprocal_of,
-)
+from targcn.graph.temporal_graph import TemporalGraph, find_first, moments_near, reciprocal_of
 
 # Of the facts that began before a time, the latest ones are asked whether they hold then: this many
 # times as many as are wanted.
@@ -63,47 +57,21 @@ def nearest_positions(
     Of the intervals that began before the time, the latest ones (LOOKED_BACK · count) and those
     that ended latest are looked at: one that began earlier and still holds is not found.
     """
-    return _nearest_of(graph, graph, entities.long(), times.long(), count)
-
-
-def nearest_of_relations(
-    graph: TemporalGraph, relations: Tensor, times: Tensor, count: int
-) -> NearestFacts:
-    """The `count` facts of each relation that are nearest to its time."""
-    relations, times = relations.long(), times.long()
-    facts = graph.by_relation
-    places, filled = _nearest_of(facts, graph, relations, times, count)
-    return NearestFacts(
-        take(facts.subjects, places).long(),
-        relations[:, None].expand_as(places),
-        take(facts.objects, places).long(),
-        moments_near(facts, places, times),
-        filled,
-    )
-
-
-def _nearest_of(
-    facts: TemporalGraph | RelationMajor,
-    graph: TemporalGraph,
-    owners: Tensor,
-    times: Tensor,
-    count: int,
-) -> tuple[Tensor, Tensor]:
-    """The positions of the `count` nearest facts of each owner, and which of them exist."""
-    starts, ends = facts.offsets[owners], facts.offsets[owners + 1]
-    here = find_first(facts.keys, graph.span, owners, times)
-    if facts.by_end is not None:
-        return _nearest_intervals(facts, starts, ends, here, owners, times, count)
+    entities, times = entities.long(), times.long()
+    starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
+    here = find_first(graph.keys, graph.span, entities, times)
+    if graph.by_end is not None:
+        return _nearest_intervals(graph, starts, ends, here, entities, times, count)
     ends = here if graph.past_only else ends
-    return _nearest(facts.times, starts, ends, here, times, count)
+    return _nearest(graph.times, starts, ends, here, times, count)
 
 
 def _nearest_intervals(
-    facts: TemporalGraph | RelationMajor,
+    graph: TemporalGraph,
     starts: Tensor,
     ends: Tensor,
     here: Tensor,
-    owners: Tensor,
+    entities: Tensor,
     times: Tensor,
     count: int,
 ) -> tuple[Tensor, Tensor]:
@@ -112,12 +80,12 @@ def _nearest_intervals(
     These are the latest to begin before the time, the latest to end before it, and the first to
     begin from it on. Of two as far, the one that comes first in this list is taken.
     """
-    assert facts.by_end is not None
-    by_end, device, num_facts = facts.by_end, starts.device, len(facts.times)
+    assert graph.by_end is not None
+    by_end, device, num_facts = graph.by_end, starts.device, len(graph)
     back = torch.arange(min(LOOKED_BACK * count, num_facts), device=device)
     steps = torch.arange(count, device=device)
     begun = here[:, None] - 1 - back
-    ended_before = find_first(by_end.keys, by_end.span, owners, times.clamp(max=by_end.span - 1))
+    ended_before = find_first(by_end.keys, by_end.span, entities, times.clamp(max=by_end.span - 1))
     places = ended_before[:, None] - 1 - steps
     ended = by_end.positions[places.clamp(min=0)]
     # Those that also began late are in the first list already.
@@ -128,7 +96,7 @@ def _nearest_intervals(
     if num_facts == 0 or count == 0:
         return candidates[:, :0], candidates[:, :0] > 0
     candidates.clamp_(min=0, max=num_facts - 1)
-    distances = (moments_near(facts, candidates, times) - times[:, None]).abs_()
+    distances = (moments_near(graph, candidates, times) - times[:, None]).abs_()
     # One number to sort by, distance and place; no timeline is so long that it is cut here.
     columns = torch.arange(candidates.shape[1], device=device)
     far = torch.iinfo(torch.int64).max

@@ -22,11 +22,11 @@ from targcn.graph.build import (
     in_memory,
     sort_pieces,
 )
-from targcn.graph.ragged import starts_of, take
+from targcn.graph.ragged import take
 from targcn.memory import require_memory
 
 if TYPE_CHECKING:
-    from targcn.graph.partners import Copies, Partners
+    from targcn.graph.traces import Moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class TemporalGraph:
     past_only: bool = False
     # What random draws know each fact by, where that is not its position.
     numbers: Tensor | None = None
-    # Where the columns are mapped from, with other indexes of the same facts (stored.py).
+    # Where the columns are mapped from (stored.py).
     folder: Path | None = None
 
     @classmethod
@@ -91,7 +91,7 @@ class TemporalGraph:
         # Until a piece is sorted, its keys are the owners alone.
         keys = allocate("keys", torch.int64, num_rows)
         parts = both_directions(facts, num_relations, span)
-        bring_to_pieces(((rows[0], rows) for rows in parts), offsets, [keys, *columns])
+        bring_to_pieces(parts, offsets, [keys, *columns])
         sizes = [span, 2 * num_relations, num_entities, span + 1][: len(columns)]
         for place, owners in sort_pieces(offsets, keys, columns, sizes):
             torch.add(owners.long() * span, columns[0][place], out=keys[place])
@@ -201,36 +201,18 @@ class TemporalGraph:
         return find_first(self.keys, self.span, entities, times)
 
     @cached_property
-    def by_relation(self) -> "RelationMajor":
-        """The same facts, found by relation instead of by entity."""
-        if self.folder is not None:
-            from targcn.graph.stored import map_by_relation
-
-            return map_by_relation(self)
-        return RelationMajor.of(self)
-
-    @cached_property
     def by_end(self) -> "ByEnd | None":
         """The facts of each entity, found by when they end, if they hold over intervals."""
-        return ByEnd.of(self.objects, self.ends, self.span) if self.has_intervals else None
+        return ByEnd.of(self) if self.has_intervals else None
 
     @cached_property
-    def partners(self) -> "Partners":
-        """With whom each entity shares facts, and how often."""
-        from targcn.graph.partners import Partners
+    def triples(self) -> "Moments":
+        """When each distinct (subject, relation, object) holds, by its `fact_codes`."""
+        from targcn.graph.hidden import fact_codes
+        from targcn.graph.traces import Moments, distinct_facts
 
-        if self.folder is not None and not self.past_only:
-            from targcn.graph.stored import map_partners
-
-            return map_partners(self)
-        return Partners.of(self)
-
-    @cached_property
-    def copies(self) -> "Copies":
-        """How many facts say the same at a time."""
-        from targcn.graph.partners import Copies
-
-        return Copies(self)
+        *said, firsts, lasts = distinct_facts(self)
+        return Moments.of(fact_codes(self, *said), firsts, lasts, self.span)
 
     @property
     def device(self) -> torch.device:
@@ -256,48 +238,10 @@ class TemporalGraph:
 
 
 @dataclass(frozen=True, eq=False)
-class RelationMajor:
-    """Columns of the same facts, sorted by relation and time.
-
-    Those of relation r have the positions offsets[r] up to offsets[r + 1]; the keys are
-    relation · span + time.
-    """
-
-    subjects: Tensor
-    objects: Tensor
-    times: Tensor
-    ends: Tensor
-    keys: Tensor
-    offsets: Tensor
-    # Where facts hold over intervals.
-    by_end: "ByEnd | None" = None
-
-    @classmethod
-    def of(cls, graph: TemporalGraph) -> "RelationMajor":
-        keys = graph.relations.long() * graph.span + graph.times
-        order = torch.argsort(keys, stable=True)
-        counts = torch.bincount(graph.relations, minlength=2 * graph.num_relations)
-        times, by_end = graph.times[order], None
-        ends = times
-        if graph.has_intervals:
-            ends = graph.ends[order]
-            by_end = ByEnd.of(graph.relations[order], ends, graph.span)
-        return cls(
-            graph.subjects[order],
-            graph.objects[order],
-            times,
-            ends,
-            keys[order],
-            starts_of(counts),
-            by_end,
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class ByEnd:
-    """The positions of facts, sorted by their owner, an entity or a relation, and their last tick.
+    """The positions of facts, sorted by object and last tick.
 
-    The keys are owner · span + last tick, in a span that has one tick more, for open ends.
+    The keys are object · span + last tick, in a span that has one tick more, for open ends.
     """
 
     span: int
@@ -305,26 +249,27 @@ class ByEnd:
     positions: Tensor
 
     @classmethod
-    def of(cls, owners: Tensor, ends: Tensor, span: int) -> "ByEnd":
-        keys = owners.long() * (span + 1) + ends.long().clamp(max=span)
+    def of(cls, graph: TemporalGraph) -> "ByEnd":
+        span = graph.span
+        keys = graph.objects.long() * (span + 1) + graph.ends.long().clamp(max=span)
         keys, positions = torch.sort(keys, stable=True)
         return cls(span + 1, keys, positions)
 
 
 def find_first(keys: Tensor, span: int, owners: Tensor, times: Tensor) -> Tensor:
-    """Where the facts of each owner, an entity or a relation, are no longer before a time.
+    """Where the facts of each owner, such as an entity, are no longer before a time.
 
     The keys are owner · span + time, sorted.
     """
     return torch.searchsorted(keys, owners.long() * span + times.long().clamp(min=0, max=span))
 
 
-def moments_near(facts: TemporalGraph | RelationMajor, places: Tensor, times: Tensor) -> Tensor:
+def moments_near(graph: TemporalGraph, places: Tensor, times: Tensor) -> Tensor:
     """When each of these facts is seen from the time of its row: at its moment nearest to it."""
-    moments = take(facts.times, places).long()
-    if facts.ends is facts.times:
+    moments = take(graph.times, places).long()
+    if not graph.has_intervals:
         return moments
-    return torch.minimum(torch.maximum(times.long()[:, None], moments), take(facts.ends, places))
+    return torch.minimum(torch.maximum(times.long()[:, None], moments), take(graph.ends, places))
 
 
 def reciprocal_of(relations: Tensor, num_relations: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.ranking import Ties
 from targcn.facts.dataset import NO_FACTS, OPEN, Context, Dataset, Facts
-from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Measure, Part, Reasons
+from targcn.models.reasons import NO_FACT, Measure, Part, Reasons
 from targcn.output.plots import Lane, plot_lanes, require_picture
 from targcn.output.tables import Shown, Table
 
@@ -23,18 +23,18 @@ RANK_TIES: Final[Ties] = "mean"
 
 @dataclass(frozen=True)
 class DatedFact:
-    """A fact in words; without a date where it is about any time."""
+    """A fact in words."""
 
     subject: str
     relation: str
     object: str
     # Of the times at which it holds the one nearest to the question's, and its tick.
-    time: str | None = None
-    tick: int | None = None
+    time: str
+    tick: int
     # Ticks from the question to the fact, 0 while it holds; negative if the fact is earlier.
-    delta: int | None = None
+    delta: int
     # Its time, or its interval if it holds for more than one tick.
-    when: str | None = None
+    when: str
     lasts: bool = False
 
 
@@ -42,15 +42,16 @@ class DatedFact:
 class Reason:
     """A piece of evidence that was used for an answer, and its effect."""
 
-    kind: EvidenceKind
-    # The facts of a path, from the given entity to the answer; of all else one.
+    # One fact of the given entity, or those of a path from there to the answer.
     facts: tuple[DatedFact, ...]
     effect: float
-    # At how many times it happened, where it is about any time.
-    count: int = 1
     # What it adds to a sum that is 1 without evidence, and its share of what all evidence adds.
     weight: float | None = None
     share: float | None = None
+
+    @property
+    def kind(self) -> Literal["fact", "path"]:
+        return "fact" if len(self.facts) == 1 else "path"
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,6 @@ def name_reasons(
     total = float(reasons.effects.sum())
     named = []
     for row in _strongest_first(reasons)[:top].tolist():
-        kind = EVIDENCE_KINDS[int(reasons.kinds[row]) if reasons.kinds is not None else 0]
-        count = int(reasons.counts[row]) if reasons.counts is not None else 1
         effect, weight, share = float(reasons.effects[row]), None, None
         if reasons.measure != "change of probability":
             share = effect / total
@@ -128,9 +127,8 @@ def name_reasons(
             weight = float(reasons.weights[row])
         columns = [column[row].tolist() for column in reasons.tensors()[:4]]
         facts = [fact for fact in zip(*columns, strict=True) if fact[1] != NO_FACT]
-        at = None if kind == "partner" else tick
-        dated = tuple(_name(fact, dataset, at, known) for fact in facts)
-        named.append(Reason(kind, dated, effect, count, weight, share))
+        dated = tuple(_name(fact, dataset, tick, known) for fact in facts)
+        named.append(Reason(dated, effect, weight, share))
     return tuple(named)
 
 
@@ -190,14 +188,14 @@ def in_words(explanation: Explanation) -> list[str]:
         if measure == "change of probability":
             lines.append(f"{reason.effect:+.4f}  {facts}")
         else:
-            lines.append(f"{_figures(reason)}{reason.kind:8}  {facts}")
+            lines.append(f"{_figures(reason)}{reason.kind}  {facts}")
     lines += [_figures(part) + part.name for part in explanation.others]
     return lines
 
 
 def describe_reason(reason: Reason, unit: str | None = None) -> str:
     """The facts of a reason in words; with a unit, how far each is from the asked time, too."""
-    return ", then ".join(_in_words(fact, reason, unit) for fact in reason.facts)
+    return ", then ".join(_in_words(fact, unit) for fact in reason.facts)
 
 
 def plot(explanation: Explanation, path: Path | str) -> None:
@@ -218,13 +216,9 @@ def lanes_of(explanation: Explanation) -> list[Lane]:
     lanes = []
     for reason in explanation.reasons:
         label = "\n".join(
-            f"{fact.subject} — {fact.relation} — {fact.object}"
-            + (f", {_times(reason.count)}" if fact.delta is None else "")
-            + (", of the relation" if reason.kind == "relation" else "")
-            for fact in reason.facts
+            f"{fact.subject} — {fact.relation} — {fact.object}" for fact in reason.facts
         )
-        deltas = [fact.delta for fact in reason.facts if fact.delta is not None]
-        lanes.append(Lane(label, deltas, reason.effect, always=not deltas))
+        lanes.append(Lane(label, [fact.delta for fact in reason.facts], reason.effect))
     return lanes + [Lane(part.name, (), part.effect) for part in explanation.others]
 
 
@@ -232,13 +226,11 @@ def _strongest_first(reasons: Reasons) -> Tensor:
     return reasons.effects.abs().argsort(descending=True, stable=True)
 
 
-def _name(fact: tuple[int, ...], dataset: Dataset, tick: int | None, known: Facts) -> DatedFact:
-    """A fact in words, seen from a tick; without one it is about any time."""
+def _name(fact: tuple[int, ...], dataset: Dataset, tick: int, known: Facts) -> DatedFact:
+    """A fact in words, seen from a tick."""
     subject, relation, object_, time = fact
     entities, relations = dataset.entities.names, dataset.relations.names
     said = entities[subject], relations[relation], entities[object_]
-    if tick is None:
-        return DatedFact(*said)
     first, last = _find_interval(known, fact, tick)
     when = dataset.timeline.label_interval(first, last)
     at = dataset.timeline.label(time), time, time - tick
@@ -258,10 +250,8 @@ def _find_interval(known: Facts, fact: tuple[int, ...], tick: int) -> tuple[int,
     return first, last
 
 
-def _in_words(fact: DatedFact, reason: Reason, unit: str | None) -> str:
+def _in_words(fact: DatedFact, unit: str | None) -> str:
     named = f"{fact.subject} — {fact.relation} — {fact.object}, "
-    if fact.delta is None:
-        return named + _times(reason.count)
     if unit is None:
         return f"{named}{fact.when}"
     plural = "" if abs(fact.delta) == 1 else "s"
@@ -288,10 +278,6 @@ def multiple(weight: float) -> str:
     ('× 14.3', '× 0.00123', '× 12,346')
     """
     return f"× {weight:,.0f}" if weight >= 1000 else f"× {weight:.3g}"
-
-
-def _times(count: int) -> str:
-    return f"at {count:,} time{'' if count == 1 else 's'}"
 
 
 def _count_pieces(number: int, measure: Measure, more: str = "") -> str:

@@ -13,7 +13,7 @@ from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.explanation import End, multiple
 from targcn.models.layers.buckets import ENDLESS
-from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, EvidenceKind, Rules
+from targcn.models.reasons import NO_FACT, Rules
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -35,8 +35,7 @@ class Clause:
     relation: str
     # Whether it is read from its object to its subject.
     backward: bool
-    # From how many ticks after the query to how many, negative if before; of partners, at how many
-    # times. None: however many.
+    # From how many ticks after the query to how many, negative if before. None: however many.
     first: int | None
     last: int | None
 
@@ -48,7 +47,6 @@ class Rule:
     relation: str
     # Which end of the relation the answer is.
     asked: End
-    kind: EvidenceKind
     # What leads from the given entity to the answer: the two facts of a path, or one.
     evidence: tuple[Clause, ...]
     # What such a piece of evidence adds to a sum that is 1 without any.
@@ -65,11 +63,8 @@ class Rule:
 
     def _in_words(self, clause: Clause) -> str:
         name = clause.relation + BACKWARD * clause.backward
-        if self.kind == "partner":
-            return f"{name}, {_often(clause.first, clause.last)}"
-        whose = " of anybody" if self.kind == "relation" else ""
         when = _while if self.lasting else _when
-        return f"{name}{whose}, {when(clause.first, clause.last, self.unit)}"
+        return f"{name}, {when(clause.first, clause.last, self.unit)}"
 
 
 def rules(
@@ -107,7 +102,7 @@ def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
     """The rules in words."""
     names, named = dataset.relations.names, []
     for row in zip(*(column.tolist() for column in rules.tensors()), strict=True):
-        kind, asked, relations, first, last, weight, support = row
+        asked, relations, first, last, weight, support = row
         clauses = tuple(
             Clause(
                 relation=names[relation % len(names)],
@@ -119,7 +114,7 @@ def name_rules(rules: Rules, dataset: Dataset) -> tuple[Rule, ...]:
             if relation != NO_FACT
         )
         end: End = "subject" if asked >= len(names) else "object"
-        about = names[asked % len(names)], end, EVIDENCE_KINDS[kind], clauses
+        about = names[asked % len(names)], end, clauses
         unit, lasting = dataset.timeline.unit, dataset.has_intervals
         named.append(Rule(*about, weight, support, unit, lasting))
     return tuple(named)
@@ -134,7 +129,7 @@ def rules_table(rules: Sequence[Rule]) -> Table:
     )
     parts = [field.name for field in fields(Clause)]
     clauses = [f"{prefix}{part}" for prefix in ("first_", "second_") for part in parts]
-    hidden = ("relation", "asked", "kind", *clauses, "unit")
+    hidden = ("relation", "asked", *clauses, "unit")
     rows = []
     for rule in rules:
         row = {"rule": str(rule), **asdict(rule)}
@@ -172,15 +167,6 @@ def _while(first: int | None, last: int | None, unit: str) -> str:
         return "while it holds"
     side = "begins" if first is not None and first >= 0 else "ended"
     return ("while it holds, or " if first == 0 else "") + f"{side} {_when(first, last, unit)}"
-
-
-def _often(least: int | None, most: int | None) -> str:
-    """At how many times.
-
-    >>> _often(1, 1), _often(8, 11), _often(182, None)
-    ('at 1 time', 'at 8 to 11 times', 'at over 181 times')
-    """
-    return f"at {_range(least or 0, most)} time{'' if most == 1 else 's'}"
 
 
 def _range(least: int, most: int | None) -> str:

@@ -1,8 +1,7 @@
 """Temporal evidence: a candidate's score is a sum over the facts that speak for it.
 
-Every piece of evidence ends in one entity o and has a weight c. There are four kinds:
-the facts of the subject, those of the query's relation, paths of two facts from the subject, and
-the subject's partners at any time. Then
+Every piece of evidence ends in one entity o and has a weight c. It is a fact of the subject, or a
+path of two facts that starts with one of them. Then
 
     score(o) = log(1 + Σ exp c over the evidence that ends in o) + (p[r] + p'[s]) · q[o] + β[o].
 
@@ -24,9 +23,8 @@ from targcn.config import require_least, require_positive
 from targcn.errors import InputError
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
-from targcn.graph.hidden import SIDES_OF_A_FACT, HiddenFacts, hide_nearest, hide_partner
-from targcn.graph.nearest import NearestFacts, nearest_of_entities, nearest_of_relations
-from targcn.graph.partners import PartnersOf
+from targcn.graph.hidden import HiddenFacts, hide_nearest
+from targcn.graph.nearest import NearestFacts, nearest_of_entities
 from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
@@ -41,7 +39,7 @@ from targcn.models.evidence_candidates import (
     sampled_cross_entropy,
 )
 from targcn.models.evidence_reasons import find_reasons, find_rules
-from targcn.models.layers.buckets import CountBuckets, TimeBuckets, typical_gap
+from targcn.models.layers.buckets import TimeBuckets, typical_gap
 from targcn.models.layers.evidence_weights import (
     SCALE,
     FactWeights,
@@ -62,17 +60,11 @@ class EvidenceSettings(ModelSettings):
     facts: int = 128
     """Facts of the subject, the nearest in time."""
 
-    relation_facts: int = 128
-    """Facts of the query's relation, the nearest in time; 0: none."""
-
     first_facts: int = 16
     """Facts of the subject that paths start with, those of the largest weight; 0: no paths."""
 
     second_facts: int = 16
     """Facts of the next entity that paths go on with, the nearest in time."""
-
-    partners: int = 128
-    """Distinct pairs of a relation and a partner of the subject, most frequent first; 0: none."""
 
     against: bool = False
     """Whether facts of the subject may also speak against the entities that they end in."""
@@ -98,7 +90,7 @@ class EvidenceSettings(ModelSettings):
     third of the typical gap between the facts of an entity, at least one tick."""
 
     def __post_init__(self) -> None:
-        require_least(self, facts=1, relation_facts=0, first_facts=0, second_facts=1, partners=0)
+        require_least(self, facts=1, first_facts=0, second_facts=1)
         require_least(self, dim=1, prior_dim=0, candidates=0)
         if self.time_unit is not None:
             require_positive(self, "time_unit")
@@ -112,11 +104,9 @@ class EvidenceSample(Columns):
     """The evidence found for each query, one row per query."""
 
     facts: NearestFacts
-    of_relation: NearestFacts
     # The places among the facts that paths start with, and the facts that each goes on with.
     first_places: Tensor
     second: NearestFacts
-    partners: PartnersOf
     # Which numbers of the prior's query vector dropout keeps.
     kept: Tensor | None = None
     # If the softmax is estimated: entities drawn for it, of which those with evidence do not count.
@@ -140,13 +130,9 @@ class Evidence(Learner):
         # With the reciprocal ones.
         num_directed = self.num_directed = 2 * len(dataset.relations)
         unit = settings.time_unit or max(typical_gap(dataset.train) / 3, 1.0)
-        self.time_buckets, self.count_buckets = TimeBuckets(unit), CountBuckets()
-        num_times, num_counts, dim = TimeBuckets.COUNT, CountBuckets.COUNT, settings.dim
-        self.fact_weights = FactWeights(num_directed, num_times, dim, bias=-1.0)
-        self.relation_weights = nn.Parameter(torch.full((num_directed,), -4.0))
-        self.relation_bucket_weights = nn.Parameter(torch.zeros(num_times))
-        self.path_weights = PathWeights(num_directed, num_times, dim, bias=-4.0)
-        self.partner_weights = FactWeights(num_directed, num_counts, dim, bias=-3.0)
+        self.time_buckets = TimeBuckets(unit)
+        self.fact_weights = FactWeights(num_directed, settings.dim, bias=-1.0)
+        self.path_weights = PathWeights(num_directed, settings.dim, bias=-4.0)
         size = settings.prior_dim
         self.prior_relations = nn.Parameter(SCALE * torch.randn(num_directed, size))
         self.prior_subjects = nn.Parameter(SCALE * torch.randn(num_entities, size))
@@ -156,7 +142,7 @@ class Evidence(Learner):
             table.requires_grad_(size > 0)
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
-            self.against_weights = FactWeights(num_directed, num_times, dim, bias=-4.0)
+            self.against_weights = FactWeights(num_directed, settings.dim, bias=-4.0)
         self.shortlist_sizes = ShortlistSizes()
         self._listed: tuple[tuple[int, ...], Listed] | None = None
 
@@ -167,11 +153,7 @@ class Evidence(Learner):
 
     def queries_at_once(self, context: TemporalGraph) -> int:
         """For how many queries evidence is found at once."""
-        settings = self.settings
-        width = settings.facts + settings.relation_facts
-        width += settings.first_facts * settings.second_facts
-        if settings.partners:
-            width += context.partners.width(settings.partners)
+        width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
         most = MOST_PIECES_AT_ONCE.get(context.device.type, MOST_PIECES_AT_ONCE["cpu"])
         return max(most // width, 1)
 
@@ -186,37 +168,15 @@ class Evidence(Learner):
         dropout_seeds: Tensor | None = None,
     ) -> EvidenceSample:
         """All evidence for some queries; a hidden fact is in the context, and counts nowhere."""
-        settings, times = self.settings, queries.times
-        facts = nearest_of_entities(context, queries.subjects, times, settings.facts)
+        facts = nearest_of_entities(context, queries.subjects, queries.times, self.settings.facts)
         facts = hide_nearest(facts, hidden, context)
         if dropout_seeds is not None:
-            columns = torch.arange(facts.filled.shape[1], device=times.device)
-            stays = uniform(dropout_seeds[:, None], columns) >= settings.fact_dropout
+            columns = torch.arange(facts.filled.shape[1], device=dropout_seeds.device)
+            stays = uniform(dropout_seeds[:, None], columns) >= self.settings.fact_dropout
             facts = replace(facts, filled=facts.filled & stays)
-        of_relation = nearest_of_relations(
-            context, queries.relations, times, settings.relation_facts
-        )
-        of_relation = hide_nearest(of_relation, hidden, context)
-        first, second = self._find_paths(queries, facts, context, hidden)
-        # A graph of the past counts what came before the query alone: there is nothing to hide.
-        to_hide = None if context.past_only else hidden
-        # Two to spare: a rare partner in their place would give the hidden one away.
-        most = settings.partners + (SIDES_OF_A_FACT if to_hide is not None else 0)
-        partners = context.partners.most_frequent(queries.subjects, times, most)
-        if to_hide is not None:
-            partners = hide_partner(partners, settings.partners, queries.subjects, to_hide, context)
-        return EvidenceSample(facts, of_relation, first, second, partners)
-
-    def _find_paths(
-        self,
-        queries: Queries,
-        facts: NearestFacts,
-        context: TemporalGraph,
-        hidden: HiddenFacts | None,
-    ) -> tuple[Tensor, NearestFacts]:
-        """The first facts of the paths by weight, and the facts that each is followed by."""
+        # Paths start with the facts of the largest weight.
         count = min(self.settings.first_facts, facts.filled.shape[1])
-        weights = self._weigh_facts(queries, facts, self.fact_weights)
+        weights = self.weigh_facts(queries, facts, self.fact_weights)
         first = torch.topk(weights, count, dim=1).indices
         if hidden is not None:
             hidden = hidden.map(lambda column: column.repeat_interleave(count))
@@ -230,53 +190,40 @@ class Evidence(Learner):
         second = second.map(lambda column: column.view(*first.shape, column.shape[1]))
         goes_on = second.objects != queries.subjects[:, None, None]
         exists = facts.filled.gather(1, first)[..., None]
-        return first, replace(second, filled=second.filled & goes_on & exists)
+        second = replace(second, filled=second.filled & goes_on & exists)
+        return EvidenceSample(facts, first, second)
 
     def ends(self, sample: EvidenceSample) -> Tensor:
         """The entity that each piece ends in, in the order of `weigh`; num_entities: no piece."""
         nothing = len(self.prior_bias)
-        kinds = [
+        ends = [
             torch.where(near.filled, near.objects, nothing).flatten(1)
-            for near in (sample.facts, sample.of_relation, sample.second)
+            for near in (sample.facts, sample.second)
         ]
-        partners = sample.partners
-        return torch.cat([*kinds, torch.where(partners.counts > 0, partners.partners, nothing)], 1)
+        return torch.cat(ends, dim=1)
 
     # --- weigh it ---------------------------------------------------------------------------
 
     def weigh(self, queries: Queries, sample: EvidenceSample) -> Tensor:
-        """The weight c of every piece of evidence: one row per query, kind after kind.
+        """The weight c of every piece of evidence: one row per query, the facts, then the paths.
 
         Where there is no evidence, it is −∞.
         """
-        relations, times = queries.relations, queries.times
-        facts, of_relation, partners = sample.facts, sample.of_relation, sample.partners
-        buckets = self.time_buckets(of_relation.times - times[:, None])
-        by_relation = self.relation_weights[relations][:, None]
-        by_relation = by_relation + take(self.relation_bucket_weights, buckets)
+        facts, second, times = sample.facts, sample.second, queries.times
         first_times = facts.times.gather(1, sample.first_places)
-        by_path = self.path_weights(
-            relations,
+        of_paths = self.path_weights(
+            queries.relations,
             facts.relations.gather(1, sample.first_places),
             self.time_buckets(first_times - times[:, None]),
-            sample.second.relations,
-            self.time_buckets(sample.second.times - times[:, None, None]),
+            second.relations,
+            self.time_buckets(second.times - times[:, None, None]),
         )
-        count_buckets = self.count_buckets(partners.counts)
-        by_partner = self.partner_weights(relations, partners.relations, count_buckets)
-        kinds = [
-            self._weigh_facts(queries, facts, self.fact_weights),
-            by_relation.masked_fill(~of_relation.filled, -torch.inf),
-            by_path.masked_fill(~sample.second.filled, -torch.inf).flatten(1),
-            by_partner.masked_fill(partners.counts <= 0, -torch.inf),
-        ]
-        return torch.cat(kinds, dim=1)
+        of_paths = of_paths.masked_fill(~second.filled, -torch.inf).flatten(1)
+        of_facts = self.weigh_facts(queries, facts, self.fact_weights)
+        return torch.cat([of_facts, of_paths], dim=1)
 
-    def weigh_against(self, queries: Queries, facts: NearestFacts) -> Tensor:
-        """The weight d of every fact of the subject."""
-        return self._weigh_facts(queries, facts, self.against_weights)
-
-    def _weigh_facts(self, queries: Queries, facts: NearestFacts, weights: FactWeights) -> Tensor:
+    def weigh_facts(self, queries: Queries, facts: NearestFacts, weights: FactWeights) -> Tensor:
+        """The weight, c or d, of every fact of the subject."""
         buckets = self.time_buckets(facts.times - queries.times[:, None])
         each: Tensor = weights(queries.relations, facts.relations, buckets)
         return each.masked_fill(~facts.filled, -torch.inf)
@@ -319,8 +266,8 @@ class Evidence(Learner):
         scores = log_of_sums(exp_c, places[:, : exp_c.shape[1]], num_places)
         if not self.settings.against:
             return scores
-        # The facts of the subject are the first kind, whose places come first.
-        exp_d = self.weigh_against(queries, sample.facts).exp()
+        # The places of the facts come first.
+        exp_d = self.weigh_facts(queries, sample.facts, self.against_weights).exp()
         return scores - log_of_sums(exp_d, places[:, : exp_d.shape[1]], num_places)
 
     def prior_queries(self, queries: Queries, kept: Tensor | None = None) -> Tensor:

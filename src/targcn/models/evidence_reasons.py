@@ -11,7 +11,7 @@ from targcn.graph.hidden import HiddenFacts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.layers.buckets import TimeBuckets
-from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons, Rules
+from targcn.models.reasons import NO_FACT, Reasons, Rules
 
 if TYPE_CHECKING:
     from targcn.models.evidence import Evidence, EvidenceSample
@@ -31,9 +31,8 @@ def find_reasons(model: "Evidence", query: Queries, answer: int, context: Tempor
         hidden = HiddenFacts(query.subjects, query.relations, answers, query.times)
     sample = model.find(query, context, hidden)
     used = (model.ends(sample)[0] == answer).nonzero().flatten()
-    kinds, counts, facts = _pieces(sample)
     # The reciprocal of a fact is turned back into it.
-    subjects, relations, objects, times = facts[:, 0, used]
+    subjects, relations, objects, times = _pieces(sample)[:, 0, used]
     backward = relations >= context.num_relations
     weights = model.weigh(query, sample)[0, used].double().exp()
     total = weights.sum()
@@ -46,7 +45,8 @@ def find_reasons(model: "Evidence", query: Queries, answer: int, context: Tempor
         ("prior of the answer alone", float(model.prior_bias[answer])),
     ]
     if model.settings.against:
-        against = model.weigh_against(query, sample.facts).exp()[sample.facts.objects == answer]
+        against = model.weigh_facts(query, sample.facts, model.against_weights).exp()
+        against = against[sample.facts.objects == answer]
         name = "facts of the given entity that speak against the answer"
         others.append((name, -float(against.double().sum().log1p())))
     return Reasons(
@@ -56,8 +56,6 @@ def find_reasons(model: "Evidence", query: Queries, answer: int, context: Tempor
         times=times,
         effects=weights / total * total.log1p(),
         scores=model.score(query, sample)[0],
-        kinds=kinds[used],
-        counts=counts[0, used],
         weights=weights,
         others=tuple(others),
     )
@@ -100,27 +98,24 @@ def _codes_of_true(
 ) -> Tensor:
     """The class of each piece of evidence that ends in its query's answer, as one number.
 
-    Its digits are the query's relation, the relation and bucket of each fact, and the kind.
+    Its digits are the query's relation, and the relation and bucket of each fact.
     """
     hidden = HiddenFacts(queries.subjects, queries.relations, answers, queries.times)
     sample = model.find(queries, context, hidden)
     rows, places = (model.ends(sample) == answers[:, None]).nonzero(as_tuple=True)
-    kinds, counts, (_, relations, _, times) = _pieces(sample)
-    kinds, counts, relations = kinds[places], counts[rows, places], relations[rows, places]
-    buckets = model.time_buckets(times[rows, places] - queries.times[rows, None])
-    is_partner = kinds == EVIDENCE_KINDS.index("partner")
-    buckets[:, 0] = torch.where(is_partner, model.count_buckets(counts), buckets[:, 0])
+    _, relations, _, times = _pieces(sample)[:, rows, places]
+    buckets = model.time_buckets(times - queries.times[rows, None])
     buckets[:, 1] *= relations[:, 1] != NO_FACT
     codes = queries.relations[rows]
     for fact in range(2):
         codes = codes * (model.num_directed + 1) + relations[:, fact] - NO_FACT
         codes = codes * TimeBuckets.COUNT + buckets[:, fact]
-    return codes * len(EVIDENCE_KINDS) + kinds
+    return codes
 
 
 def _rules_of(model: "Evidence", codes: Tensor, support: Tensor) -> Rules:
     """The rules that some classes stand for."""
-    kinds, asked = codes % len(EVIDENCE_KINDS), codes // len(EVIDENCE_KINDS)
+    asked = codes
     steps: list[tuple[Tensor, Tensor]] = []
     for _ in range(2):
         asked, buckets = asked // TimeBuckets.COUNT, asked % TimeBuckets.COUNT
@@ -129,47 +124,28 @@ def _rules_of(model: "Evidence", codes: Tensor, support: Tensor) -> Rules:
         asked = asked // base
     relations, places = (torch.stack(columns, dim=1) for columns in zip(*steps, strict=True))
     first, last = (ends[places] for ends in model.time_buckets.ranges())
-    weights = model.relation_weights[asked] + model.relation_bucket_weights[places[:, 0]]
-    for number, kind in enumerate(EVIDENCE_KINDS):
-        rows = (kinds == number).nonzero().flatten()
-        evidence = asked[rows], relations[rows, :1], places[rows, :1]
-        if kind == "fact":
-            weights[rows] = model.fact_weights(*evidence)[:, 0]
-        elif kind == "path":
-            then = relations[rows, 1:, None], places[rows, 1:, None]
-            weights[rows] = model.path_weights(*evidence, *then)[:, 0, 0]
-        elif kind == "partner":
-            weights[rows] = model.partner_weights(*evidence)[:, 0]
-            least, most = model.count_buckets.ranges()
-            first[rows, 0], last[rows, 0] = least[places[rows, 0]], most[places[rows, 0]]
-    return Rules(kinds, asked, relations, first, last, weights.exp(), support)
+    weights = model.fact_weights(asked, relations[:, :1], places[:, :1])[:, 0]
+    paths = (relations[:, 1] != NO_FACT).nonzero().flatten()
+    first_facts = relations[paths, :1], places[paths, :1]
+    second_facts = relations[paths, 1:, None], places[paths, 1:, None]
+    weights[paths] = model.path_weights(asked[paths], *first_facts, *second_facts)[:, 0, 0]
+    return Rules(asked, relations, first, last, weights.exp(), support)
 
 
-def _pieces(sample: "EvidenceSample") -> tuple[Tensor, Tensor, Tensor]:
-    """The kind of every piece of evidence, and for each query its count and facts.
+def _pieces(sample: "EvidenceSample") -> Tensor:
+    """The facts of every piece of evidence for each query: subjects, relations, objects and times.
 
-    Pieces are in the order of their weights; the facts are four columns, the second facts of paths
-    beside the first.
+    Pieces are in the order of their weights. Each has two facts, of which the second is NO_FACT
+    where it is no path.
     """
-    facts, of_relation, second = (
+    facts, second = (
         torch.stack([near.subjects, near.relations, near.objects, near.times])
-        for near in (sample.facts, sample.of_relation, sample.second)
+        for near in (sample.facts, sample.second)
     )
     places = sample.first_places.expand(len(facts), *sample.first_places.shape)
     first = facts.gather(2, places)[..., None].expand_as(second)
-    partners = sample.partners
-    others = torch.stack([partners.relations, partners.partners, torch.zeros_like(partners.counts)])
-    owners = facts[:1, :, :1].expand(1, *others.shape[1:])
-    alone, of_relation_alone, partners_alone = (
-        functional.pad(columns[..., None], (0, 1), value=NO_FACT)
-        for columns in (facts, of_relation, torch.cat([owners, others]))
-    )
     paths = torch.stack([first.flatten(2), second.flatten(2)], dim=-1)
-    by_kind = [alone, of_relation_alone, paths, partners_alone]
-    sizes = [facts_of_kind.shape[2] for facts_of_kind in by_kind]
-    kinds = torch.cat([facts.new_full((size,), kind) for kind, size in enumerate(sizes)])
-    once = torch.ones_like(by_kind[0][0, :, :1, 0]).expand(-1, sum(sizes[:-1]))
-    return kinds, torch.cat([once, partners.counts], dim=1), torch.cat(by_kind, dim=2)
+    return torch.cat([functional.pad(facts[..., None], (0, 1), value=NO_FACT), paths], dim=2)
 
 
 def _count(codes: Tensor, counts: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:

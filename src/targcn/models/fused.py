@@ -117,23 +117,18 @@ def log_probabilities_of(model: Model, scores: Tensor) -> Tensor:
 
 def _join(members: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Reasons:
     """All reasons in one, each piece once."""
-    # Kind, count and four columns of facts.
     width = max((reasons.relations.shape[1] for reasons in members), default=1)
-    pieces = [scores.new_empty((0, 2 + 4 * width), dtype=torch.long)]
+    pieces = [scores.new_empty((0, 4 * width), dtype=torch.long)]
     effects = [scores.new_empty(0, dtype=torch.float64)]
     for reasons in members:
-        same = torch.ones_like(reasons.effects, dtype=torch.long)
-        kinds = 0 * same if reasons.kinds is None else reasons.kinds
-        counts = same if reasons.counts is None else reasons.counts
         facts = torch.stack([column.long() for column in reasons.tensors()[:4]], dim=1)
-        facts = functional.pad(facts, (0, width - facts.shape[2]), value=NO_FACT).flatten(1)
-        pieces.append(torch.cat([kinds[:, None], counts[:, None], facts], dim=1))
+        facts = functional.pad(facts, (0, width - facts.shape[2]), value=NO_FACT)
+        pieces.append(facts.flatten(1))
         effects.append(reasons.effects.double())
     distinct, places = torch.unique(torch.cat(pieces), dim=0, return_inverse=True)
-    total = torch.zeros_like(distinct[:, 0], dtype=torch.float64)
+    total = scores.new_zeros(len(distinct), dtype=torch.float64)
     total.index_add_(0, places, torch.cat(effects))
-    kinds, counts = distinct[:, :2].T
-    subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, width).unbind(1)
+    subjects, relations, objects, times = distinct.view(-1, 4, width).unbind(1)
     left_out = sum(reasons.left_out for reasons in members)
-    columns = subjects, relations, objects, times, total, scores, kinds, counts
+    columns = subjects, relations, objects, times, total, scores
     return Reasons(*columns, parts=parts, left_out=left_out)

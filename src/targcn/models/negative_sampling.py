@@ -17,9 +17,10 @@ from targcn.config import require_least
 from targcn.devices import compiled
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
+from targcn.graph.hidden import fact_codes
 from targcn.graph.queries import Queries
 from targcn.graph.random import combine, whole_numbers
-from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
+from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Learner, ModelSettings
 
 # Numbers laid out at once for the scores of a slice: on a CPU (False) they fit its cache.
@@ -115,10 +116,10 @@ class NegativeSampling(Learner):
         entities = whole_numbers(rows[:, None], columns, self.num_entities)
         wrong = torch.ones_like(entities, dtype=torch.bool)
         if self.settings.filtered:
-            # Read back from the answer, all candidates of a query are close together in the index.
-            back = reciprocal_of(queries.relations, self.num_relations)
-            fact = entities, back[:, None], queries.subjects[:, None], queries.times[:, None]
-            wrong = context.copies.count(*fact) == 0
+            said = queries.subjects[:, None], queries.relations[:, None], entities
+            times = queries.times[:, None].expand_as(entities)
+            *_, num_known = context.triples.look(fact_codes(context, *said), times)
+            wrong = num_known == 0
         return Negatives(entities, wrong)
 
     def loss(

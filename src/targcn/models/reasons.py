@@ -18,10 +18,6 @@ class Part:
     probability: float
 
 
-# What evidence can be: a fact of the query's entity; one of its relation, whosever it is; a path of
-# several facts from the entity to the answer; what happened between the two at any time, counted.
-EvidenceKind = Literal["fact", "relation", "path", "partner"]
-EVIDENCE_KINDS: Final[tuple[EvidenceKind, ...]] = ("fact", "relation", "path", "partner")
 NO_FACT: Final = -1
 # What an effect is: the answer's probability with all facts, minus its probability without this
 # one; or the part of the answer's score, or of its probability, that comes from this piece.
@@ -32,8 +28,8 @@ Measure = Literal["change of probability", "part of score", "part of probability
 class Reasons(Columns):
     """What a model used for one answer, one piece of evidence per row, and the effect of each.
 
-    The four columns are facts of the data, one per row, or several where paths are among the
-    pieces; where a piece has fewer facts, the relations of the others are NO_FACT.
+    A piece is a fact of the query's entity, or a path of several from there to the answer. The four
+    columns are these facts; where a piece has fewer, the relations of the others are NO_FACT.
     """
 
     subjects: Tensor
@@ -44,10 +40,6 @@ class Reasons(Columns):
     effects: Tensor
     # One score per entity, of which the answer's rank and probability can be computed.
     scores: Tensor
-    # Positions in EVIDENCE_KINDS; none: all are facts of the query's entity.
-    kinds: Tensor | None = None
-    # How often it happened; only that of a partner is not 1, and its time means nothing.
-    counts: Tensor | None = None
     # What each piece adds to a sum that is 1 without evidence, if effects are parts of a score.
     weights: Tensor | None = None
     # The other parts of the score or the probability, in words. With the effects they add up.
@@ -90,13 +82,11 @@ class Rules(Columns):
     second facts of paths; where there is none, its relation is NO_FACT.
     """
 
-    # Positions in EVIDENCE_KINDS.
-    kinds: Tensor
     # The relation of a query, and that of the evidence.
     asked: Tensor
     found: Tensor
-    # From how many ticks after the query to how many, negative if before; of partners, counts.
-    # Where a range has no end, it is ENDLESS (layers/buckets.py).
+    # From how many ticks after the query to how many, negative if before. Where a range has no end,
+    # it is ENDLESS (layers/buckets.py).
     first: Tensor
     last: Tensor
     # What such a piece adds to a sum that is 1 without evidence.

@@ -13,7 +13,7 @@ from targcn.graph.columns import Columns
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.reasons import EVIDENCE_KINDS, NO_FACT, Reasons
+from targcn.models.reasons import NO_FACT, Reasons
 
 if TYPE_CHECKING:
     from targcn.models.tgap import TGAP, Step
@@ -53,9 +53,6 @@ def find_reasons(model: "TGAP", query: Queries, answer: int, context: TemporalGr
     subjects, relations, objects, times = paths.facts[moves].unbind(1)
     # The reciprocal of a fact is turned back into it.
     backward = relations >= context.num_relations
-    kinds = torch.where(
-        paths.lengths[moves] > 1, EVIDENCE_KINDS.index("path"), EVIDENCE_KINDS.index("fact")
-    )
     return Reasons(
         subjects=torch.where(backward, objects, subjects),
         relations=torch.where(backward, relations - context.num_relations, relations),
@@ -63,7 +60,6 @@ def find_reasons(model: "TGAP", query: Queries, answer: int, context: TemporalGr
         times=times,
         effects=effects[moves],
         scores=model.log_masses(mass)[0],
-        kinds=kinds,
         others=tuple(others),
         of_probability=True,
     )

@@ -30,15 +30,11 @@ INCHES_BESIDE_LABELS: Final = 6.5
 
 @dataclass(frozen=True)
 class Lane:
-    """One row of a plot over time: its label, its points, if any, and its value.
-
-    Points are joined; a lane that is `always` has a line across all times instead.
-    """
+    """One row of a plot over time: its label, its points, which are joined, and its value."""
 
     label: str
     points: Sequence[float]
     value: float
-    always: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,8 +113,6 @@ def plot_lanes(
     for row, lane in zip(rows, lanes, strict=True):
         color = COLORS[0] if lane.value >= 0 else COLORS[1]
         times.plot(lane.points, [row] * len(lane.points), "o-", color=color, markersize=6)
-        if lane.always:
-            times.axhline(row, color=color, linestyle=":")
         bars.barh(row, lane.value, height=1 / (num_lines + 1), color=color)
     for axes in (times, bars):
         _make_grey(axes)

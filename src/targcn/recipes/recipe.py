@@ -24,8 +24,14 @@ from targcn.models.registry import DEFAULT, find_model
 from targcn.recipes.training_settings import TrainingSettings
 
 FOLDER = Path(__file__).parent
-# Settings that there once were, with the value that changes nothing.
-GONE: Final = {"activation_inside": False, "shared_layers": False, "shard_tables": False}
+# Settings that there once were, with the value that says what all models do now.
+GONE: Final = {
+    "activation_inside": False,
+    "shared_layers": False,
+    "shard_tables": False,
+    "relation_facts": 0,
+    "partners": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -98,8 +104,8 @@ def make_recipe(
     recipe = Recipe(
         model,
         name,
-        build(of_model.Settings, without_gone(settings), model),
-        build(TrainingSettings, without_gone(training), "training"),
+        build(of_model.Settings, without_gone(settings, model), model),
+        build(TrainingSettings, without_gone(training, "training"), "training"),
         about,
     )
     if recipe.training.filtered_loss and not of_model.can_filter_loss:
@@ -107,13 +113,21 @@ def make_recipe(
     return recipe
 
 
-def without_gone(settings: Mapping[str, Any]) -> dict[str, Any]:
+def without_gone(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Settings that were kept by an older version, without those that say what all models do now.
 
-    >>> without_gone({"dim": 8, "shared_layers": False})
+    >>> without_gone({"dim": 8, "shared_layers": False}, "targcn")
     {'dim': 8}
+    >>> without_gone({"partners": 128}, "model")
+    Traceback (most recent call last):
+    targcn.errors.InputError: model.partners is a setting of older versions; train again without it
     """
-    return {name: value for name, value in settings.items() if (name, value) not in GONE.items()}
+    for name, value in settings.items():
+        if name in GONE and value != GONE[name]:
+            raise InputError(
+                f"{where}.{name} is a setting of older versions; train again without it"
+            )
+    return {name: value for name, value in settings.items() if name not in GONE}
 
 
 def change(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:

@@ -143,7 +143,10 @@ def load_run(folder: Path | str) -> Run:
         runs = {member: load_run(folder / MEMBERS / member) for member in members}
         fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
         return replace(fused, temperature=temperature)
-    recipe = make_recipe(name, recipe_name, settings, training)
+    try:
+        recipe = make_recipe(name, recipe_name, settings, training)
+    except InputError as error:
+        raise DamagedError(f"{folder / MANIFEST}: {error}") from None
     model = _create_model(folder, name, dataset, recipe.settings)
     if expected := expect_like(model.state_dict()):
         model.load_state_dict(read_tensors(folder / WEIGHTS, expected)[0])

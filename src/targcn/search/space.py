@@ -40,7 +40,6 @@ SPACE: Final[Mapping[str, Mapping[str, Range]]] = {
     "evidence": {
         "learning_rate": RATE,
         "facts": SIZE,
-        "relation_facts": SIZE,
         "first_facts": SIZE,
         "prior_dim": SIZE,
         "fact_dropout": Range(0, 0.4, around=False),

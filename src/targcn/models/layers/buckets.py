@@ -63,35 +63,7 @@ class TimeBuckets(nn.Module):
 
     def ranges(self) -> tuple[Tensor, Tensor]:
         """The first and the last whole difference of every bucket; the farthest have no end."""
-        least, most = _whole_ranges(self.edges, start=0)
+        inner = self.edges.ceil().long()
+        least = functional.pad(inner, (1, 0), value=0)
+        most = functional.pad(inner - 1, (0, 1), value=ENDLESS)
         return torch.cat([least, -most]), torch.cat([most, -least.clamp(min=1)])
-
-
-class CountBuckets(nn.Module):
-    """Classes of counts: two per doubling.
-
-    >>> CountBuckets()(torch.tensor([1, 2, 3, 4, 6, 10_000])).tolist()
-    [0, 2, 3, 4, 5, 15]
-    """
-
-    COUNT = 16
-
-    def __init__(self) -> None:
-        super().__init__()
-        edges = torch.tensor([2 ** (step / 2) for step in range(1, self.COUNT)])
-        self.register_buffer("edges", edges, persistent=False)
-        self.edges: Tensor
-
-    def forward(self, counts: Tensor) -> Tensor:
-        return torch.bucketize(counts.float(), self.edges, right=True)
-
-    def ranges(self) -> tuple[Tensor, Tensor]:
-        """The least and the largest count of every bucket; the last has no end."""
-        return _whole_ranges(self.edges, start=1)
-
-
-def _whole_ranges(edges: Tensor, start: int) -> tuple[Tensor, Tensor]:
-    """The whole numbers between the edges: first and last; a range is empty if they cross."""
-    inner = edges.ceil().long()
-    firsts = functional.pad(inner, (1, 0), value=start)
-    return firsts, functional.pad(inner - 1, (0, 1), value=ENDLESS)

@@ -10,10 +10,12 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from targcn.graph.ragged import take
+from targcn.models.layers.buckets import TimeBuckets
 
 # Hidden units laid out at once: a CPU's should fit its cache.
 MOST_UNITS = {"cpu": 1 << 18, "cuda": 1 << 27}
 SCALE = 0.1
+NUM_BUCKETS = TimeBuckets.COUNT
 # Torch for a GPU brings Triton along, but not on every system.
 HAS_TRITON = find_spec("triton") is not None
 
@@ -21,20 +23,19 @@ HAS_TRITON = find_spec("triton") is not None
 class FactWeights(nn.Module):
     """c(r, r', b) = w · relu(a[r] + a'[r'] + τ[b]) + A[r, r'] + B[r', b] + C[r, b] + bias.
 
-    r is the query's relation, r' that of a fact, b the bucket of its distance in time, or of a
-    count.
+    r is the query's relation, r' that of a fact, b the bucket of its distance in time.
     """
 
-    def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
+    def __init__(self, num_relations: int, dim: int, bias: float) -> None:
         super().__init__()
-        self.num_relations, self.num_buckets = num_relations, num_buckets
+        self.num_relations = num_relations
         self.asked = _random(num_relations, dim)
         self.found = _random(num_relations, dim)
-        self.bucket = _random(num_buckets, dim)
+        self.bucket = _random(NUM_BUCKETS, dim)
         self.out = _random(dim)
         self.asked_found = _zeros(num_relations, num_relations)
-        self.found_bucket = _zeros(num_relations, num_buckets)
-        self.asked_bucket = _zeros(num_relations, num_buckets)
+        self.found_bucket = _zeros(num_relations, NUM_BUCKETS)
+        self.asked_bucket = _zeros(num_relations, NUM_BUCKETS)
         self.bias = nn.Parameter(torch.tensor(bias))
 
     def forward(self, asked: Tensor, found: Tensor, buckets: Tensor) -> Tensor:
@@ -44,8 +45,8 @@ class FactWeights(nn.Module):
         return (
             relu_product(self.asked, asked, table, codes, self.out)
             + take(self.asked_found, rows * self.num_relations + found)
-            + take(self.found_bucket, found * self.num_buckets + buckets)
-            + take(self.asked_bucket, rows * self.num_buckets + buckets)
+            + take(self.found_bucket, found * NUM_BUCKETS + buckets)
+            + take(self.asked_bucket, rows * NUM_BUCKETS + buckets)
             + self.bias
         )
 
@@ -56,17 +57,17 @@ class PathWeights(nn.Module):
     r is the query's relation; r₁ and b₁ are of the first fact of a path, r₂ and b₂ of the second.
     """
 
-    def __init__(self, num_relations: int, num_buckets: int, dim: int, bias: float) -> None:
+    def __init__(self, num_relations: int, dim: int, bias: float) -> None:
         super().__init__()
-        self.num_relations, self.num_buckets = num_relations, num_buckets
+        self.num_relations = num_relations
         self.asked = _random(num_relations, dim)
         self.first = _random(num_relations, dim)
-        self.first_bucket = _random(num_buckets, dim)
+        self.first_bucket = _random(NUM_BUCKETS, dim)
         self.second = _random(num_relations, dim)
-        self.second_bucket = _random(num_buckets, dim)
+        self.second_bucket = _random(NUM_BUCKETS, dim)
         self.out = _random(dim)
         self.asked_second = _zeros(num_relations, num_relations)
-        self.second_and_bucket = _zeros(num_relations, num_buckets)
+        self.second_and_bucket = _zeros(num_relations, NUM_BUCKETS)
         self.bias = nn.Parameter(torch.tensor(bias))
 
     def forward(
@@ -82,7 +83,7 @@ class PathWeights(nn.Module):
         return (
             hidden.view_as(codes)
             + take(self.asked_second, asked[:, None, None] * self.num_relations + second)
-            + take(self.second_and_bucket, second * self.num_buckets + buckets)
+            + take(self.second_and_bucket, second * NUM_BUCKETS + buckets)
             + self.bias
         )
 

@@ -14,7 +14,7 @@ function lanesOf({ reasons }) {
     const via = second && [first.subject, first.object].find((name) =>
       name === second.subject || name === second.object,
     );
-    const key = JSON.stringify([reason.kind, via ?? [first.subject, first.relation, first.object]]);
+    const key = JSON.stringify(via ?? [first.subject, first.relation, first.object]);
     const lane = lanes.get(key) || {
       via,
       reasons: [],
@@ -41,7 +41,7 @@ export function drawReasons(explanation, timeline, { struck = new Set(), onPick 
   const lanes = lanesOf(explanation);
   const narrow = innerWidth < 600;
   const dots = lanes.flatMap((lane) => [...lane.dots.values()]);
-  const ticks = [asked, ...dots.map(({ fact }) => fact.tick).filter((tick) => tick !== null)];
+  const ticks = [asked, ...dots.map(({ fact }) => fact.tick)];
   const room = Math.max((Math.max(...ticks) - Math.min(...ticks)) * 0.06, 1);
   const [from, to] = [Math.min(...ticks) - room, Math.max(...ticks) + room];
   const place = (tick) => `${(100 * (tick - from)) / (to - from)}%`;
@@ -63,8 +63,6 @@ export function drawReasons(explanation, timeline, { struck = new Set(), onPick 
     const drawDot = ({ fact, row, effect }) => {
       const y = height(row);
       const r = Math.max(LARGEST * Math.sqrt(Math.abs(effect) / largest), 2.5);
-      // What happened at no single time is a line through all of them.
-      if (fact.tick === null) return svg("line.always", { x2: "100%", y1: y, y2: y, "stroke-width": r });
       const side = fact.tick < asked ? "past" : fact.tick > asked ? "future" : "then";
       const kind = struck.has(fromFact(fact)) ? `${side} struck` : side;
       const pick = onPick ? { class: "pick", onclick: () => onPick(fact) } : {};
@@ -106,11 +104,10 @@ export function drawReasons(explanation, timeline, { struck = new Set(), onPick 
 }
 
 function titleOf({ via, reasons }) {
-  const { kind, facts: [first, second], count: times } = reasons[0];
+  const [first, second] = reasons[0].facts;
   const more = reasons.length > 1 ? ` and ${count(reasons.length - 1)} more` : "";
   if (second) return [h("b", "via ", named(via)), h("small", `${first.relation}, ${second.relation}${more}`)];
-  const also = { relation: ", whosever it is", partner: `, at ${count(times, "time")}` }[kind] || "";
-  return [h("b", first.relation), h("small", named(first.subject), " — ", named(first.object), also)];
+  return [h("b", first.relation), h("small", named(first.subject), " — ", named(first.object))];
 }
 
 // The score as one bar: the reasons, other evidence, and the prior.
