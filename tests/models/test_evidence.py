@@ -35,7 +35,7 @@ from targcn.graph import nearest as nearest_facts
 from targcn.graph.nearest import NearestFacts
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.evidence import Evidence, EvidenceSample
-from targcn.models.evidence_candidates import Drawn
+from targcn.models.evidence_candidates import Rivals
 from targcn.models.layers.losses import cross_entropy
 
 # Windows that hold all evidence, windows that cut it, and only one fact.
@@ -241,7 +241,7 @@ def test_a_softmax_over_all_entities_drawn_once_is_the_whole_one(
     others = torch.stack([answers, (answers + 1) % world.num_entities], 1) if is_filtered else None
     sample = model.find(queries, world.graph)
     every = torch.arange(world.num_entities)
-    some = replace(sample, drawn=Drawn(every, torch.zeros(world.num_entities)))
+    some = replace(sample, rivals=Rivals(every, torch.zeros(world.num_entities)))
     whole = model.loss(queries, answers, sample, others)
     torch.testing.assert_close(model.loss(queries, answers, some, others), whole)
 

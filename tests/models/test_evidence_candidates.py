@@ -9,12 +9,20 @@ import targcn
 from oracle import World, queries_of
 from small_training import DATA
 from targcn.inference.predictor import Predictor
+from targcn.models import evidence_candidates
 from targcn.models.base import NO_ENTITY
-from targcn.models.evidence_candidates import Listed, ShortlistSizes, draw_entities
+from targcn.models.evidence_candidates import draw_rivals, list_rivals
 
 from .test_evidence import NARROW, QUERIES, WORLD, build
 
 EMPTY = World(4, 1, [])
+
+
+def shorten(patch: pytest.MonkeyPatch, listed: int, drawn: int) -> None:
+    """Let not all of any number of entities be scored."""
+    patch.setattr(evidence_candidates, "LEAST_ENTITIES", 0)
+    patch.setattr(evidence_candidates, "NUM_LISTED", listed)
+    patch.setattr(evidence_candidates, "NUM_DRAWN", drawn)
 
 
 def test_every_draw_stands_for_as_many_as_it_was_rare() -> None:
@@ -22,10 +30,10 @@ def test_every_draw_stands_for_as_many_as_it_was_rare() -> None:
         weights, counts = torch.zeros(world.num_entities), torch.zeros(world.num_entities)
         expected = torch.zeros(world.num_entities)
         for seed in range(2000):
-            drawn = draw_entities(world.graph, count, torch.tensor([seed]))
-            weights.index_add_(0, drawn.entities, (-drawn.log_expected).exp())
+            drawn = draw_rivals(world.graph, count, torch.tensor([seed]))
+            weights.index_add_(0, drawn.entities, drawn.log_weights.exp())
             counts.index_add_(0, drawn.entities, torch.ones(count))
-            expected[drawn.entities] = drawn.log_expected.exp()
+            expected[drawn.entities] = (-drawn.log_weights).exp()
         is_drawn = counts > 0
         torch.testing.assert_close(counts[is_drawn] / 2000, expected[is_drawn], rtol=0.2, atol=0.05)
         # Each entity counts once on average, so that a sum over all is right on average.
@@ -34,17 +42,19 @@ def test_every_draw_stands_for_as_many_as_it_was_rare() -> None:
 
 
 def test_the_draw_is_that_of_the_step_whatever_the_rows() -> None:
-    one = draw_entities(WORLD.graph, 5, torch.tensor([3, 3]))
-    other = draw_entities(WORLD.graph, 5, torch.tensor([3]))
+    one = draw_rivals(WORLD.graph, 5, torch.tensor([3, 3]))
+    other = draw_rivals(WORLD.graph, 5, torch.tensor([3]))
     assert torch.equal(one.entities, other.entities)
     assert torch.equal(one[:1].entities, one.entities)
-    assert not torch.equal(draw_entities(WORLD.graph, 5, torch.tensor([4])).entities, one.entities)
+    assert not torch.equal(draw_rivals(WORLD.graph, 5, torch.tensor([4])).entities, one.entities)
 
 
 @pytest.mark.parametrize("more", [{}, {"against": True}, {"prior_dim": 0}])
-def test_a_listed_entity_has_its_score_and_stands_once(more: dict[str, Any]) -> None:
+def test_a_listed_entity_has_its_score_and_stands_once(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
     model = build(WORLD, **NARROW, **more)
-    model.shortlist_sizes = ShortlistSizes(least_entities=0, listed=2, drawn=1)
+    shorten(monkeypatch, listed=2, drawn=1)
     queries = queries_of(QUERIES)
     with torch.no_grad():
         scores, likely = model(queries, WORLD.graph), model.shortlist(queries, WORLD.graph, 1)
@@ -56,21 +66,21 @@ def test_a_listed_entity_has_its_score_and_stands_once(more: dict[str, Any]) -> 
         torch.testing.assert_close(values[counts], scores[row, named])
 
 
-def test_a_sample_stands_for_all_others() -> None:
-    model = build(WORLD, **NARROW)
-    listed = Listed.of(model, 1, ShortlistSizes(listed=1, drawn=3))
+def test_a_sample_stands_for_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten(monkeypatch, listed=1, drawn=3)
+    listed = list_rivals(build(WORLD, **NARROW), 1)
     assert listed.log_weights.exp().sum().round() == WORLD.num_entities
-    assert (listed.names == NO_ENTITY).sum() == 3
+    assert (listed.log_weights > 0).sum() == 3
 
 
 @pytest.mark.parametrize("hide_known", [False, True])
-def test_a_predictor_answers_from_it(hide_known: bool) -> None:
+def test_a_predictor_answers_from_it(monkeypatch: pytest.MonkeyPatch, hide_known: bool) -> None:
     run = targcn.fit(DATA, "evidence", epochs=2)
     facts = [
         (*DATA.named("test", place)[:2], None, DATA.named("test", place)[3]) for place in (0, 1)
     ]
     every = Predictor(run).predict_many(facts, top=3, hide_known=hide_known)
-    run.model.shortlist_sizes = ShortlistSizes(least_entities=0, listed=2, drawn=1)
+    shorten(monkeypatch, listed=2, drawn=1)
     predictor = Predictor(run)
     likely = predictor.predict_many(facts, top=3, hide_known=hide_known)
     assert likely.columns == every.columns

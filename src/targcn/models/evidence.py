@@ -29,24 +29,19 @@ from targcn.graph.queries import Queries
 from targcn.graph.ragged import take
 from targcn.graph.random import combine, uniform
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import Learner, ModelSettings, Shortlist, with_mean_rows
+from targcn.models import evidence_candidates
+from targcn.models.base import NO_ENTITY, Learner, ModelSettings, Shortlist, with_mean_rows
 from targcn.models.evidence_candidates import (
-    Drawn,
-    Listed,
-    ShortlistSizes,
-    draw_entities,
-    products_of_rows,
-    sampled_cross_entropy,
+    Rivals,
+    distinct_of_rows,
+    draw_rivals,
+    estimated_cross_entropy,
+    is_among,
+    list_rivals,
 )
 from targcn.models.evidence_reasons import find_reasons, find_rules
 from targcn.models.layers.buckets import TimeBuckets, typical_gap
-from targcn.models.layers.evidence_weights import (
-    SCALE,
-    FactWeights,
-    PathWeights,
-    distinct_of_rows,
-    log_of_sums,
-)
+from targcn.models.layers.evidence_weights import SCALE, FactWeights, PathWeights
 from targcn.models.layers.losses import cross_entropy
 
 # Pieces of evidence found at once; bounds memory, not results. A CPU's should fit its cache.
@@ -109,8 +104,8 @@ class EvidenceSample(Columns):
     second: NearestFacts
     # Which numbers of the prior's query vector dropout keeps.
     kept: Tensor | None = None
-    # If the softmax is estimated: entities drawn for it, of which those with evidence do not count.
-    drawn: Drawn | None = None
+    # If the softmax is estimated: what is drawn for it.
+    rivals: Rivals | None = None
 
 
 class Evidence(Learner):
@@ -143,8 +138,9 @@ class Evidence(Learner):
         self.prior_bias = nn.Parameter(torch.zeros(num_entities))
         if settings.against:
             self.against_weights = FactWeights(num_directed, settings.dim, bias=-4.0)
-        self.shortlist_sizes = ShortlistSizes()
-        self._listed: tuple[tuple[int, ...], Listed] | None = None
+        # What they were listed for, and their biases and vectors: looked up anew for each question,
+        # these would take longest.
+        self._listed: tuple[tuple[int, ...], Rivals, Tensor, Tensor] | None = None
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
         size = self.queries_at_once(context)
@@ -240,35 +236,51 @@ class Evidence(Learner):
         return self._add_up(queries, sample, places, num_entities) + prior
 
     def score_some(
-        self, queries: Queries, sample: EvidenceSample, answers: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The entities that evidence ends in, with the answers, and their scores.
+        self,
+        queries: Queries,
+        sample: EvidenceSample,
+        rivals: Rivals,
+        bias: Tensor,
+        vectors: Tensor,
+        answers: Tensor | None = None,
+    ) -> Shortlist:
+        """The entities that evidence ends in, with the answers, then the rivals, and their scores.
 
-        The entities of a row are distinct and sorted; columns that are left over have the score −∞.
+        The rivals' own biases and vectors are given. An entity has one column with a score; what is
+        left over has −∞.
         """
         nothing, ends = len(self.prior_bias), self.ends(sample)
         if answers is not None:
             ends = torch.cat([ends, answers[:, None]], dim=1)
-        entities, places = distinct_of_rows(ends, nothing)
-        which = entities.clamp(max=nothing - 1)
+        own, places = distinct_of_rows(ends, nothing)
+        which = own.clamp(max=nothing - 1)
         prior_queries = self.prior_queries(queries, sample.kept)
-        prior = products_of_rows(prior_queries, self.prior_objects, which)
-        prior = prior + take(self.prior_bias, which)
-        scores = self._add_up(queries, sample, places, entities.shape[1]) + prior
-        return entities, scores.masked_fill(entities == nothing, -torch.inf)
+        prior = functional.embedding(which, self.prior_objects) @ prior_queries[..., None]
+        prior = prior.squeeze(2) + take(self.prior_bias, which)
+        scores = self._add_up(queries, sample, places, own.shape[1]) + prior
+        each = rivals.entities.expand(len(own), -1)
+        of_rivals = torch.addmm(bias, prior_queries, vectors.T)
+        of_rivals = of_rivals.masked_fill(is_among(each, own), -torch.inf)
+        return Shortlist(
+            torch.cat([own, each], dim=1),
+            torch.cat([scores.masked_fill(own == nothing, -torch.inf), of_rivals], dim=1),
+            torch.cat([bias.new_zeros(own.shape[1]), rivals.log_weights]),
+        )
 
     def _add_up(
         self, queries: Queries, sample: EvidenceSample, places: Tensor, num_places: int
     ) -> Tensor:
         """log(1 + Σ exp c) − log(1 + Σ exp d) over the evidence in each place."""
-        exp_c = self.weigh(queries, sample).exp()
-        # `score_some` has the answers in one column more, which are no evidence.
-        scores = log_of_sums(exp_c, places[:, : exp_c.shape[1]], num_places)
+
+        def log_of_sums(weights: Tensor) -> Tensor:
+            sums = weights.new_zeros(len(weights), num_places)
+            # The places of the facts come first; the last may be that of an answer, no evidence.
+            return sums.scatter_add(1, places[:, : weights.shape[1]], weights.exp()).log1p()
+
+        scores = log_of_sums(self.weigh(queries, sample))
         if not self.settings.against:
             return scores
-        # The places of the facts come first.
-        exp_d = self.weigh_facts(queries, sample.facts, self.against_weights).exp()
-        return scores - log_of_sums(exp_d, places[:, : exp_d.shape[1]], num_places)
+        return scores - log_of_sums(self.weigh_facts(queries, sample.facts, self.against_weights))
 
     def prior_queries(self, queries: Queries, kept: Tensor | None = None) -> Tensor:
         """The vectors p[r] + p'[s], of which dropout keeps some numbers."""
@@ -289,8 +301,8 @@ class Evidence(Learner):
         # One more than for the facts: other draws.
         kept = uniform(row_hashes[:, None] + 1, columns) >= self.settings.prior_dropout
         count = self.settings.candidates
-        drawn = draw_entities(context, count, seeds) if count else None
-        return replace(sample, kept=kept, drawn=drawn)
+        rivals = draw_rivals(context, count, seeds) if count else None
+        return replace(sample, kept=kept, rivals=rivals)
 
     def loss(
         self,
@@ -300,28 +312,30 @@ class Evidence(Learner):
         others: Tensor | None = None,
     ) -> Tensor:
         """The cross-entropy of the answers against all entities, or an estimate of it."""
-        if sample.drawn is None:
+        if (rivals := sample.rivals) is None:
             return cross_entropy(self.score(queries, sample), answers, others)
-        entities, scores = self.score_some(queries, sample, answers)
-        which = sample.drawn.entities
-        vectors = functional.embedding(which, self.prior_objects)
-        prior_queries = self.prior_queries(queries, sample.kept)
-        drawn_scores = torch.addmm(take(self.prior_bias, which), prior_queries, vectors.T)
-        return sampled_cross_entropy(entities, scores, answers, sample.drawn, drawn_scores, others)
+        bias = take(self.prior_bias, rivals.entities)
+        vectors = functional.embedding(rivals.entities, self.prior_objects)
+        likely = self.score_some(queries, sample, rivals, bias, vectors, answers)
+        return estimated_cross_entropy(likely, answers, others)
 
     # --- what else may be asked of it -------------------------------------------------------
 
     def shortlist(self, queries: Queries, context: TemporalGraph, count: int) -> Shortlist | None:
         """The entities with evidence, and those that the prior may rank high."""
-        if len(self.prior_bias) < self.shortlist_sizes.least_entities:
+        if len(self.prior_bias) < evidence_candidates.LEAST_ENTITIES:
             return None
         tables = self.prior_bias, self.prior_objects, self.prior_subjects
         # They are listed again only when the weights have changed, or for another count.
         state = count, *(number for w in tables for number in (w.data_ptr(), w._version))
         if self._listed is None or self._listed[0] != state:
-            self._listed = state, Listed.of(self, count, self.shortlist_sizes)
-        entities, scores = self.score_some(queries, self.find(queries, context))
-        return self._listed[1].beside(entities, scores, self.prior_queries(queries))
+            rivals = list_rivals(self, count)
+            bias, vectors = (table.detach()[rivals.entities] for table in tables[:2])
+            self._listed = state, rivals, bias, vectors
+        likely = self.score_some(queries, self.find(queries, context), *self._listed[1:])
+        # Who stands for others is not to be named.
+        is_sample = likely.log_weights > 0
+        return replace(likely, entities=likely.entities.masked_fill(is_sample, NO_ENTITY))
 
     reasons = find_reasons
     rules = find_rules

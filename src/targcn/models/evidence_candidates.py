@@ -1,11 +1,12 @@
 """Evidence among millions of entities: not all of them are scored.
 
-In training, the sum over all entities in a softmax is estimated from those with evidence, which are
-few and count as they are, and from drawn ones, each of which stands for 1 / (its expected number of
-draws) entities. The estimate is right on average, whatever is drawn.
+Those that evidence ends in are few, and are scored as they are. Of the others the prior alone
+scores some, the rivals, each of which stands for a number of entities.
 
-An answer is looked for among the entities with evidence and those that the prior may rank high. A
-random sample of the others tells how much probability they share, not which of them is best.
+In training rivals are drawn, and each stands for 1 / (its expected number of draws) entities: the
+estimate of the sum over all entities in a softmax is right on average, whatever is drawn. An answer
+is looked for among those that the prior may rank high; a random sample of the rest tells how much
+probability they share, not which of them is best.
 """
 
 from dataclasses import dataclass
@@ -18,25 +19,31 @@ from torch.nn import functional
 from targcn.graph.columns import Columns
 from targcn.graph.random import combine, whole_numbers
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.models.base import NO_ENTITY, Shortlist
+from targcn.models.base import Shortlist
 
 if TYPE_CHECKING:
     from targcn.models.evidence import Evidence
 
+# From how many entities on not all are scored to answer; how many the prior may rank high, and how
+# many are drawn of the rest.
+LEAST_ENTITIES = 1_000_000
+NUM_LISTED = 1 << 16
+NUM_DRAWN = 1 << 12
+
 
 @dataclass(frozen=True, eq=False)
-class Drawn(Columns):
-    """Entities drawn for all queries of a step alike, and how often each was to be expected."""
+class Rivals(Columns):
+    """Entities for all queries alike, with the logarithm of how many each stands for."""
 
     entities: Tensor
-    log_expected: Tensor
+    log_weights: Tensor
 
     def __getitem__(self, rows: slice | Tensor) -> Self:
         return self
 
 
-def draw_entities(context: TemporalGraph, count: int, seed: Tensor) -> Drawn:
-    """Half of them at random, half in proportion to their facts: these are the likely rivals."""
+def draw_rivals(context: TemporalGraph, count: int, seed: Tensor) -> Rivals:
+    """Half of them at random, half in proportion to their facts: these are the likely ones."""
     places = torch.arange(count, device=seed.device)
     rows = combine(seed[:1], torch.zeros_like(seed[:1]))
     num_facts, num_entities = len(context), context.num_entities
@@ -49,38 +56,54 @@ def draw_entities(context: TemporalGraph, count: int, seed: Tensor) -> Drawn:
     num_by_fact = (count + 1) // 2 if num_facts else 0
     degrees = context.offsets[entities + 1] - context.offsets[entities]
     expected = degrees * (num_by_fact / max(num_facts, 1)) + (count - num_by_fact) / num_entities
-    return Drawn(entities, expected.log())
+    return Rivals(entities, -expected.log())
 
 
-def sampled_cross_entropy(
-    entities: Tensor,
-    scores: Tensor,
-    answers: Tensor,
-    drawn: Drawn,
-    drawn_scores: Tensor,
-    others: Tensor | None,
-) -> Tensor:
-    """Cross-entropy of the answers against an estimate of the sum over all entities.
+@torch.no_grad()
+def list_rivals(model: "Evidence", count: int) -> Rivals:
+    """At least `count` of the largest bias and the longest vectors, then a sample of the others."""
+    bias, vectors = model.prior_bias, model.prior_objects
+    # How long the vectors are that the prior compares with those of the entities.
+    asked = (table.norm(dim=1) for table in (model.prior_relations, model.prior_subjects))
+    typical = torch.stack([lengths.square().mean() for lengths in asked]).sum().sqrt()
+    bounds = torch.addcmul(bias, vectors.norm(dim=1), typical)
+    listed = torch.topk(bounds, min(max(count, NUM_LISTED), len(bias))).indices
+    others = torch.ones_like(bias, dtype=torch.bool).index_fill_(0, listed, False)
+    others = others.nonzero().flatten()
+    order = torch.randperm(len(others), generator=torch.Generator().manual_seed(0))
+    drawn = others[order[:NUM_DRAWN].to(others.device)]
+    stands_for = bias.new_full((len(drawn),), len(others) / max(len(drawn), 1)).log()
+    return Rivals(torch.cat([listed, drawn]), torch.cat([bias.new_zeros(len(listed)), stands_for]))
 
-    Each row of `entities` is sorted and holds the answer. Other true answers do not count.
+
+def estimated_cross_entropy(likely: Shortlist, answers: Tensor, others: Tensor | None) -> Tensor:
+    """Cross-entropy against an estimate of the sum over all entities.
+
+    Each answer is listed in its row. Other true answers do not count.
     """
-    is_answer = entities == answers[:, None]
-    each = drawn.entities.expand(len(answers), -1)
-    leaves, drawn_leaves = torch.zeros_like(is_answer), is_among(each, entities)
+    is_answer = likely.entities == answers[:, None]
+    scores = likely.scores + likely.log_weights
     if others is not None:
-        known = others.sort(dim=1).values
-        leaves = is_among(entities, known) & ~is_answer
-        drawn_leaves |= is_among(each, known)
-    rivals = [
-        scores.masked_fill(leaves, -torch.inf),
-        (drawn_scores - drawn.log_expected).masked_fill(drawn_leaves, -torch.inf),
-    ]
-    return functional.cross_entropy(torch.cat(rivals, dim=1), is_answer.long().argmax(1))
+        is_known = is_among(likely.entities, others.sort(dim=1).values)
+        scores = scores.masked_fill(is_known & ~is_answer, -torch.inf)
+    # Its first column is that with a score.
+    return functional.cross_entropy(scores, is_answer.long().argmax(1))
 
 
-def products_of_rows(vectors: Tensor, table: Tensor, which: Tensor) -> Tensor:
-    """vectors[i] · table[which[i, j]] for each i, j."""
-    return torch.bmm(functional.embedding(which, table), vectors[..., None]).squeeze(2)
+def distinct_of_rows(numbers: Tensor, nothing: int) -> tuple[Tensor, Tensor]:
+    """The distinct numbers of each row, sorted, and the place of each number among them.
+
+    As many columns as before; those that are left over hold `nothing`, the largest number.
+
+    >>> [one.tolist() for one in distinct_of_rows(torch.tensor([[7, 3, 7]]), 9)]
+    [[[3, 7, 9]], [[1, 0, 1]]]
+    """
+    in_order, order = numbers.sort(dim=1)
+    is_new = torch.ones_like(in_order, dtype=torch.bool)
+    is_new[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
+    places = is_new.cumsum(1) - 1
+    values = torch.full_like(in_order, nothing).scatter_(1, places, in_order)
+    return values, torch.empty_like(order).scatter_(1, order, places)
 
 
 def is_among(values: Tensor, sorted_rows: Tensor) -> Tensor:
@@ -91,59 +114,3 @@ def is_among(values: Tensor, sorted_rows: Tensor) -> Tensor:
     """
     places = torch.searchsorted(sorted_rows, values.contiguous())
     return sorted_rows.gather(1, places.clamp(max=sorted_rows.shape[1] - 1)) == values
-
-
-@dataclass(frozen=True)
-class ShortlistSizes:
-    """From how many entities on not all are scored; how many are listed, and drawn of the rest."""
-
-    least_entities: int = 1_000_000
-    listed: int = 1 << 16
-    drawn: int = 1 << 12
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """The entities that the prior may rank high, then a sample of the others, without names."""
-
-    entities: Tensor
-    names: Tensor
-    # How many entities each stands for.
-    log_weights: Tensor
-    # Their biases and vectors, side by side: looked up one by one they would take longest.
-    bias: Tensor
-    vectors: Tensor
-
-    @classmethod
-    @torch.no_grad()
-    def of(cls, model: "Evidence", count: int, sizes: ShortlistSizes) -> Self:
-        """At least `count` entities: those of the largest bias and the longest vectors."""
-        bias, vectors = model.prior_bias, model.prior_objects
-        # How long the vectors are that the prior compares with those of the entities.
-        asked = (table.norm(dim=1) for table in (model.prior_relations, model.prior_subjects))
-        typical = torch.stack([lengths.square().mean() for lengths in asked]).sum().sqrt()
-        bounds = torch.addcmul(bias, vectors.norm(dim=1), typical)
-        listed = torch.topk(bounds, min(max(count, sizes.listed), len(bias))).indices
-        others = torch.ones_like(bias, dtype=torch.bool).index_fill_(0, listed, False)
-        others = others.nonzero().flatten()
-        order = torch.randperm(len(others), generator=torch.Generator().manual_seed(0))
-        drawn = others[order[: sizes.drawn].to(others.device)]
-        entities = torch.cat([listed, drawn])
-        stands_for = bias.new_full((len(drawn),), len(others) / max(len(drawn), 1)).log()
-        return cls(
-            entities,
-            torch.cat([listed, torch.full_like(drawn, NO_ENTITY)]),
-            torch.cat([bias.new_zeros(len(listed)), stands_for]),
-            bias[entities],
-            vectors[entities],
-        )
-
-    def beside(self, entities: Tensor, scores: Tensor, asked: Tensor) -> Shortlist:
-        """The entities with evidence and the listed ones; each entity has one column."""
-        prior = torch.addmm(self.bias, asked, self.vectors.T)
-        has_evidence = is_among(self.entities.expand(len(entities), -1), entities)
-        return Shortlist(
-            torch.cat([entities, self.names.expand(len(entities), -1)], dim=1),
-            torch.cat([scores, prior.masked_fill(has_evidence, -torch.inf)], dim=1),
-            torch.cat([self.log_weights.new_zeros(entities.shape[1]), self.log_weights]),
-        )

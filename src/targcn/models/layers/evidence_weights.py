@@ -95,28 +95,6 @@ def relu_product(rows: Tensor, places: Tensor, table: Tensor, codes: Tensor, out
     return products
 
 
-def log_of_sums(evidence: Tensor, ends: Tensor, num_entities: int) -> Tensor:
-    """log(1 + the sum of the evidence that ends in an entity), for each row and every entity."""
-    sums = evidence.new_zeros(len(evidence), num_entities)
-    return sums.scatter_add(1, ends, evidence).log1p()
-
-
-def distinct_of_rows(numbers: Tensor, nothing: int) -> tuple[Tensor, Tensor]:
-    """The distinct numbers of each row, sorted, and the place of each number among them.
-
-    As many columns as before; those that are left over hold `nothing`, the largest number.
-
-    >>> [one.tolist() for one in distinct_of_rows(torch.tensor([[7, 3, 7]]), 9)]
-    [[[3, 7, 9]], [[1, 0, 1]]]
-    """
-    in_order, order = numbers.sort(dim=1)
-    is_new = torch.ones_like(in_order, dtype=torch.bool)
-    is_new[:, 1:] = in_order[:, 1:] != in_order[:, :-1]
-    places = is_new.cumsum(1) - 1
-    values = torch.full_like(in_order, nothing).scatter_(1, places, in_order)
-    return values, torch.empty_like(order).scatter_(1, order, places)
-
-
 class _ReluProduct(Function):
     """The hidden units are laid out for some rows at a time, and again in the backward pass."""
 
