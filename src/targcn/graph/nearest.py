@@ -59,7 +59,7 @@ def nearest_positions(
     """
     entities, times = entities.long(), times.long()
     starts, ends = graph.offsets[entities], graph.offsets[entities + 1]
-    here = find_first(graph.keys, graph.span, entities, times)
+    here = graph.ends_before(entities, times)
     if graph.by_end is not None:
         return _nearest_intervals(graph, starts, ends, here, entities, times, count)
     ends = here if graph.past_only else ends

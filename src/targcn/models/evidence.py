@@ -143,14 +143,15 @@ class Evidence(Learner):
         self._listed: tuple[tuple[int, ...], Rivals, Tensor, Tensor] | None = None
 
     def forward(self, queries: Queries, context: TemporalGraph) -> Tensor:
-        size = self.queries_at_once(context)
+        size = self.queries_at_once
         parts = [queries[first : first + size] for first in range(0, len(queries), size)]
         return torch.cat([self.score(part, self.find(part, context)) for part in parts])
 
-    def queries_at_once(self, context: TemporalGraph) -> int:
+    @property
+    def queries_at_once(self) -> int:
         """For how many queries evidence is found at once."""
         width = self.settings.facts + self.settings.first_facts * self.settings.second_facts
-        most = MOST_PIECES_AT_ONCE.get(context.device.type, MOST_PIECES_AT_ONCE["cpu"])
+        most = MOST_PIECES_AT_ONCE.get(self.prior_bias.device.type, MOST_PIECES_AT_ONCE["cpu"])
         return max(most // width, 1)
 
     # --- find the evidence ------------------------------------------------------------------

@@ -71,7 +71,7 @@ def find_rules(
     progress: Callable[[int, int], None] | None = None,
 ) -> Rules:
     """The classes of evidence that gave most to true answers: support · log(1 + weight)."""
-    size = model.queries_at_once(context)
+    size = model.queries_at_once
     codes = support = torch.empty(0, dtype=torch.int64, device=context.device)
     new = [codes]
     for first in range(0, len(queries), size):
