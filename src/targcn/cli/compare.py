@@ -1,7 +1,7 @@
 """`targcn compare`: several runs, one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from targcn.cli.options import (
     AsJson,
@@ -16,11 +16,8 @@ from targcn.cli.options import (
     warn_if_unfinished,
 )
 from targcn.files import require_absent
-from targcn.output.tables import Column, Table, Value, require_table_file, write_table
+from targcn.output.tables import require_table_file, write_table
 from targcn.output.terminal import show, show_json
-
-if TYPE_CHECKING:
-    from targcn.runs.run import Run
 
 
 def compare_runs(
@@ -105,30 +102,5 @@ def fuse_runs(
     for folder in runs:
         warn_if_unfinished(folder)
     fused = fuse(runs, out=out, queries=queries, seed=seed, device=device)
-    show(_table(fused, queries))
+    show(fused.as_table())
     show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
-
-
-def _table(fused: "Run", queries: int) -> Table:
-    """The members and the fused run: weights, and figures on the valid split."""
-    from targcn.models.fused import FusedSettings
-
-    report, settings = fused.validation, fused.recipe.settings
-    assert report is not None
-    assert isinstance(settings, FusedSettings)
-    rows: list[dict[str, Value]] = []
-    weighted = [(name, run, settings.weights[name]) for name, run in fused.members.items()]
-    for name, run, weight in [*weighted, ("all of them, fused", fused, None)]:
-        assert run.validation is not None
-        mrrs = {str(which): by["both"]["mrr"] for which, by in run.validation.metrics.items()}
-        rows.append({"run": name, "model": run.recipe.model, "weight": weight, **mrrs})
-    figures = [Column(which, f"{which} MRR", ".3f") for which in report.metrics]
-    columns = Column("run", "run"), Column("model", "model"), Column("weight", "weight", ".3g")
-    chosen_on = min(queries, report.num_queries)
-    return Table(
-        (*columns, *figures),
-        tuple(rows),
-        f"{len(fused.members)} runs on {report.dataset}, fused: {report.num_queries:,} queries, "
-        f"{report.setting}",
-        (f"weights: the best time-aware MRR on {chosen_on:,} of these queries",),
-    )
