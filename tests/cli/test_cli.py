@@ -133,10 +133,6 @@ def test_a_closed_pipe_is_no_traceback(run: Path) -> None:
             ["data", "derive", "unseen", "congress", "--out", "x", "--seed", "-1"],
             "seed is -1; it cannot",
         ),
-        (
-            ["data", "derive", "forecast", "congress", "--out", "x", "--halves", "file-order"],
-            "--halves is about unseen alone; leave it out for forecast",
-        ),
         (["data", "info", "--uint", "day"], "Unknown option: --uint. Did you mean --unit?"),
         (["data", "info", "--where", "relation ="], "'relation =' is no SQL expression: "),
         (["data", "info", "--encoding", "latin-99"], "encoding 'latin-99' is unknown"),

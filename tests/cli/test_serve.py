@@ -13,10 +13,10 @@ import pytest
 
 from command_line import call, complaint_of
 from small_judges import untaught
-from targcn.cli import options, serve
+from targcn.cli import options
 from targcn.runs.judge import write_judge
 from targcn.runs.store import load_run
-from targcn.serve.server import Server, open_socket
+from targcn.serve.server import open_socket
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +46,6 @@ def test_it_serves_until_it_is_told_to_stop(judged: Path) -> None:
     assert (process.returncode, out) == (0, "")
     assert err.splitlines()[0].startswith("targcn: copy: decayed-copy, ")
     assert err.splitlines()[-1] == "targcn: stopped"
-
-
-def test_the_page_is_opened(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(serve, "open_browser", opened.append)
-
-    def start(server: Server, sockets: object) -> None:
-        server.stop()
-
-    monkeypatch.setattr(Server, "run", start)
-    shown = call("serve", judged, "--port", "0", "--open", "--host", "localhost")
-    assert shown.stdout == f"{opened[0]}   (Ctrl+C stops)\n"
-    assert re.fullmatch(r"http://localhost:\d+/", opened[0])
-    shown = call("serve", judged, "--port", "0", "--open", "--token", "a&b")
-    assert opened[1].endswith("/?token=a%26b")
-    assert "a&b" not in shown.stdout + shown.stderr
 
 
 def test_other_machines_need_a_token(run: Path) -> None:

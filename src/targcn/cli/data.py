@@ -16,7 +16,6 @@ from targcn.cli.options import (
     show_table,
 )
 from targcn.config import require_at_least
-from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
 
@@ -101,7 +100,6 @@ def derive_data(
     *,
     out: NewFolder,
     seed: int = 0,
-    halves: Literal["random", "file-order"] = "random",
     read: HowToRead | None = None,
 ) -> None:
     """Make a harder data set from a given one: unseen and irregular are the paper's kinds.
@@ -113,16 +111,11 @@ def derive_data(
             forecast: split all facts 70/15/15 by time; blocks: hide all that a subject has at a
             time, for a tenth of such records each in valid and test.
         seed: Seed of what is chosen at random.
-        halves: How the facts that unseen holds out are divided into valid and test; file-order: the
-            first half and the second, as the paper's authors did.
     """
     from targcn.facts.derive import DERIVED
 
     require_at_least(0, seed=seed)
-    if kind != "unseen" and halves != "random":
-        raise InputError(f"--halves is about unseen alone; leave it out for {kind}")
-    options = {"halves": halves} if kind == "unseen" else {}
-    derived = DERIVED[kind](open_source(source, read), seed, **options)
+    derived = DERIVED[kind](open_source(source, read), seed)
     derived.save(out)
     show(Table.of_text(SIZES, [_sizes(derived)]))
     show(f"{out}: {derived.notes[0]}")

@@ -125,12 +125,12 @@ def load_predictor(
     return predictor
 
 
-def show_table(table: Table, out: Path | None, as_json: bool) -> None:
-    """Write a table into a file, if one is wanted, and show it."""
+def show_table(table: Table, out: Path | None, as_json: bool, content: object = None) -> None:
+    """Write a table into a file, if one is wanted, and show it; as JSON it may have more."""
     if out is not None:
         write_table(table, out)
     if as_json:
-        show_json(table.records())
+        show_json(table.records() if content is None else content)
     else:
         show(table)
 
