@@ -78,8 +78,3 @@ def test_files_and_json_hold_the_same_values(evidence: Path, tmp_path: Path) -> 
         written = list(csv.DictReader(stream))
     assert [float(one["weight"]) for one in written] == [one["weight"] for one in shown]
     assert "already exists" in complaint_of(call("rules", evidence, "--out", out))
-
-
-def test_other_models_are_refused(tmp_path: Path) -> None:
-    save_run(fit(DATASET, "seen"), tmp_path / "run")
-    assert "give a run of evidence" in complaint_of(call("rules", tmp_path / "run"))

@@ -78,12 +78,6 @@ def test_runs_of_different_contexts_are_compared_in_a_chosen_one() -> None:
     assert compare(alike, device="cpu").common.setting.context == "past"
 
 
-def test_progress_counts_the_queries_of_each_run() -> None:
-    steps: list[tuple[int, int]] = []
-    compare(world_runs(), device="cpu", progress=lambda *step: steps.append(step))
-    assert steps == [(80, 80)] * 4
-
-
 # --- how certain a difference is -----------------------------------------------------------
 
 
@@ -318,20 +312,6 @@ def test_json_holds_everything(found: Comparison, tmp_path: Path) -> None:
             [None] * 4 if is_reference else values
         )
         assert row["training seconds"] is None
-
-
-def test_markdown_names_filter_context_and_ties(found: Comparison, tmp_path: Path) -> None:
-    write_table(comparison_table(found), tmp_path / "all.md")
-    text = (tmp_path / "all.md").read_text()
-    assert text.startswith(
-        "4 runs on world: 80 queries, test split, context train+valid, mean rank on ties:"
-    )
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    table = comparison_table(found)
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert cells[0] == [label.replace("\n", ", ") for label in table.labels]
-    assert cells[1:] == table.cells()
-    assert "MRR, raw | MRR, static | MRR, time-aware | Hits@1, time-aware" in text
 
 
 def test_every_figure_names_its_filter(found: Comparison) -> None:

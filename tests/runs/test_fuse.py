@@ -276,14 +276,6 @@ def test_what_cannot_be_fused(members: dict[str, Run], tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_what_exists_is_left_alone(members: dict[str, Run], tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("dear")
-    with pytest.raises(InputError, match="mine already exists"):
-        fuse(members, out=tmp_path / "mine", device="cpu")
-    assert os.listdir(tmp_path / "mine") == ["notes.txt"]
-
-
 def test_without_a_valid_split_there_is_nothing_to_choose_by(members: dict[str, Run]) -> None:
     splits = dict(DATA.splits) | {"valid": DATA.valid.where(np.arange(0))}
     bare = {

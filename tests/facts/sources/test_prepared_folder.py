@@ -94,12 +94,6 @@ def test_saved_and_loaded(tmp_path, dataset):
     assert_same(Dataset.load(tmp_path / "set"), dataset)
 
 
-def test_the_embedded_set_saved_and_loaded(tmp_path):
-    dataset = open_dataset()
-    dataset.save(str(tmp_path / "set"))
-    assert_same(open_dataset(tmp_path / "set"), dataset)
-
-
 def test_loaded_columns_are_memory_mapped(folder):
     loaded = Dataset.load(folder)
     assert isinstance(loaded.train.columns, np.memmap)
@@ -261,13 +255,6 @@ def test_impossible_intervals_are_refused(tmp_path, first, last, problem):
 def test_a_manifest_that_does_not_fit(folder, changes):
     edit_manifest(folder, **changes)
     assert "is damaged or half-written" in complaint(folder)
-
-
-def test_an_out_that_exists_is_untouched(folder):
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(InputError, match="already exists"):
-        made(name="other").save(folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize(
