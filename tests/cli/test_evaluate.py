@@ -6,8 +6,6 @@ from pathlib import Path
 import polars as pl
 
 from command_line import call, complaint_of
-from oracle import World
-from targcn import fit, save_run
 
 
 def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
@@ -55,15 +53,3 @@ def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:
     assert "the scores of decayed-copy do not stand for probabilities" in refused
     refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg", "--ask", "time"))
     assert "--plot shows the probabilities of entities; leave out --ask" in refused
-
-
-def test_how_intervals_are_asked_is_chosen_and_named(run: Path, tmp_path: Path) -> None:
-    facts = [(n % 5, 0, n * n % 5, n, n + n % 3) for n in range(12)]
-    lasting = tmp_path / "lasting"
-    save_run(fit(World(5, 1, facts, cuts=(6, 8)).dataset, "seen"), lasting)
-    for protocol in ("enumerate-time", "identical"):
-        shown = call("evaluate", lasting, "--intervals", protocol).stdout
-        assert f"intervals {protocol}" in shown
-    assert "aeIOU" in call("evaluate", lasting, "--ask", "time").stdout
-    sentence = "has no facts with a beginning and an end; leave out intervals"
-    assert sentence in complaint_of(call("evaluate", run, "--intervals", "identical"))
