@@ -7,15 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from command_line import call, complaint_of, output_of
-from fake_model import write_scores
 from small_runs import WORLD, world_runs
 from small_training import DATA
 from targcn import evaluate, fit, load_run, save_run
-from targcn.evaluation.evaluator import Evaluator
-from targcn.evaluation.report import Setting
 
 pytestmark = pytest.mark.slow
 
@@ -95,25 +91,6 @@ def test_a_reader_who_leaves_early_does_not_cost_the_file(folders: Path, tmp_pat
     os.close(writing)
     assert "Traceback" not in left.stderr
     assert out.read_text(encoding="utf-8").count("\n") == 3
-
-
-def test_a_file_of_another_system_is_judged_beside_runs(folders: Path, tmp_path: Path) -> None:
-    seen, scores, ranks = folders / "seen", tmp_path / "theirs.parquet", tmp_path / "seen.parquet"
-    assert call("evaluate", folders / "learned", "--ranks-out", ranks).returncode == 0
-    learned = load_run(folders / "learned")
-    setting = Setting("test", learned.default_context("test"))
-    write_scores(learned.model, Evaluator(learned.dataset, setting, torch.device("cpu")), scores)
-    assert "already exists" in complaint_of(call("evaluate", seen, "--ranks-out", ranks))
-    runs = (seen, folders / "learned", "--ranks", scores, "--ranks", ranks)
-    rows = {row["run"]: row for row in json.loads(output_of("compare", *runs, "--json"))}
-    # A file that has the name of a run is told from it by its path.
-    assert rows.keys() == {"seen", "learned", "theirs", str(ranks)}
-    for which in ("raw", "static", "time-aware"):
-        assert rows["theirs"][f"{which} mrr"] == rows["learned"][f"{which} mrr"]
-        assert rows[str(ranks)][f"{which} mean_rank"] == rows["learned"][f"{which} mean_rank"]
-    assert "theirs: scores from outside" in output_of("compare", *runs, "--to", scores)
-    sentence = "gone.parquet: No such file"
-    assert sentence in complaint_of(call("compare", seen, "--ranks", tmp_path / "gone.parquet"))
 
 
 @pytest.fixture(scope="module")

@@ -251,6 +251,12 @@ def test_a_system_from_outside_is_judged_over_intervals(tmp_path: Path, protocol
         compare({"ours": run}, ranks=[files["ranks"]], **options | {"intervals": other})
 
 
+def test_a_file_that_is_called_like_a_run_is_told_from_it_by_its_path(files: Path) -> None:
+    runs = {name: world_runs()["seen"] for name in ("seen", "ranks")}
+    found = compare(runs, ranks=[files / "ranks.parquet"], device="cpu")
+    assert [run.name for run in found.runs] == ["seen", "ranks", str(files / "ranks.parquet")]
+
+
 def test_ties_of_scores_from_outside_are_chosen_here(files: Path) -> None:
     options: dict[str, Any] = {"ties": "pessimistic", "device": "cpu"}
     found = compare({"seen": world_runs()["seen"]}, ranks=[files / "scores.parquet"], **options)

@@ -113,16 +113,6 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
             load_run(path)
 
 
-@pytest.mark.parametrize("lost", ["dataset.json", "entities.json", "times.npy", "test.npy"])
-def test_a_run_without_its_data_is_refused(folder: Path, lost: str) -> None:
-    (folder / "data" / lost).unlink()
-    with pytest.raises(InputError, match=f"{lost} is damaged or half-written"):
-        load_run(folder)
-    shutil.rmtree(folder / "data")
-    with pytest.raises(InputError, match="damaged or half-written"):
-        load_run(folder)
-
-
 # --- runs that learn -----------------------------------------------------------------------
 
 LEARNED: dict[str, Any] = {"dim": 4, "epochs": 1, "batch_size": 16, "device": "cpu"}
