@@ -59,9 +59,9 @@ def predict_answers(
     """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.
 
     Who or whom: a '?' for the subject or the object. How are they related: for the
-    relation. When: for the time, with a curve over all times of the data and, where
-    facts have a beginning and an end, an interval. Is it so: a complete fact, hidden
-    from the context, as an answer to each of its entities.
+    relation. When: for the time and, where facts have a beginning and an end, an
+    interval. Is it so: a complete fact, hidden from the context, as an answer to each
+    of its entities.
 
     The rank of an answer is marked with = if others have the same score. The
     probability is the softmax over all entities, at the run's own temperature; of
@@ -127,7 +127,6 @@ def predict_answers(
         num_times = len(dataset.timeline.ticks)
         every = predictor.answer(asked, top=num_times, hide_known=hide_known)
         answers: Answers = every[:top]
-        below.append(tables.curve_over_time(predictor, every))
         if (interval := tables.interval_over_time(predictor, question, every)) is not None:
             below.append(str(interval))
             content["interval"] = asdict(interval)
