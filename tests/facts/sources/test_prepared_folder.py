@@ -125,14 +125,6 @@ def test_a_damaged_file(folder, name, content):
     assert "prepare" in sentence
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("part", [0.3, 0.6, 0.8])
-def test_a_truncated_file(folder, name, part):
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: int(len(content) * part)])
-    assert f"{name} is damaged or half-written" in complaint(folder)
-
-
 @pytest.mark.parametrize(
     ("array", "expected"),
     [
