@@ -20,7 +20,7 @@ from targcn.cli.options import (
 )
 from targcn.config import require_at_least
 from targcn.errors import InputError
-from targcn.files import require_absent
+from targcn.files import require_absent, require_ending
 from targcn.output.terminal import count_progress, say, show, show_json
 
 if TYPE_CHECKING:
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from targcn.inference.predictor import Predictor
 
 
-def _require_ending(path: Path) -> None:
-    from targcn.facts.export import require_ending
-
-    require_ending(path)
+def _require_frame_file(path: Path) -> None:
+    require_ending(path, ".csv", ".jsonl", ".parquet")
 
 
 def predict_answers(
@@ -53,7 +51,7 @@ def predict_answers(
     explain: bool = False,
     queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
-    out: Annotated[Path | None, checked(_require_ending, require_absent)] = None,
+    out: Annotated[Path | None, checked(_require_frame_file, require_absent)] = None,
     json: AsJson = False,
 ) -> None:
     """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from targcn.errors import InputError
-from targcn.files import atomic_file
+from targcn.files import atomic_file, require_ending
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,8 +65,7 @@ class Curve:
 
 def require_picture(path: Path) -> None:
     """Refuse a picture that could not be written, before any work is done."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"{path} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+    require_ending(path, *ENDINGS)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
