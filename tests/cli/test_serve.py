@@ -13,7 +13,7 @@ import pytest
 
 from command_line import call, complaint_of
 from small_judges import untaught
-from targcn.cli import options
+from targcn import config
 from targcn.runs.judge import write_judge
 from targcn.runs.store import load_run
 from targcn.serve.server import open_socket
@@ -65,5 +65,5 @@ def test_what_is_no_run(tmp_path: Path) -> None:
 
 
 def test_a_missing_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr(config, "find_spec", lambda name: None)
     assert "pip install 'targcn[serve]'" in complaint_of(call("serve", run))

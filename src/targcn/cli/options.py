@@ -1,13 +1,11 @@
 """What several commands share: options, what is refused before any work, opening and loading."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.plots import require_picture
@@ -87,13 +85,6 @@ Intervals = Annotated[
 ]
 # Words after an option, as many as there are.
 Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True)]
-
-
-def require_libraries(what: str, extra: str, *libraries: str) -> None:
-    """Refuse what an extra of the package is needed for, if it is not installed."""
-    for library in libraries:
-        if find_spec(library) is None:
-            raise InputError(f"{what} needs {library}: pip install 'targcn[{extra}]'")
 
 
 def open_source(source: str, options: ReadOptions | None) -> "Dataset":

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from targcn.cli.options import Device, HowToRead, Source, Words, open_source, require_libraries
+from targcn.cli.options import Device, HowToRead, Source, Words, open_source
+from targcn.config import require_libraries
 from targcn.output.terminal import progress_bar, say, show
 
 MINUTES = 10.0

@@ -11,8 +11,8 @@ from targcn.cli.options import (
     Device,
     RunFolder,
     load_folder,
-    require_libraries,
 )
+from targcn.config import require_libraries
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from targcn.errors import InputError
+from targcn.config import require_libraries
 from targcn.files import atomic_file, require_ending
 
 if TYPE_CHECKING:
@@ -66,12 +66,7 @@ class Curve:
 def require_picture(path: Path) -> None:
     """Refuse a picture that could not be written, before any work is done."""
     require_ending(path, *ENDINGS)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "plots need matplotlib; install it with: pip install 'targcn[plot]'"
-        ) from None
+    require_libraries("a plot", "plot", "matplotlib")
 
 
 def _save(figure: "Figure", path: Path) -> None:
