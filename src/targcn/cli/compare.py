@@ -3,18 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    Device,
-    Intervals,
-    NewFolder,
-    Split,
-    Ties,
-    checked,
-    warn_if_in_context,
-    warn_if_unfinished,
-)
+from targcn.cli import options
+from targcn.cli.options import checked, warn_if_in_context, warn_if_unfinished
 from targcn.files import require_absent
 from targcn.output.tables import require_table_file, write_table
 from targcn.output.terminal import show, show_json
@@ -23,17 +13,17 @@ from targcn.output.terminal import show, show_json
 def compare_runs(
     *runs: Path,
     ranks: tuple[Path, ...] = (),
-    split: Split = "test",
-    context: Context = None,
-    ties: Ties = "mean",
-    intervals: Intervals = None,
+    split: options.Split = "test",
+    context: options.Context = None,
+    ties: options.Ties = "mean",
+    intervals: options.Intervals = None,
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,
     resamples: int = 2000,
     seed: int = 0,
     out: Annotated[tuple[Path, ...], checked(require_table_file, require_absent)] = (),
-    device: Device = "auto",
-    json: AsJson = False,
+    device: options.Device = "auto",
+    json: options.AsJson = False,
 ) -> None:
     """Evaluate runs of one data set in one setting: figures, costs, and certainty of differences.
 
@@ -82,10 +72,10 @@ def compare_runs(
 
 def fuse_runs(
     *runs: Path,
-    out: NewFolder,
+    out: options.NewFolder,
     queries: int = 20_000,
     seed: int = 0,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Fuse runs of one data set into one: the weighted sum of their log-probabilities.
 

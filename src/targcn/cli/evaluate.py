@@ -3,22 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    Device,
-    HowFactsAreMissing,
-    Intervals,
-    NewerFacts,
-    NewPicture,
-    NewTable,
-    RunFolder,
-    Split,
-    Ties,
-    load_folder,
-    show_table,
-    warn_if_in_context,
-)
+from targcn.cli import options
+from targcn.cli.options import load_folder, show_table, warn_if_in_context
 from targcn.errors import InputError
 from targcn.output.terminal import show
 
@@ -28,7 +14,12 @@ if TYPE_CHECKING:
 
 
 def _evaluate_truth(
-    run: "Run", split: Split, context: Context, gaps: HowFactsAreMissing, presume: float, seed: int
+    run: "Run",
+    split: options.Split,
+    context: options.Context,
+    gaps: options.HowFactsAreMissing,
+    presume: float,
+    seed: int,
 ) -> "TruthReport":
     """How well probabilities of being true fit."""
     from targcn.config import require_share
@@ -53,24 +44,24 @@ def _evaluate_truth(
 
 
 def evaluate_run(
-    run: RunFolder,
+    run: options.RunFolder,
     *,
-    split: Split = "test",
-    context: Context = None,
-    ties: Ties = "mean",
-    intervals: Intervals = None,
+    split: options.Split = "test",
+    context: options.Context = None,
+    ties: options.Ties = "mean",
+    intervals: options.Intervals = None,
     ask: Literal["entity", "relation", "time", "truth"] = "entity",
     queries: int | None = None,
     seed: int = 0,
-    facts: NewerFacts = None,
-    gaps: HowFactsAreMissing = None,
+    facts: options.NewerFacts = None,
+    gaps: options.HowFactsAreMissing = None,
     presume: float = 0.1,
     by_relation: bool = False,
-    plot: NewPicture = None,
-    device: Device = "auto",
-    out: NewTable = None,
+    plot: options.NewPicture = None,
+    device: options.Device = "auto",
+    out: options.NewTable = None,
     ranks_out: Path | None = None,
-    json: AsJson = False,
+    json: options.AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
 

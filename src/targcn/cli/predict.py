@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    HowFactsAreMissing,
-    NewerFacts,
-    NewTable,
-    RunFolder,
-    checked,
-    load_predictor,
-    show_table,
-)
+from targcn.cli import options
+from targcn.cli.options import checked, load_predictor, show_table
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.files import require_absent, require_ending
@@ -35,7 +26,7 @@ def _require_frame_file(path: Path) -> None:
 
 
 def predict_answers(
-    run: RunFolder,
+    run: options.RunFolder,
     subject: str | None = None,
     relation: str | None = None,
     object: str | None = None,
@@ -44,15 +35,15 @@ def predict_answers(
     *,
     top: int = 10,
     hide_known: bool = False,
-    context: Context = None,
-    facts: NewerFacts = None,
+    context: options.Context = None,
+    facts: options.NewerFacts = None,
     without: tuple[str, ...] = (),
     given: Annotated[tuple[str, ...], Parameter(name="--with")] = (),
     explain: bool = False,
     queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
     out: Annotated[Path | None, checked(_require_frame_file, require_absent)] = None,
-    json: AsJson = False,
+    json: options.AsJson = False,
 ) -> None:
     """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.
 
@@ -213,11 +204,11 @@ def find_missing_facts(
     at_least: float = 0.1,
     presume: float = 0.1,
     without_mirrors: bool = False,
-    gaps: HowFactsAreMissing = None,
-    context: Context = None,
-    facts: NewerFacts = None,
-    out: NewTable = None,
-    json: AsJson = False,
+    gaps: options.HowFactsAreMissing = None,
+    context: options.Context = None,
+    facts: options.NewerFacts = None,
+    out: options.NewTable = None,
+    json: options.AsJson = False,
 ) -> None:
     """Find the facts that are probably true and not known, and what speaks for each.
 

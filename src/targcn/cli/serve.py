@@ -6,19 +6,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from targcn.cli.options import (
-    Context,
-    Device,
-    RunFolder,
-    load_folder,
-)
+from targcn.cli import options
+from targcn.cli.options import load_folder
 from targcn.config import require_libraries
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
 
 
 def serve_runs(
-    run: RunFolder,
+    run: options.RunFolder,
     /,
     *others: Annotated[Path, Parameter(help="More of them, of the same data or of others.")],
     host: str = "127.0.0.1",
@@ -26,8 +22,8 @@ def serve_runs(
     token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,
     allow_origin: tuple[str, ...] = (),
     allow_host: tuple[str, ...] = (),
-    context: Context = None,
-    device: Device = "auto",
+    context: options.Context = None,
+    device: options.Device = "auto",
 ) -> None:
     """Serve runs: a page to ask, see why and try what-ifs, and an API for programs
     (/openapi.json).
