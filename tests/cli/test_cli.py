@@ -158,15 +158,6 @@ def test_wrong_words_get_one_sentence(arguments: list[str], sentence: str) -> No
     assert sentence in complaint_of(call(*arguments))
 
 
-def test_an_out_that_exists_is_left_alone(tmp_path: Path) -> None:
-    out = tmp_path / "kept"
-    out.mkdir()
-    (out / "precious").write_text("mine")
-    for command in (["data", "prepare", "congress"], ["train", "congress"]):
-        assert "already exists" in complaint_of(call(*command, "--out", out))
-    assert [path.name for path in tmp_path.rglob("*")] == ["kept", "precious"]
-
-
 def test_bash_completes_what_is_begun(tmp_path: Path) -> None:
     script = tmp_path / "completion"
     answer = start(

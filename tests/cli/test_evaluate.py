@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import polars as pl
-
 from command_line import call, complaint_of
 
 
@@ -24,19 +22,6 @@ def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
         assert set(sides) == {"both", "object", "subject"}
         for figures in sides.values():
             assert set(figures) == {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
-
-
-def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:
-    out = tmp_path / "times.csv"
-    shown = call("evaluate", run, "--ask", "time", "--queries", 20, "--out", out)
-    assert shown.stdout.startswith("decayed-copy on congress: 20 queries, test split")
-    assert "error, years" in shown.stdout
-    assert pl.read_csv(out)["filter"].to_list() == ["raw", "time-aware"]
-    report = json.loads(
-        call("evaluate", run, "--ask", "relation", "--queries", 20, "--json").stdout
-    )
-    assert list(report["metrics"]) == ["raw", "static", "time-aware"]
-    assert list(report["metrics"]["raw"]) == ["relation"]
 
 
 def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:

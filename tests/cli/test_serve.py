@@ -16,7 +16,6 @@ from small_judges import untaught
 from targcn import config
 from targcn.runs.judge import write_judge
 from targcn.runs.store import load_run
-from targcn.serve.server import open_socket
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +51,6 @@ def test_other_machines_need_a_token(run: Path) -> None:
     for host in ("0.0.0.0", "::", "example.org", "192.168.1.2"):
         assert "give a --token" in complaint_of(call("serve", run, "--host", host))
     assert "the token is empty" in complaint_of(call("serve", run, "--token", ""))
-
-
-def test_a_busy_port(run: Path) -> None:
-    with open_socket("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        assert "choose another with --port" in complaint_of(call("serve", run, "--port", port))
-
-
-def test_what_is_no_run(tmp_path: Path) -> None:
-    assert "is not a run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
 
 
 def test_a_missing_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

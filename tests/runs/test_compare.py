@@ -102,15 +102,6 @@ def test_resampling_in_parts_changes_nothing(most_at_once: int) -> None:
     np.testing.assert_allclose(parts, resampled_means(values, 150, 4))
 
 
-def test_interval_of_many_facts_is_the_normal_one() -> None:
-    values = np.random.default_rng(1).exponential(size=(2, 3000))
-    means = resampled_means(values, 4000, seed=0)
-    reach = 1.96 * values.std(axis=1) / 3000**0.5
-    for bound, tail in ((-reach, 0.025), (reach, 0.975)):
-        found = np.quantile(means, tail, axis=1) - values.mean(axis=1)
-        assert found == pytest.approx(bound, rel=0.08)
-
-
 def test_resamples_are_paired_and_a_function_of_the_seed() -> None:
     values = np.random.default_rng(1).normal(size=50)
     both = resampled_means(np.stack([values, values + 0.5]), 200, seed=0)
