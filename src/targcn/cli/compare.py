@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from targcn.cli import options
-from targcn.cli.options import checked, warn_if_in_context, warn_if_unfinished
+from targcn.cli.options import checked, show_table, warn_if_in_context, warn_if_unfinished
 from targcn.files import require_absent
-from targcn.output.tables import require_table_file, write_table
-from targcn.output.terminal import show, show_json
+from targcn.output.tables import require_table_file
+from targcn.output.terminal import show
 
 
 def compare_runs(
@@ -58,16 +58,7 @@ def compare_runs(
         seed=seed,
         device=device,
     )
-    table = comparison_table(comparison)
-    try:
-        if json:
-            show_json(table.records())
-        else:
-            show(table, folded=False)
-    finally:
-        # The files are written even if nobody reads the output to its end.
-        for path in out:
-            write_table(table, path)
+    show_table(comparison_table(comparison), out, json, folded=False)
 
 
 def fuse_runs(

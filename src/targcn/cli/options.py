@@ -116,14 +116,23 @@ def load_predictor(
     return predictor
 
 
-def show_table(table: Table, out: Path | None, as_json: bool, content: object = None) -> None:
-    """Write a table into a file, if one is wanted, and show it; as JSON it may have more."""
-    if out is not None:
-        write_table(table, out)
-    if as_json:
-        show_json(table.records() if content is None else content)
-    else:
-        show(table)
+def show_table(
+    table: Table,
+    out: Path | tuple[Path, ...] | None,
+    as_json: bool,
+    content: object = None,
+    folded: bool = True,
+) -> None:
+    """Show a table, as JSON perhaps with more, and write it into files, if any are wanted."""
+    try:
+        if as_json:
+            show_json(table.records() if content is None else content)
+        else:
+            show(table, folded)
+    finally:
+        # They are written even if nobody reads the output to its end.
+        for path in out if isinstance(out, tuple) else filter(None, (out,)):
+            write_table(table, path)
 
 
 def warn_if_in_context(split: str, context: str | None, reads_context: bool = True) -> None:
