@@ -8,7 +8,7 @@ RESULTS := benchmarks/results
 .PHONY: demo test quick check format bench torture docs site package clean
 
 demo: $(READY)  ## set up, then the main job on the embedded data
-	@$(BIN)/targcn demo
+	@bash scripts/demo.sh $(abspath $(BIN)/targcn)
 
 # Tests run in one process per core.
 PYTEST := $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal

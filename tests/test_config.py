@@ -61,6 +61,7 @@ def test_converts(field: str, given: Any, kept: Any) -> None:
         ("rate", "nan", "model.rate is 'nan'; a number was expected"),
         ("rate", "-inf", "model.rate is '-inf'; a number was expected"),
         ("rate", 10**400, "model.rate is 10*; a number was expected"),
+        ("rate", "1e-300", r"model.rate is 1e-300; 1e-37 to 1e\+38 was expected"),
         ("title", 3, "model.title is 3; text was expected"),
         ("fast", "maybe", "model.fast is 'maybe'; true or false was expected"),
         ("kind", "tall", "model.kind is 'tall'; choose one of wide, deep"),

@@ -104,11 +104,6 @@ def test_what_came_meanwhile_is_refused_too(tmp_path, kind):
     assert os.listdir(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("name", ["free", "x" * 5000])
-def test_what_does_not_exist_is_accepted(tmp_path, name):
-    require_absent(tmp_path / name)
-
-
 def test_a_file_is_replaced_in_one_step(tmp_path):
     (tmp_path / "out").write_text("old")
     with atomic_file(tmp_path / "out") as draft:

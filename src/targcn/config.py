@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from targcn.errors import InputError
@@ -49,6 +50,13 @@ def build(cls: type[Settings], values: Mapping[str, Any], where: str) -> Setting
             raise InputError(f"{where}.{written} is unknown; {hint}")
         checked[name] = _convert(value, kinds[name], f"{where}.{written}")
     return cls(**checked)
+
+
+def require_libraries(what: str, extra: str, *libraries: str) -> None:
+    """Refuse what an extra of the package is needed for, if it is not installed."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise InputError(f"{what} needs {library}: pip install 'targcn[{extra}]'")
 
 
 def require_choice(choices: Collection[str], **given: str) -> None:

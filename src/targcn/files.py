@@ -32,6 +32,13 @@ def require_absent(path: Path) -> None:
         raise InputError(f"{path} already exists; choose another name or remove it first")
 
 
+def require_ending(path: Path, *endings: str) -> None:
+    """Refuse, before any work is done, a file whose name does not say how it is written."""
+    if path.suffix.lower() not in endings:
+        listed = " or ".join(filter(None, (", ".join(endings[:-1]), endings[-1])))
+        raise InputError(f"{path} should end in {listed}")
+
+
 def require_unicode(path: Path) -> None:
     """Refuse a name that is not Unicode, which some of the libraries cannot open."""
     try:

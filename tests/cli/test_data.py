@@ -44,11 +44,11 @@ def test_prepare_then_train_then_evaluate(meetings: Path, tmp_path: Path) -> Non
 
 def test_derive_writes_a_set_that_can_be_used(tmp_path: Path) -> None:
     out = tmp_path / "unseen"
-    options = ("--halves", "file-order")
-    answer = call("data", "derive", "unseen", "congress", "--out", out, *options)
+    answer = call("data", "derive", "unseen", "congress", "--out", out, "--seed", 3)
     assert answer.returncode == 0
-    assert "divided in the order of the file" in answer.stdout
-    assert json.loads(call("data", "info", out, "--json").stdout)["name"] == "congress-unseen"
+    assert "divided with seed 3" in answer.stdout
+    described = json.loads(call("data", "info", out, "--json").stdout)
+    assert described["name"] == "congress-unseen-seed3"
 
 
 def test_a_hyphen_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
-import polars as pl
-
 from command_line import call, complaint_of
-from oracle import World
-from targcn import fit, save_run
 
 
 def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
@@ -39,19 +35,6 @@ def test_a_run_of_an_older_version_is_refused(run: Path, tmp_path: Path) -> None
     assert complaint_of(call("evaluate", old)) == f"targcn: {old}/run.json: {sentence}\n"
 
 
-def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:
-    out = tmp_path / "times.csv"
-    shown = call("evaluate", run, "--ask", "time", "--queries", 20, "--out", out)
-    assert shown.stdout.startswith("decayed-copy on congress: 20 queries, test split")
-    assert "error, years" in shown.stdout
-    assert pl.read_csv(out)["filter"].to_list() == ["raw", "time-aware"]
-    report = json.loads(
-        call("evaluate", run, "--ask", "relation", "--queries", 20, "--json").stdout
-    )
-    assert list(report["metrics"]) == ["raw", "static", "time-aware"]
-    assert list(report["metrics"]["raw"]) == ["relation"]
-
-
 def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:
     trained = tmp_path / "run"
     small = ("--model", "distmult", "--dim", 4, "--epochs", 1, "--device", "cpu")
@@ -66,15 +49,3 @@ def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:
     assert "the scores of decayed-copy do not stand for probabilities" in refused
     refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg", "--ask", "time"))
     assert "--plot shows the probabilities of entities; leave out --ask" in refused
-
-
-def test_how_intervals_are_asked_is_chosen_and_named(run: Path, tmp_path: Path) -> None:
-    facts = [(n % 5, 0, n * n % 5, n, n + n % 3) for n in range(12)]
-    lasting = tmp_path / "lasting"
-    save_run(fit(World(5, 1, facts, cuts=(6, 8)).dataset, "seen"), lasting)
-    for protocol in ("enumerate-time", "identical"):
-        shown = call("evaluate", lasting, "--intervals", protocol).stdout
-        assert f"intervals {protocol}" in shown
-    assert "aeIOU" in call("evaluate", lasting, "--ask", "time").stdout
-    sentence = "has no facts with a beginning and an end; leave out intervals"
-    assert sentence in complaint_of(call("evaluate", run, "--intervals", "identical"))

@@ -57,18 +57,6 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-def test_the_program_shows_rules(evidence: Path) -> None:
-    answer = start("rules", evidence, "--top", 2)
-    assert (answer.returncode, answer.stderr) == (0, "")
-    labels, *lines, note = answer.stdout.splitlines()
-    assert labels.split() == ["rule", "weight", "support"]
-    best, second = rules(evidence, top=2)
-    assert lines[0].startswith(str(best))
-    assert f"seen {second.support} time" in lines[1]
-    assert note.startswith("A relation is read from its subject to its object")
-
-
 def test_files_and_json_hold_the_same_values(evidence: Path, tmp_path: Path) -> None:
     out = tmp_path / "rules.csv"
     answer = call("rules", evidence, "--relation", "r0", "--top", 3, "--json", "--out", out)
@@ -78,8 +66,3 @@ def test_files_and_json_hold_the_same_values(evidence: Path, tmp_path: Path) -> 
         written = list(csv.DictReader(stream))
     assert [float(one["weight"]) for one in written] == [one["weight"] for one in shown]
     assert "already exists" in complaint_of(call("rules", evidence, "--out", out))
-
-
-def test_other_models_are_refused(tmp_path: Path) -> None:
-    save_run(fit(DATASET, "seen"), tmp_path / "run")
-    assert "give a run of evidence" in complaint_of(call("rules", tmp_path / "run"))

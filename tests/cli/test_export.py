@@ -21,23 +21,6 @@ def test_one_file_is_written(run: Path, tmp_path: Path) -> None:
     assert "already exists" in complaint_of(again)
 
 
-@pytest.mark.parametrize(
-    ("question", "sentence"),
-    [
-        (
-            "Ted Kennedy | serves beside | ?",
-            "is not a fact; write 'SUBJECT | RELATION | OBJECT | TIME'",
-        ),
-        ("Ted Kennedy | serves beside | ? | ?", "leave one place open"),
-        ("Ted Kenedy | serves beside | ? | 2009", "did you mean 'Ted Kennedy'?"),
-    ],
-)
-def test_what_cannot_be_asked(run: Path, tmp_path: Path, question: str, sentence: str) -> None:
-    out = tmp_path / "page.html"
-    assert sentence in complaint_of(call("export", run, "--question", question, "--out", out))
-    assert not out.exists()
-
-
 def test_predictions_are_written_for_other_programs(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = call("export", run, "--to", "csv", "--top", 2, "--out", out)

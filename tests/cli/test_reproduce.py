@@ -1,7 +1,5 @@
 """`targcn reproduce`: every experiment from the command line."""
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -89,15 +87,7 @@ def test_a_text_is_filled_where_it_lies(tmp_path: Path) -> None:
 
 def test_what_the_command_refuses(tmp_path: Path) -> None:
     folder = write_results(tmp_path / "results", "context", "icews14", {"seen, no training": [0.4]})
-    cut, unevaluated, taken, good, bad = (
-        tmp_path / name for name in ("cut", "unevaluated", "taken", "good.md", "bad.md")
-    )
-    for broken in (cut, unevaluated):
-        shutil.copytree(folder, broken)
-    (of_cut,) = cut.glob("*/*.json")
-    of_cut.write_text(of_cut.read_text()[:-9])
-    (of_unevaluated,) = unevaluated.glob("*/*.json")
-    of_unevaluated.write_text(json.dumps(json.loads(of_unevaluated.read_text()) | {"figures": []}))
+    taken, good, bad = (tmp_path / name for name in ("taken", "good.md", "bad.md"))
     taken.mkdir()
     good.write_text(TEXT.format("context icews14 static"))
     bad.write_text(TEXT.format("contxt icews14 static"))
@@ -109,8 +99,6 @@ def test_what_the_command_refuses(tmp_path: Path) -> None:
             f"there is no result in {tmp_path / 'gone'}; 'targcn",
         ),
         ([taken, "--plots", out], f"there is no result in {taken}; 'targcn reproduce NAME'"),
-        ([cut, "--plots", out], f"{of_cut} is not the result of a cell ("),
-        ([unevaluated, "--plots", out], f"{of_unevaluated} is not the result of a cell ("),
         ([folder, "--fill", good, bad, "--plots", out], f"{bad}: there is no experiment 'contxt'"),
         (
             [folder, "--fill", good, tmp_path / "no.md"],

@@ -13,10 +13,9 @@ import pytest
 
 from command_line import call, complaint_of
 from small_judges import untaught
-from targcn.cli import options, serve
+from targcn import config
 from targcn.runs.judge import write_judge
 from targcn.runs.store import load_run
-from targcn.serve.server import Server, open_socket
 
 
 @pytest.fixture(scope="module")
@@ -48,38 +47,12 @@ def test_it_serves_until_it_is_told_to_stop(judged: Path) -> None:
     assert err.splitlines()[-1] == "targcn: stopped"
 
 
-def test_the_page_is_opened(judged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(serve, "open_browser", opened.append)
-
-    def start(server: Server, sockets: object) -> None:
-        server.stop()
-
-    monkeypatch.setattr(Server, "run", start)
-    shown = call("serve", judged, "--port", "0", "--open", "--host", "localhost")
-    assert shown.stdout == f"{opened[0]}   (Ctrl+C stops)\n"
-    assert re.fullmatch(r"http://localhost:\d+/", opened[0])
-    shown = call("serve", judged, "--port", "0", "--open", "--token", "a&b")
-    assert opened[1].endswith("/?token=a%26b")
-    assert "a&b" not in shown.stdout + shown.stderr
-
-
 def test_other_machines_need_a_token(run: Path) -> None:
     for host in ("0.0.0.0", "::", "example.org", "192.168.1.2"):
         assert "give a --token" in complaint_of(call("serve", run, "--host", host))
     assert "the token is empty" in complaint_of(call("serve", run, "--token", ""))
 
 
-def test_a_busy_port(run: Path) -> None:
-    with open_socket("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        assert "choose another with --port" in complaint_of(call("serve", run, "--port", port))
-
-
-def test_what_is_no_run(tmp_path: Path) -> None:
-    assert "is not a run" in complaint_of(call("serve", tmp_path / "none", "--port", 0))
-
-
 def test_a_missing_library(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr(config, "find_spec", lambda name: None)
     assert "pip install 'targcn[serve]'" in complaint_of(call("serve", run))

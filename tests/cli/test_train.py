@@ -50,15 +50,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert 0 < position["epoch"] < 100_000
 
 
-@pytest.mark.parametrize(
-    "given", [("congress",), ("--recipe", "default"), ("--seed", 0), ("--epochs", 3)]
-)
-def test_a_training_goes_on_as_it_was_begun(tmp_path: Path, given: tuple[object, ...]) -> None:
-    """Also an option that repeats a default is none that would change it."""
-    said = complaint_of(call("train", *given, "--resume", tmp_path / "run"))
-    assert "as it was begun; leave out the data set, --model, --recipe, --out, --seed" in said
-
-
 def test_tensorboard_curves_lie_beside_the_run(meetings: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     flags = (
@@ -75,38 +66,6 @@ def test_tensorboard_curves_lie_beside_the_run(meetings: Path, tmp_path: Path) -
     answer = call("train", meetings, *flags)
     assert answer.returncode == 0, answer.stderr
     assert list((tmp_path / "run-tensorboard").glob("events*"))
-
-
-def test_curves_that_cannot_be_written(meetings: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    assert "is not a run" in complaint_of(
-        call("train", "--resume", tmp_path / "gone", "--tensorboard")
-    )
-    assert list(tmp_path.iterdir()) == [meetings]
-    (tmp_path / "run-tensorboard").touch()
-    flags = (
-        "--epochs",
-        1,
-        "--dim",
-        4,
-        "--gaps",
-        "none",
-        "--out",
-        tmp_path / "run",
-        "--tensorboard",
-    )
-    assert "a file is where a folder is needed" in complaint_of(call("train", meetings, *flags))
-
-
-def test_a_recipe_can_be_changed(meetings: Path, tmp_path: Path) -> None:
-    assert "has no recipe 'papre'" in complaint_of(call("train", meetings, "--recipe", "papre"))
-    out = tmp_path / "run"
-    flags = ("--model", "targcn", "--epochs", 1, "--dim", 8, "--decoder", "bique")
-    flags += ("--gaps", "none")
-    assert call("train", meetings, "--out", out, *flags).returncode == 0
-    manifest = json.loads((out / "run.json").read_text())
-    assert manifest["settings"]["decoder"] == "bique"
-    assert manifest["training"]["epochs"] == 1
 
 
 def test_without_a_compiler_a_sentence_says_so(meetings: Path, tmp_path: Path) -> None:

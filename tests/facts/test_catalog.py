@@ -5,8 +5,6 @@ import http.server
 import os
 import re
 import socket
-import subprocess
-import sys
 import threading
 from contextlib import nullcontext
 
@@ -109,16 +107,6 @@ def tiny(server):
 @pytest.fixture
 def target(tmp_path):
     return tmp_path / "données à moi" / "tiny"
-
-
-def python(program, *arguments):
-    """Start another Python that finds the same modules as this one."""
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
 
 
 def contents(folder):
@@ -255,22 +243,6 @@ def test_target_that_appears_meanwhile(server, tiny, target, watched_by, whole):
     assert [path.name for path in target.parent.iterdir()] == ["tiny"]
 
 
-def test_two_processes_at_once(server, tiny, target):
-    server.once("train.txt", "no length")
-    program = (
-        "import sys, pathlib; from targcn.facts import catalog as c;"
-        "files = dict(row.split() for row in sys.argv[3:]);"
-        "tiny = c.NamedSet('tiny', '', '2014-01-01', (1, 1, 1), 1, 1, 1, sys.argv[2], files);"
-        "c.download(tiny, pathlib.Path(sys.argv[1]))"
-    )
-    rows = [f"{name} {blob}" for name, blob in tiny.files.items()]
-    processes = [python(program, str(target), tiny.publisher, *rows) for _ in range(2)]
-    assert [process.communicate(timeout=1200)[0] for process in processes] == ["", ""]
-    assert [process.returncode for process in processes] == [0, 0]
-    assert contents(target) == CONTENT
-    assert [path.name for path in target.parent.iterdir()] == ["tiny"]
-
-
 def place(folder):
     folder.mkdir(parents=True)
     for file_name in CONTENT:
@@ -322,11 +294,3 @@ def test_catalogue():
         assert entry.publisher.startswith("https://")
         for blob in entry.files.values():
             assert re.fullmatch("[0-9a-f]{40}", blob)
-
-
-def test_import_is_light():
-    program = (
-        "import sys, targcn.facts.catalog;"
-        "print({'torch', 'numpy', 'polars', 'urllib.request', 'http.client'} & set(sys.modules))"
-    )
-    assert python(program).communicate(timeout=1200)[0] == "set()\n"

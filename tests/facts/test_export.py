@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from small_tables import FACTS, as_frame, named
 from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
-from targcn.facts.export import export_dataset, require_ending
+from targcn.facts.export import export_dataset, write_frame
 from targcn.facts.open import join_splits, open_dataset
 from targcn.facts.times.timeline import CALENDAR_CODES, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
@@ -131,4 +131,4 @@ def test_names_like_formulas_are_read_back_as_they_were(tmp_path, ending):
 
 def test_an_ending_that_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match=r"x.txt should end in .csv, .jsonl or .parquet"):
-        require_ending(tmp_path / "x.txt")
+        write_frame(as_frame(FACTS), tmp_path / "x.txt")

@@ -1,7 +1,5 @@
 """Tables split at random or by time, and repetitions in published splits."""
 
-from itertools import chain
-
 import polars as pl
 import pytest
 from hypothesis import given
@@ -39,11 +37,6 @@ def test_the_seed_decides_the_random_split():
     )
     assert first == again
     assert first != other
-
-
-def test_no_fact_stands_in_two_parts():
-    parts = named(open_dataset(as_frame(FACTS)))
-    assert len(set(chain(*parts.values()))) == len(FACTS)
 
 
 def test_a_split_by_time_shares_no_moment():

@@ -1,4 +1,4 @@
-"""Plots, whose texts do not cover each other, and curves in text."""
+"""Plots, whose texts do not cover each other."""
 
 from itertools import combinations
 from pathlib import Path
@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from targcn.output.plots import (
-    LABEL_WIDTH,
-    Lane,
-    draw_curve,
-    plot_lanes,
-)
+from targcn.output.plots import LABEL_WIDTH, Lane, plot_lanes
 
 pytest.importorskip("matplotlib")
 
@@ -68,17 +63,3 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     name = r"$\\foo$ corp"
     plot_lanes([Lane(name, [1.0], 1.0)], tmp_path / "lanes.svg", name, name, "effect")
     assert (tmp_path / "lanes.svg").is_file()
-
-
-def test_the_largest_value_of_a_column_is_shown() -> None:
-    points = [(tick, float(tick == 50)) for tick in range(101)]
-    top, *_, bottom, _, axis = draw_curve(points, "first", "last", width=11, height=3).splitlines()
-    assert top == "1 ┤     █"
-    assert bottom == "0 ┤▁▁▁▁▁█▁▁▁▁▁"
-    assert axis.split() == ["first", "last"]
-
-
-def test_a_curve_of_equal_values_is_level() -> None:
-    drawn = draw_curve([(0, 2.0), (5, 2.0)], "a", "b", width=6, height=1)
-    assert drawn.splitlines()[0] == "2 ┤█    █"
-    assert "█" in draw_curve([(3, -1.0)], "a", "a")

@@ -7,13 +7,12 @@ import polars as pl
 import pytest
 import torch
 
-from fake_model import WORLD, FakeModel, fake_run, few_values, report_of, row_alike
+from fake_model import WORLD, FakeModel, fake_run, few_values, report_of
 from oracle import World
 from small_training import DATA
 from targcn.distributed import ProcessGroup
 from targcn.errors import InputError
 from targcn.evaluation import ranking
-from targcn.evaluation.ranking import TIES
 from targcn.evaluation.report import report_table
 from targcn.facts.dataset import Context
 from targcn.inference.predictor import Predictor
@@ -58,12 +57,6 @@ def test_a_model_that_samples_has_the_same_figures_again() -> None:
         torch.manual_seed(seed)
         reports.append(evaluate(run, device="cpu").metrics)
     assert reports[0] == reports[1]
-
-
-def test_ties_asked_for_are_used() -> None:
-    ranks = [report_of(WORLD, row_alike(*[1.0] * 4), ties=ties) for ties in TIES]
-    assert [report.metrics["raw"]["both"]["mean_rank"] for report in ranks] == [1, 2.5, 4]
-    assert [report.setting.ties for report in ranks] == list(TIES)
 
 
 def test_progress_ends_at_the_number_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ import torch
 from oracle import World
 from small_training import DATA, mrr
 from targcn.errors import InputError
-from targcn.evaluation import ranking
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
 from targcn.inference.ask import explain, predict
@@ -88,25 +87,6 @@ def test_the_mrr_of_each_candidate_is_that_of_the_evaluator(
         model = Fused(settings, DATA, {name: run.model for name, run in members.items()})
         report = EVALUATOR.evaluate(model, "fused")
         assert expected == pytest.approx(report.metrics["time-aware"]["both"]["mrr"], abs=1e-9)
-
-
-def test_a_batch_that_does_not_fit_is_halved(
-    members: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments: Any = ([(0.2, 0.3, 0.5)], models_of(members), EVALUATOR, 10**6, 0)
-    expected = mrr_of_each(*arguments)
-    sizes: list[int] = []
-
-    def rank(scores: torch.Tensor, *rest: Any) -> Any:
-        sizes.append(len(scores))
-        if len(scores) > 20:
-            raise MemoryError
-        return ranking.ranks_of(scores, *rest)
-
-    monkeypatch.setattr(fuse_module, "ranks_of", rank)
-    assert mrr_of_each(*arguments) == pytest.approx(expected)
-    assert sizes[0] == 90
-    assert sum(size for size in sizes if size <= 20) == 90
 
 
 def test_the_search_finds_what_an_exhaustive_one_finds(members: dict[str, Run], fused: Run) -> None:
@@ -274,14 +254,6 @@ def test_what_cannot_be_fused(members: dict[str, Run], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="atise, a run of atise, do not stand for probabilities"):
         fuse({"one": one, "atise": atise}, device="cpu")
     assert os.listdir(tmp_path) == []
-
-
-def test_what_exists_is_left_alone(members: dict[str, Run], tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("dear")
-    with pytest.raises(InputError, match="mine already exists"):
-        fuse(members, out=tmp_path / "mine", device="cpu")
-    assert os.listdir(tmp_path / "mine") == ["notes.txt"]
 
 
 def test_without_a_valid_split_there_is_nothing_to_choose_by(members: dict[str, Run]) -> None:

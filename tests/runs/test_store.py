@@ -71,27 +71,6 @@ def test_the_folder_holds_no_pickle(folder: Path) -> None:
             path.read_text(encoding="utf-8")
 
 
-def test_what_exists_is_refused_and_left_alone(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("dear")
-    with pytest.raises(InputError, match="mine already exists"):
-        save_run(run, tmp_path / "mine")
-    assert os.listdir(tmp_path) == ["mine"]
-    assert os.listdir(tmp_path / "mine") == ["notes.txt"]
-
-
-def test_a_failed_write_leaves_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(InputError, match="no space left on the disk"):
-        save_run(run, tmp_path / "run")
-    assert os.listdir(tmp_path) == []
-
-
 def edit(folder: Path, **changes: Any) -> None:
     manifest = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(manifest | changes))
@@ -120,7 +99,9 @@ def test_a_manifest_that_cannot_be_used_is_refused(
         load_run(folder)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe\x00", b'"run"'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"[" * 100_000, b"{}", b"\xff\xfe\x00", b'"run"']
+)
 def test_a_damaged_manifest_is_refused(folder: Path, content: bytes) -> None:
     (folder / "run.json").write_bytes(content)
     with pytest.raises(InputError, match=r"run\.json is damaged .*; train the run again"):
@@ -131,16 +112,6 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(InputError, match=r"is not a run: it has no run\.json"):
             load_run(path)
-
-
-@pytest.mark.parametrize("lost", ["dataset.json", "entities.json", "times.npy", "test.npy"])
-def test_a_run_without_its_data_is_refused(folder: Path, lost: str) -> None:
-    (folder / "data" / lost).unlink()
-    with pytest.raises(InputError, match=f"{lost} is damaged or half-written"):
-        load_run(folder)
-    shutil.rmtree(folder / "data")
-    with pytest.raises(InputError, match="damaged or half-written"):
-        load_run(folder)
 
 
 # --- runs that learn -----------------------------------------------------------------------
@@ -338,12 +309,6 @@ def test_a_folder_in_place_of_a_file_is_refused(learned: Path) -> None:
         resume(learned, device="cpu")
 
 
-def test_a_manifest_that_is_nested_too_deep_is_refused(folder: Path) -> None:
-    (folder / "run.json").write_text("[" * 100_000)
-    with pytest.raises(DamagedError, match="nested too deep"):
-        load_run(folder)
-
-
 @pytest.mark.parametrize("names_last", [True, False])
 def test_a_power_cut_while_a_run_is_written_leaves_one_that_loads(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names_last: bool
@@ -368,21 +333,6 @@ def test_a_state_that_stands_nowhere_is_refused(learned: Path, position: Any) ->
     set_trained(learned, {})
     with pytest.raises(InputError, match=r"state\.safetensors does not say where it stands"):
         resume(learned, device="cpu")
-
-
-def test_a_state_that_is_cut_off_while_it_is_written_does_not_replace_the_last_one(
-    learned: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, position = saved_state(learned)
-
-    def save_half(tensors: object, path: Path, metadata: object) -> None:
-        path.write_bytes(b"half of it")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("safetensors.torch.save_file", save_half)
-    with pytest.raises(InputError, match="no space left on the disk"):
-        write_state(learned, {"model/entities": torch.ones(3)}, {"epoch": 99})
-    assert saved_state(learned)[1] == position
 
 
 def test_the_temperature_of_a_run_is_kept_and_older_runs_have_none(tmp_path: Path) -> None:

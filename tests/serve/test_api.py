@@ -246,27 +246,3 @@ def _check(here: Here, operation: Any, mode: schemathesis.GenerationMode) -> set
 
     check()
     return seen
-
-
-def test_any_question_has_an_answer(here: Here) -> None:
-    """Times of any distance and names of any kind: an answer or a sentence."""
-    text = st.one_of(st.sampled_from(["plain", "..", "?", "", "r0", "r1"]), st.text(max_size=8))
-    times = st.one_of(
-        st.integers(-(10**19), 10**19),
-        st.dates().map(str),
-        st.sampled_from(["0001-01-01", "9999-12-31T23:59:59", "1970-01-09", "-5", "1e9", "99999"]),
-        st.text(max_size=12),
-    )
-    question = st.fixed_dictionaries(
-        {"subject": text, "relation": text, "object": text, "time": st.none() | times}
-    )
-
-    @given(question, st.sampled_from(["evidence", "copy"]), st.booleans(), st.booleans())
-    @settings(max_examples=150, deadline=None, database=None, derandomize=True)
-    def check(asked: dict[str, Any], run: str, hide_known: bool, why: bool) -> None:
-        body = {"run": run, "questions": [asked], "hide_known": hide_known, "why": why, "top": 3}
-        answer = here.ask("POST", "/api/predict", body)
-        assert answer.status in (200, 400, 422), (asked, answer.body)
-        assert answer.status == 200 or answer.json["detail"]
-
-    check()

@@ -156,28 +156,6 @@ def test_it_does_not_keep_the_server_from_stopping(
         assert "being stopped" in problem_of(answer, 503)["detail"]
 
 
-def test_questions_are_answered_meanwhile(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun, free = threading.Event(), threading.Event()
-
-    def find(*_: object) -> dict[str, Any]:
-        begun.set()
-        free.wait()
-        return {"rows": []}
-
-    monkeypatch.setattr(ServedRun, "missing", find)
-    question = {"subject": "plain", "relation": "r0", "time": "1970-01-09"}
-    with serving({"copy": runs["copy"]}) as here:
-        asking = threading.Thread(target=here.ask, args=("POST", "/api/missing", {"run": "copy"}))
-        asking.start()
-        begun.wait()
-        body = {"run": "copy", "questions": [question]}
-        assert here.ask("POST", "/api/predict", body).status == 200
-        free.set()
-        asking.join()
-
-
 def test_a_report(here: Here, runs: dict[str, Run]) -> None:
     found = here.ask("GET", "/api/report/evidence").json
     expected = json.loads(json.dumps(evaluate(runs["evidence"], device="cpu").to_json()))

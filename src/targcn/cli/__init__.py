@@ -34,7 +34,6 @@ app = App(
 )
 # A command is imported when it is asked for.
 COMMANDS: Final = {
-    "demo": "demo:show_demo",
     "data": "data:data",
     "names": "data:list_names",
     "models": "train:list_models",

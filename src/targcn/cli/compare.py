@@ -1,42 +1,29 @@
 """`targcn compare`: several runs, one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    Device,
-    Intervals,
-    NewFolder,
-    Split,
-    Ties,
-    checked,
-    warn_if_in_context,
-    warn_if_unfinished,
-)
+from targcn.cli import options
+from targcn.cli.options import checked, show_table, warn_if_in_context, warn_if_unfinished
 from targcn.files import require_absent
-from targcn.output.tables import Column, Table, Value, require_table_file, write_table
-from targcn.output.terminal import show, show_json
-
-if TYPE_CHECKING:
-    from targcn.runs.run import Run
+from targcn.output.tables import require_table_file
+from targcn.output.terminal import show
 
 
 def compare_runs(
     *runs: Path,
     ranks: tuple[Path, ...] = (),
-    split: Split = "test",
-    context: Context = None,
-    ties: Ties = "mean",
-    intervals: Intervals = None,
+    split: options.Split = "test",
+    context: options.Context = None,
+    ties: options.Ties = "mean",
+    intervals: options.Intervals = None,
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
     to: Path | None = None,
     resamples: int = 2000,
     seed: int = 0,
     out: Annotated[tuple[Path, ...], checked(require_table_file, require_absent)] = (),
-    device: Device = "auto",
-    json: AsJson = False,
+    device: options.Device = "auto",
+    json: options.AsJson = False,
 ) -> None:
     """Evaluate runs of one data set in one setting: figures, costs, and certainty of differences.
 
@@ -71,24 +58,15 @@ def compare_runs(
         seed=seed,
         device=device,
     )
-    table = comparison_table(comparison)
-    try:
-        if json:
-            show_json(table.records())
-        else:
-            show(table, folded=False)
-    finally:
-        # The files are written even if nobody reads the output to its end.
-        for path in out:
-            write_table(table, path)
+    show_table(comparison_table(comparison), out, json, folded=False)
 
 
 def fuse_runs(
     *runs: Path,
-    out: NewFolder,
+    out: options.NewFolder,
     queries: int = 20_000,
     seed: int = 0,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Fuse runs of one data set into one: the weighted sum of their log-probabilities.
 
@@ -105,30 +83,5 @@ def fuse_runs(
     for folder in runs:
         warn_if_unfinished(folder)
     fused = fuse(runs, out=out, queries=queries, seed=seed, device=device)
-    show(_table(fused, queries))
+    show(fused.as_table())
     show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
-
-
-def _table(fused: "Run", queries: int) -> Table:
-    """The members and the fused run: weights, and figures on the valid split."""
-    from targcn.models.fused import FusedSettings
-
-    report, settings = fused.validation, fused.recipe.settings
-    assert report is not None
-    assert isinstance(settings, FusedSettings)
-    rows: list[dict[str, Value]] = []
-    weighted = [(name, run, settings.weights[name]) for name, run in fused.members.items()]
-    for name, run, weight in [*weighted, ("all of them, fused", fused, None)]:
-        assert run.validation is not None
-        mrrs = {str(which): by["both"]["mrr"] for which, by in run.validation.metrics.items()}
-        rows.append({"run": name, "model": run.recipe.model, "weight": weight, **mrrs})
-    figures = [Column(which, f"{which} MRR", ".3f") for which in report.metrics]
-    columns = Column("run", "run"), Column("model", "model"), Column("weight", "weight", ".3g")
-    chosen_on = min(queries, report.num_queries)
-    return Table(
-        (*columns, *figures),
-        tuple(rows),
-        f"{len(fused.members)} runs on {report.dataset}, fused: {report.num_queries:,} queries, "
-        f"{report.setting}",
-        (f"weights: the best time-aware MRR on {chosen_on:,} of these queries",),
-    )

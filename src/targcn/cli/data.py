@@ -5,18 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from targcn.cli.options import (
-    AsJson,
-    HowToRead,
-    NewFolder,
-    NewTable,
-    Source,
-    load_folder,
-    open_source,
-    show_table,
-)
+from targcn.cli import options
+from targcn.cli.options import load_folder, open_source, show_table
 from targcn.config import require_at_least
-from targcn.errors import InputError
 from targcn.output.tables import Table
 from targcn.output.terminal import show, show_json
 
@@ -57,7 +48,10 @@ def list_data() -> None:
 
 @data.command(name="info")
 def describe_data(
-    source: Source = "congress", *, read: HowToRead | None = None, json: AsJson = False
+    source: options.Source = "congress",
+    *,
+    read: options.HowToRead | None = None,
+    json: options.AsJson = False,
 ) -> None:
     """Describe a data set."""
     dataset = open_source(source, read)
@@ -83,7 +77,9 @@ def describe_data(
 
 
 @data.command(name="prepare")
-def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = None) -> None:
+def prepare_data(
+    source: options.Source, *, out: options.NewFolder, read: options.HowToRead | None = None
+) -> None:
     """Parse a data set once; every later command reads the folder without parsing."""
     from targcn.graph.stored import prepare
 
@@ -97,12 +93,11 @@ def prepare_data(source: Source, *, out: NewFolder, read: HowToRead | None = Non
 @data.command(name="derive")
 def derive_data(
     kind: Literal["unseen", "irregular", "forecast", "blocks"],
-    source: Source,
+    source: options.Source,
     *,
-    out: NewFolder,
+    out: options.NewFolder,
     seed: int = 0,
-    halves: Literal["random", "file-order"] = "random",
-    read: HowToRead | None = None,
+    read: options.HowToRead | None = None,
 ) -> None:
     """Make a harder data set from a given one: unseen and irregular are the paper's kinds.
 
@@ -113,16 +108,11 @@ def derive_data(
             forecast: split all facts 70/15/15 by time; blocks: hide all that a subject has at a
             time, for a tenth of such records each in valid and test.
         seed: Seed of what is chosen at random.
-        halves: How the facts that unseen holds out are divided into valid and test; file-order: the
-            first half and the second, as the paper's authors did.
     """
     from targcn.facts.derive import DERIVED
 
     require_at_least(0, seed=seed)
-    if kind != "unseen" and halves != "random":
-        raise InputError(f"--halves is about unseen alone; leave it out for {kind}")
-    options = {"halves": halves} if kind == "unseen" else {}
-    derived = DERIVED[kind](open_source(source, read), seed, **options)
+    derived = DERIVED[kind](open_source(source, read), seed)
     derived.save(out)
     show(Table.of_text(SIZES, [_sizes(derived)]))
     show(f"{out}: {derived.notes[0]}")
@@ -130,12 +120,12 @@ def derive_data(
 
 @data.command(name="export")
 def export_data(
-    source: Source,
+    source: options.Source,
     *,
     out: Annotated[
-        NewFolder, Parameter(help="The table or the folder to write; it must not exist.")
+        options.NewFolder, Parameter(help="The table or the folder to write; it must not exist.")
     ],
-    read: HowToRead | None = None,
+    read: options.HowToRead | None = None,
 ) -> None:
     """Write a data set as tables of names and dates: subject, relation, object, and time.
 
@@ -146,8 +136,8 @@ def export_data(
     from targcn.facts.export import export_dataset
 
     dataset = open_source(source, read)
-    options = export_dataset(dataset, out)
-    show(f"{out}: {len(dataset.facts):,} facts; read again as they are with {' '.join(options)}")
+    needed = export_dataset(dataset, out)
+    show(f"{out}: {len(dataset.facts):,} facts; read again as they are with {' '.join(needed)}")
 
 
 def _sizes(dataset: "Dataset") -> list[str]:
@@ -215,9 +205,9 @@ def list_names(
     /,
     *,
     top: int = 20,
-    out: NewTable = None,
-    read: HowToRead | None = None,
-    json: AsJson = False,
+    out: options.NewTable = None,
+    read: options.HowToRead | None = None,
+    json: options.AsJson = False,
 ) -> None:
     """List entities and relations, or search them: how many facts each has, the first and the last.
 

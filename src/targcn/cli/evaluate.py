@@ -3,50 +3,34 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    Device,
-    HowFactsAreMissing,
-    Intervals,
-    NewerFacts,
-    NewPicture,
-    NewTable,
-    RunFolder,
-    Split,
-    Ties,
-    load_folder,
-    warn_if_in_context,
-)
+from targcn.cli import options
+from targcn.cli.options import load_folder, show_table, warn_if_in_context
 from targcn.errors import InputError
-from targcn.output.tables import write_table
-from targcn.output.terminal import show, show_json
+from targcn.output.terminal import show
 
 if TYPE_CHECKING:
     from targcn.runs.run import Run
+    from targcn.truth.figures import TruthReport
 
 
 def _evaluate_truth(
     run: "Run",
-    split: Split,
-    context: Context,
-    gaps: HowFactsAreMissing,
+    split: options.Split,
+    context: options.Context,
+    gaps: options.HowFactsAreMissing,
     presume: float,
     seed: int,
-    plot: Path | None,
-    out: Path | None,
-    json: bool,
-) -> None:
-    """Show how well probabilities of being true fit."""
+) -> "TruthReport":
+    """How well probabilities of being true fit."""
     from targcn.config import require_share
     from targcn.output.terminal import count_progress
-    from targcn.truth.figures import measure_truth, plot_truth, truth_table
+    from targcn.truth.figures import measure_truth
 
     require_share(presume=presume)
     seen = context or run.default_context(split)
     warn_if_in_context(split, seen)
     with count_progress("learning what is true", "folds") as progress:
-        report = measure_truth(
+        return measure_truth(
             run.dataset,
             split,
             seen,
@@ -57,35 +41,27 @@ def _evaluate_truth(
             model_name=run.recipe.model,
             progress=progress,
         )
-    if plot is not None:
-        plot_truth(report, plot)
-    if out is not None:
-        write_table(truth_table(report), out)
-    if json:
-        show_json(report.to_json())
-    else:
-        show(truth_table(report))
 
 
 def evaluate_run(
-    run: RunFolder,
+    run: options.RunFolder,
     *,
-    split: Split = "test",
-    context: Context = None,
-    ties: Ties = "mean",
-    intervals: Intervals = None,
+    split: options.Split = "test",
+    context: options.Context = None,
+    ties: options.Ties = "mean",
+    intervals: options.Intervals = None,
     ask: Literal["entity", "relation", "time", "truth"] = "entity",
     queries: int | None = None,
     seed: int = 0,
-    facts: NewerFacts = None,
-    gaps: HowFactsAreMissing = None,
+    facts: options.NewerFacts = None,
+    gaps: options.HowFactsAreMissing = None,
     presume: float = 0.1,
     by_relation: bool = False,
-    plot: NewPicture = None,
-    device: Device = "auto",
-    out: NewTable = None,
+    plot: options.NewPicture = None,
+    device: options.Device = "auto",
+    out: options.NewTable = None,
     ranks_out: Path | None = None,
-    json: AsJson = False,
+    json: options.AsJson = False,
 ) -> None:
     """Evaluate a run: ranks under the raw, static and time-aware filters, side by side.
 
@@ -117,7 +93,12 @@ def evaluate_run(
                 "--ask truth looks for the facts of a split; leave out --facts, --intervals, "
                 "--queries and --ranks-out"
             )
-        _evaluate_truth(load_folder(run), split, context, gaps, presume, seed, plot, out, json)
+        from targcn.truth.figures import plot_truth, truth_table
+
+        found = _evaluate_truth(load_folder(run), split, context, gaps, presume, seed)
+        if plot is not None:
+            plot_truth(found, plot)
+        show_table(truth_table(found), out, json, found.to_json())
         return
     if gaps is not None:
         raise InputError("--gaps is about what is true; add --ask truth")
@@ -152,11 +133,6 @@ def evaluate_run(
         if report.calibration is None:
             raise InputError(f"the scores of {report.model} do not stand for probabilities")
         plot_reliability(report.calibration, plot, f"{report.model} on {report.dataset}")
-    if out is not None:
-        write_table(report_table(report), out)
-    if json:
-        show_json(report.to_json(by_relation))
-        return
-    show(report_table(report))
-    if by_relation:
+    show_table(report_table(report), out, json, report.to_json(by_relation))
+    if by_relation and not json:
         show(relation_table(report))

@@ -3,21 +3,13 @@
 from dataclasses import asdict
 from typing import Literal
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    NewPicture,
-    NewTable,
-    RunFolder,
-    load_folder,
-    load_predictor,
-    show_table,
-)
+from targcn.cli import options
+from targcn.cli.options import load_folder, load_predictor, show_table
 from targcn.output.terminal import show, show_json
 
 
 def explain_answer(
-    run: RunFolder,
+    run: options.RunFolder,
     subject: str,
     relation: str,
     object: str,
@@ -26,9 +18,9 @@ def explain_answer(
     *,
     asked: Literal["object", "subject"] = "object",
     top: int = 10,
-    context: Context = None,
-    plot: NewPicture = None,
-    json: AsJson = False,
+    context: options.Context = None,
+    plot: options.NewPicture = None,
+    json: options.AsJson = False,
 ) -> None:
     """Show the facts behind an answer, and the effect of each.
 
@@ -63,13 +55,13 @@ def explain_answer(
 
 
 def list_rules(
-    run: RunFolder,
+    run: options.RunFolder,
     /,
     *,
     relation: str | None = None,
     top: int = 20,
-    out: NewTable = None,
-    json: AsJson = False,
+    out: options.NewTable = None,
+    json: options.AsJson = False,
 ) -> None:
     """Show what a run of evidence has learned about facts that speak for an answer.
 

@@ -3,22 +3,15 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from targcn.cli.options import (
-    Context,
-    Device,
-    RunFolder,
-    Split,
-    checked,
-    load_folder,
-    load_predictor,
-)
+from targcn.cli import options
+from targcn.cli.options import checked, load_folder, load_predictor
 from targcn.errors import InputError
 from targcn.files import require_absent
 from targcn.output.terminal import show
 
 
 def export_from_run(
-    run: RunFolder,
+    run: options.RunFolder,
     /,
     *,
     out: Annotated[Path, checked(require_absent)],
@@ -26,9 +19,9 @@ def export_from_run(
     question: str | None = None,
     top: int = 10,
     hide_known: bool = False,
-    split: Split = "test",
-    context: Context = None,
-    device: Device = "auto",
+    split: options.Split = "test",
+    context: options.Context = None,
+    device: options.Device = "auto",
 ) -> None:
     """Write the answers to a question as a page, or embeddings and predictions as files.
 
@@ -52,8 +45,8 @@ def export_from_run(
         from targcn.inference.export import export_run
 
         assert to != "page"
-        options = {"split": split, "context": context, "top": top, "device": device}
-        export_run(load_folder(run), out, to, **options)  # type: ignore[arg-type]
+        chosen = {"split": split, "context": context, "top": top, "device": device}
+        export_run(load_folder(run), out, to, **chosen)  # type: ignore[arg-type]
     else:
         from targcn.inference.questions import Question
         from targcn.inference.what_if import parse_fact

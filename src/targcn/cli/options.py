@@ -1,13 +1,11 @@
 """What several commands share: options, what is refused before any work, opening and loading."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
 from targcn.output.plots import require_picture
@@ -89,13 +87,6 @@ Intervals = Annotated[
 Words = Annotated[tuple[str, ...], Parameter(consume_multiple=True)]
 
 
-def require_libraries(what: str, extra: str, *libraries: str) -> None:
-    """Refuse what an extra of the package is needed for, if it is not installed."""
-    for library in libraries:
-        if find_spec(library) is None:
-            raise InputError(f"{what} needs {library}: pip install 'targcn[{extra}]'")
-
-
 def open_source(source: str, options: ReadOptions | None) -> "Dataset":
     from targcn.facts.open import open_dataset
 
@@ -125,14 +116,23 @@ def load_predictor(
     return predictor
 
 
-def show_table(table: Table, out: Path | None, as_json: bool) -> None:
-    """Write a table into a file, if one is wanted, and show it."""
-    if out is not None:
-        write_table(table, out)
-    if as_json:
-        show_json(table.records())
-    else:
-        show(table)
+def show_table(
+    table: Table,
+    out: Path | tuple[Path, ...] | None,
+    as_json: bool,
+    content: object = None,
+    folded: bool = True,
+) -> None:
+    """Show a table, as JSON perhaps with more, and write it into files, if any are wanted."""
+    try:
+        if as_json:
+            show_json(table.records() if content is None else content)
+        else:
+            show(table, folded)
+    finally:
+        # They are written even if nobody reads the output to its end.
+        for path in out if isinstance(out, tuple) else filter(None, (out,)):
+            write_table(table, path)
 
 
 def warn_if_in_context(split: str, context: str | None, reads_context: bool = True) -> None:

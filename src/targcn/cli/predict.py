@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.options import (
-    AsJson,
-    Context,
-    HowFactsAreMissing,
-    NewerFacts,
-    NewTable,
-    RunFolder,
-    checked,
-    load_predictor,
-    show_table,
-)
+from targcn.cli import options
+from targcn.cli.options import checked, load_predictor, show_table
 from targcn.config import require_at_least
 from targcn.errors import InputError
-from targcn.files import require_absent
+from targcn.files import require_absent, require_ending
 from targcn.output.terminal import count_progress, say, show, show_json
 
 if TYPE_CHECKING:
@@ -30,14 +21,12 @@ if TYPE_CHECKING:
     from targcn.inference.predictor import Predictor
 
 
-def _require_ending(path: Path) -> None:
-    from targcn.facts.export import require_ending
-
-    require_ending(path)
+def _require_frame_file(path: Path) -> None:
+    require_ending(path, ".csv", ".jsonl", ".parquet")
 
 
 def predict_answers(
-    run: RunFolder,
+    run: options.RunFolder,
     subject: str | None = None,
     relation: str | None = None,
     object: str | None = None,
@@ -46,22 +35,22 @@ def predict_answers(
     *,
     top: int = 10,
     hide_known: bool = False,
-    context: Context = None,
-    facts: NewerFacts = None,
+    context: options.Context = None,
+    facts: options.NewerFacts = None,
     without: tuple[str, ...] = (),
     given: Annotated[tuple[str, ...], Parameter(name="--with")] = (),
     explain: bool = False,
     queries: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     on_error: Literal["skip", "stop"] = "skip",
-    out: Annotated[Path | None, checked(_require_ending, require_absent)] = None,
-    json: AsJson = False,
+    out: Annotated[Path | None, checked(_require_frame_file, require_absent)] = None,
+    json: options.AsJson = False,
 ) -> None:
     """Answer a question: a fact of which one part is '?', in quotes; or judge a complete fact.
 
     Who or whom: a '?' for the subject or the object. How are they related: for the
-    relation. When: for the time, with a curve over all times of the data and, where
-    facts have a beginning and an end, an interval. Is it so: a complete fact, hidden
-    from the context, as an answer to each of its entities.
+    relation. When: for the time and, where facts have a beginning and an end, an
+    interval. Is it so: a complete fact, hidden from the context, as an answer to each
+    of its entities.
 
     The rank of an answer is marked with = if others have the same score. The
     probability is the softmax over all entities, at the run's own temperature; of
@@ -127,7 +116,6 @@ def predict_answers(
         num_times = len(dataset.timeline.ticks)
         every = predictor.answer(asked, top=num_times, hide_known=hide_known)
         answers: Answers = every[:top]
-        below.append(tables.curve_over_time(predictor, every))
         if (interval := tables.interval_over_time(predictor, question, every)) is not None:
             below.append(str(interval))
             content["interval"] = asdict(interval)
@@ -216,11 +204,11 @@ def find_missing_facts(
     at_least: float = 0.1,
     presume: float = 0.1,
     without_mirrors: bool = False,
-    gaps: HowFactsAreMissing = None,
-    context: Context = None,
-    facts: NewerFacts = None,
-    out: NewTable = None,
-    json: AsJson = False,
+    gaps: options.HowFactsAreMissing = None,
+    context: options.Context = None,
+    facts: options.NewerFacts = None,
+    out: options.NewTable = None,
+    json: options.AsJson = False,
 ) -> None:
     """Find the facts that are probably true and not known, and what speaks for each.
 

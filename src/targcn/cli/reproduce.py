@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from targcn.cli.options import Device, Words
+from targcn.cli import options
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.files import atomic_file, read_text
@@ -37,9 +37,9 @@ def list_all() -> None:
 @reproduce.default
 def run_experiments(
     *names: str,
-    data: Words = (),
+    data: options.Words = (),
     seeds: int | None = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
     jobs: int = 1,
     quick: bool = False,
     results: Path | None = None,

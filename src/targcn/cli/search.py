@@ -4,23 +4,25 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from targcn.cli.options import Device, HowToRead, Source, Words, open_source, require_libraries
+from targcn.cli import options
+from targcn.cli.options import open_source
+from targcn.config import require_libraries
 from targcn.output.terminal import progress_bar, say, show
 
 MINUTES = 10.0
 
 
 def search_recipe(
-    source: Source = "congress",
+    source: options.Source = "congress",
     *,
     out: Path,
     minutes: float | None = None,
     trials: int | None = None,
     filter: Literal["raw", "static", "time-aware"] = "time-aware",
-    models: Words = (),
+    models: options.Words = (),
     seed: int = 0,
-    device: Device = "auto",
-    read: HowToRead | None = None,
+    device: options.Device = "auto",
+    read: options.HowToRead | None = None,
 ) -> None:
     """Search for the best model and its settings, judged by the MRR on the valid split.
 

@@ -3,33 +3,27 @@
 import ipaddress
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlencode
 
 from cyclopts import Parameter
 
-from targcn.cli.options import (
-    Context,
-    Device,
-    RunFolder,
-    load_folder,
-    require_libraries,
-)
+from targcn.cli import options
+from targcn.cli.options import load_folder
+from targcn.config import require_libraries
 from targcn.errors import InputError
 from targcn.output.terminal import say, show
 
 
 def serve_runs(
-    run: RunFolder,
+    run: options.RunFolder,
     /,
     *others: Annotated[Path, Parameter(help="More of them, of the same data or of others.")],
     host: str = "127.0.0.1",
     port: int = 8000,
     token: Annotated[str | None, Parameter(env_var="TARGCN_TOKEN")] = None,
-    open: bool = False,
     allow_origin: tuple[str, ...] = (),
     allow_host: tuple[str, ...] = (),
-    context: Context = None,
-    device: Device = "auto",
+    context: options.Context = None,
+    device: options.Device = "auto",
 ) -> None:
     """Serve runs: a page to ask, see why and try what-ifs, and an API for programs
     (/openapi.json).
@@ -42,7 +36,6 @@ def serve_runs(
         port: The port to listen at; 0 takes one that is free.
         token: What whoever asks must send, as 'Authorization: Bearer TOKEN', or once as
             ?token=TOKEN in a browser.
-        open: Open the page in a browser.
         allow_origin: Let the pages of this address ask too, like https://example.org; can be given
             several times.
         allow_host: A name that this server is called by behind a proxy; can be given several times.
@@ -73,18 +66,8 @@ def serve_runs(
         show(f"{address}   (Ctrl+C stops)")
         if token is not None:
             say("a browser needs the token once, as ?token=TOKEN behind this address")
-        if open:
-            open_browser(address if token is None else f"{address}?{urlencode({'token': token})}")
         server.run([listening])
     say("stopped")
-
-
-def open_browser(address: str) -> None:
-    """Open the page, in a thread of its own: some browsers return when they are closed."""
-    import webbrowser
-    from threading import Thread
-
-    Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
 
 def _is_loopback(host: str) -> bool:

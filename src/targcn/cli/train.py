@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from targcn.cli.options import Device, HowToRead, open_source
+from targcn.cli import options
+from targcn.cli.options import open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
 from targcn.files import require_absent
@@ -33,10 +34,10 @@ def train(
     out: Path | None = None,
     resume: Path | None = None,
     seed: int | None = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
     gaps: Literal["mixed", "facts", "blocks", "none"] = "mixed",
     tensorboard: bool = False,
-    read: HowToRead | None = None,
+    read: options.HowToRead | None = None,
     **settings: str,
 ) -> None:
     """Train a model and keep it in a run folder, with its figures on the valid split.
@@ -167,8 +168,8 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
         name = written.replace("-", "_")
         if name not in settings:
             flags = ("model", "recipe", "out", "resume", "seed", "device", "gaps", "tensorboard")
-            options = [*flags, *(field.name for field in fields(ReadOptions))]
-            nearest = suggest(name, settings + options, limit=1)
+            known_options = [*flags, *(field.name for field in fields(ReadOptions))]
+            nearest = suggest(name, settings + known_options, limit=1)
             option = nearest[0].replace("_", "-") if nearest else ""
             hint = f"did you mean --{option}?" if nearest else f"see 'targcn models {model}'"
             raise InputError(f"--{written} is no option of {model}; {hint}")

@@ -28,7 +28,7 @@ from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
 from targcn.facts.sources.columnar import scan_parquet
 from targcn.facts.sources.table_source import first_line
 from targcn.facts.vocabulary import Vocabulary
-from targcn.files import atomic_file
+from targcn.files import atomic_file, require_ending
 from targcn.graph.ragged import expand_ranges
 
 SIDES: Final = ("object", "subject")
@@ -48,7 +48,7 @@ def read_ranks(
     Scores are ranked here, under every filter; ranks are taken as they are, under the filters that
     their columns name.
     """
-    require_ranks_file(path)
+    require_ending(path, ".parquet")
     with _explained(path):
         file = _RanksFile(path, evaluator)
         return (file.ranks(), False) if file.filters else (file.rank_scores(progress), True)
@@ -104,12 +104,6 @@ def name_rows(evaluator: Evaluator, asked: pl.DataFrame, columns: Sequence[str])
     return frame.with_columns(pl.Series(SIDES)[sides].alias("asked"), times.alias(TIME)).select(
         columns
     )
-
-
-def require_ranks_file(path: Path) -> None:
-    """Refuse, before any work is done, what could not be written or read."""
-    if path.suffix.lower() != ".parquet":
-        raise InputError(f"{path} should end in .parquet")
 
 
 @contextmanager

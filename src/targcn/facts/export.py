@@ -14,7 +14,7 @@ from targcn.facts.dataset import OPEN, Dataset, Facts
 from targcn.facts.reading.columns import INTERVAL_ROLES, ROLES
 from targcn.facts.reading.rows import MISSING
 from targcn.facts.times.timeline import Timeline
-from targcn.files import atomic_file, atomic_folder
+from targcn.files import atomic_file, atomic_folder, require_ending
 from targcn.output.tables import defused
 
 WRITERS: Final[dict[str, Callable[..., object]]] = {
@@ -75,15 +75,9 @@ def _how_to_read(dataset: Dataset) -> list[str]:
     return options
 
 
-def require_ending(path: Path) -> None:
-    """Refuse, before any work is done, a file that could not be written in the end."""
-    if path.suffix.lower() not in WRITERS:
-        raise InputError(f"{path} should end in .csv, .jsonl or .parquet")
-
-
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame in the format that the ending of the file names, whole or not at all."""
-    require_ending(path)
+    require_ending(path, *WRITERS)
     if path.suffix.lower() == ".csv":
         _warn_of_formulas(frame, path)
     with atomic_file(path) as draft:

@@ -1,7 +1,6 @@
 """Find entities and relations by what one remembers of their names."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -50,14 +49,6 @@ class NameIndex:
         self.ids = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
         # Their names without case and accents.
         self.folded = [fold(names[number]) for number in self.ids]
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.folded)
-
-    def knows(self, name: str) -> bool:
-        """Whether a name is one of these, whatever its case and accents."""
-        return name in self.vocabulary or fold(name) in self._known
 
     def find(self, text: str, top: int | None = None) -> list[FoundName]:
         """The commonest names that hold every word of a text; one that is the text leads."""

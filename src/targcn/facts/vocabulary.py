@@ -85,6 +85,10 @@ class Vocabulary(Sequence[str]):
             ids.setdefault(fold(name), []).append(position)
         return ids
 
+    def knows(self, name: str) -> bool:
+        """Whether a name is one of these, whatever its case and accents."""
+        return fold(name) in self._folded_ids
+
     def find(self, name: str) -> int:
         """The id of a name as people write it: its case and accents may differ if one name is left.
 

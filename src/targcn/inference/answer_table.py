@@ -1,4 +1,4 @@
-"""Answers for people: a table of them, a curve over time, and what to know about them."""
+"""Answers for people: a table of them, an interval of times, and what to know about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,6 @@ from targcn.inference.answers import Answers
 from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ids, Question, as_written, encode_ids, ids_of
-from targcn.output.plots import draw_curve
 from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
 
@@ -150,14 +149,6 @@ def new_among(predictor: Predictor, question: Question, names: Sequence[str]) ->
     new = set(predictor.dataset.new_entities)
     shown = (question.subject, question.object, *names)
     return [str(name) for name in dict.fromkeys(shown) if name in new]
-
-
-def curve_over_time(predictor: Predictor, answers: Answers) -> str:
-    """The values of all times as a curve in text."""
-    timeline = predictor.dataset.timeline
-    values = answers.probabilities if predictor.has_probabilities else answers.scores
-    points = sorted(zip(answers.ids.tolist(), values.tolist(), strict=True))
-    return draw_curve(points, timeline.first, timeline.last)
 
 
 @dataclass(frozen=True)

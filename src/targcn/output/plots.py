@@ -8,18 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from targcn.errors import InputError
-from targcn.files import atomic_file
+from targcn.config import require_libraries
+from targcn.files import atomic_file, require_ending
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS: Final = (".png", ".svg", ".pdf")
 INK: Final = "#808080"
+# How matplotlib draws; a name is no formula, whatever signs it has.
+STYLE: Final[Any] = {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
+    **dict.fromkeys(("xtick.color", "ytick.color"), INK),
+    "text.parse_math": False,
+    "legend.frameon": False,
+    "savefig.transparent": True,
+    "savefig.dpi": 150,
+    # Equal figures give equal files.
+    "svg.hashsalt": "targcn",
+}
 COLORS: Final = ("#2a8fbd", "#d9822b", "#4b9e4b", "#a86bb8", "#a39a3d")
 MARKERS: Final = "os^Dv"
 POINT_SIZE: Final = 5
-EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 # Letters of a line beside a lane, and of a title above: what a figure has room for.
 LABEL_WIDTH: Final = 56
 TITLE_WIDTH: Final = 100
@@ -51,46 +61,50 @@ class Curve:
 
 def require_picture(path: Path) -> None:
     """Refuse a picture that could not be written, before any work is done."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"{path} should end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "plots need matplotlib; install it with: pip install 'targcn[plot]'"
-        ) from None
+    require_ending(path, *ENDINGS)
+    require_libraries("a plot", "plot", "matplotlib")
 
 
 def _save(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of its file name; equal figures give equal files."""
-    from matplotlib import rc_context
-
-    dateless = {"metadata": {"Date": None}} if path.suffix.lower() == ".svg" else {}
-    with atomic_file(path) as draft, rc_context({"svg.hashsalt": "targcn"}):
-        figure.savefig(draft, dpi=150, transparent=True, **dateless)
+    """Write a figure in the format of its file name."""
+    dateless: Any = {"Date": None} if path.suffix.lower() == ".svg" else None
+    with atomic_file(path) as draft:
+        figure.savefig(draft, metadata=dateless)
 
 
 def plot_lines(
     lines: Sequence[Curve], path: Path, title: str, across: str, up: str, logarithmic: bool
 ) -> None:
-    """Plot lines with a legend beside them."""
-    figure, axes = _grey_axes(title, across, up, logarithmic)
-    handles: list[Any] = []
-    for line in lines:
-        color = COLORS[line.color % len(COLORS)]
-        if line.spread:
-            axes.errorbar(*zip(*line.points, strict=True), line.spread, fmt="none", ecolor=color)
-        handles += axes.plot(
-            *zip(*line.points, strict=True),
-            label=line.name,
-            color=color,
-            # After all colors have been used, they meet other markers.
-            marker=MARKERS[(line.color + line.color // len(COLORS)) % len(MARKERS)],
-            markersize=POINT_SIZE,
-            linestyle="--" if line.dashed else "-",
-        )
-    _add_legend(figure, handles)
-    _save(figure, path)
+    """Plot lines with a legend beside them, across an axis that may be logarithmic."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    with rc_context(STYLE):
+        figure = Figure(figsize=(9, 4.5), layout="constrained")
+        axes: Any = figure.add_subplot(title=title, xlabel=across, ylabel=up)
+        if logarithmic:
+            # 500 k, 1 M, 2 M: for numbers of parameters.
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+            axes.xaxis.set_major_formatter(EngFormatter())
+            axes.xaxis.set_minor_locator(NullLocator())
+        handles: list[Any] = []
+        for line in lines:
+            color, points = COLORS[line.color % len(COLORS)], tuple(zip(*line.points, strict=True))
+            if line.spread:
+                axes.errorbar(*points, line.spread, fmt="none", ecolor=color)
+            handles += axes.plot(
+                *points,
+                label=line.name,
+                color=color,
+                # After all colors have been used, they meet other markers.
+                marker=MARKERS[(line.color + line.color // len(COLORS)) % len(MARKERS)],
+                markersize=POINT_SIZE,
+                linestyle="--" if line.dashed else "-",
+            )
+        figure.legend(handles=handles, loc="outside right center", fontsize=9)
+        _save(figure, path)
 
 
 def plot_lanes(
@@ -100,6 +114,7 @@ def plot_lanes(
 
     Lanes are as high as the longest label needs, so that none covers another.
     """
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     labels = [
@@ -107,32 +122,31 @@ def plot_lanes(
     ]
     num_lines = max((label.count("\n") + 1 for label in labels), default=1)
     height = INCHES_PER_LINE * (num_lines + 1) * max(len(lanes), 1)
-    figure = Figure(figsize=(9, height + INCHES_AROUND_LANES), layout="constrained")
-    times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
     rows = range(len(lanes))
-    for row, lane in zip(rows, lanes, strict=True):
-        color = COLORS[0] if lane.value >= 0 else COLORS[1]
-        times.plot(lane.points, [row] * len(lane.points), "o-", color=color, markersize=6)
-        bars.barh(row, lane.value, height=1 / (num_lines + 1), color=color)
-    for axes in (times, bars):
-        _make_grey(axes)
-        axes.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
-        axes.axvline(0, color=INK, linewidth=0.8)
-        axes.locator_params(axis="x", nbins=4)
-        axes.margins(x=0.1)
-        axes.tick_params(labelsize=8)
-        axes.tick_params(axis="y", length=0)
-    times.set_yticks(rows, labels, parse_math=False)
-    bars.yaxis.tick_right()
-    bars.set_yticks(rows, [f"{lane.value:+.4f}" for lane in lanes])
-    times.set_xlabel(across, color=INK, parse_math=False)
-    bars.set_xlabel(measure, color=INK)
-    figure.suptitle(shorten(title, TITLE_WIDTH), color=INK, fontsize=10, parse_math=False)
-    # Whatever the labels need, times and bars have room.
-    figure.draw_without_rendering()
-    widest = max((text.get_window_extent().width for text in times.get_yticklabels()), default=0)
-    figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
-    _save(figure, path)
+    with rc_context(STYLE | {"xtick.labelsize": 8, "ytick.labelsize": 8, "ytick.major.size": 0}):
+        figure = Figure(figsize=(9, height + INCHES_AROUND_LANES), layout="constrained")
+        times, bars = figure.subplots(1, 2, width_ratios=(3, 1))
+        for row, lane in zip(rows, lanes, strict=True):
+            color = COLORS[0] if lane.value >= 0 else COLORS[1]
+            times.plot(lane.points, [row] * len(lane.points), "o-", color=color, markersize=6)
+            bars.barh(row, lane.value, height=1 / (num_lines + 1), color=color)
+        for axes in (times, bars):
+            axes.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
+            axes.axvline(0, color=INK, linewidth=0.8)
+            axes.locator_params(axis="x", nbins=4)
+            axes.margins(x=0.1)
+        times.set_yticks(rows, labels)
+        bars.yaxis.tick_right()
+        bars.set_yticks(rows, [f"{lane.value:+.4f}" for lane in lanes])
+        times.set_xlabel(across)
+        bars.set_xlabel(measure)
+        figure.suptitle(shorten(title, TITLE_WIDTH), fontsize=10)
+        # Whatever the labels need, times and bars have room.
+        figure.draw_without_rendering()
+        labelled = times.get_yticklabels()
+        widest = max((text.get_window_extent().width for text in labelled), default=0)
+        figure.set_figwidth(widest / figure.dpi + INCHES_BESIDE_LABELS)
+        _save(figure, path)
     return figure
 
 
@@ -146,68 +160,3 @@ def shorten(text: str, width: int) -> str:
         return text
     ahead = width // 2
     return f"{text[:ahead]}…{text[len(text) - (width - ahead - 1) :]}"
-
-
-def _grey_axes(title: str, across: str, up: str, logarithmic: bool) -> tuple["Figure", Any]:
-    """Empty axes; a logarithmic one is for numbers of parameters: 500 k, 1 M, 2 M."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
-
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
-    axes: Any = figure.add_subplot()
-    axes.set_title(title, color=INK, parse_math=False)
-    axes.set_xlabel(across, color=INK)
-    axes.set_ylabel(up, color=INK)
-    _make_grey(axes)
-    if logarithmic:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
-        axes.xaxis.set_major_formatter(EngFormatter())
-        axes.xaxis.set_minor_locator(NullLocator())
-    return figure, axes
-
-
-def _make_grey(axes: Any) -> None:
-    axes.tick_params(which="both", colors=INK)
-    for spine in axes.spines.values():
-        spine.set_edgecolor(INK)
-
-
-def _add_legend(figure: "Figure", handles: Sequence[Any]) -> None:
-    legend = figure.legend(
-        handles=handles, loc="outside right center", frameon=False, labelcolor=INK, fontsize=9
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def draw_curve(
-    points: Sequence[tuple[float, float]], first: str, last: str, width: int = 72, height: int = 6
-) -> str:
-    """A curve in plain text, from the least value to the largest, from the first point to the last.
-
-    A column shows the largest of its values as a bar; one without any is empty.
-
-    >>> print(draw_curve([(0, 1.0), (1, 3.0), (3, 5.0)], "2001", "2004", width=8, height=2))
-    5 ┤       █
-    1 ┤▁ █    █
-      └────────
-       2001 2004
-    """
-    left, right = points[0][0], points[-1][0]
-    least, most = min(value for _, value in points), max(value for _, value in points)
-    bars: list[int] = [0] * width
-    for place, value in points:
-        column = int((place - left) / max(right - left, 1) * (width - 1))
-        share = (value - least) / (most - least) if most > least else 1.0
-        bars[column] = max(bars[column], 1, round(share * 8 * height))
-    labels = {height - 1: f"{most:.3g}", 0: f"{least:.3g}"}
-    margin = max(len(label) for label in labels.values())
-    lines = []
-    for row in reversed(range(height)):
-        drawn = "".join(EIGHTHS[min(max(bar - 8 * row, 0), 8)] for bar in bars)
-        label = labels.get(row, "")
-        lines.append(f"{label:>{margin}} {'┤' if label else '│'}{drawn}".rstrip())
-    axis = f"{first}{last:>{max(width - len(first), len(last) + 1)}}"
-    blank = " " * (margin + 1)
-    return "\n".join([*lines, f"{blank}└{'─' * width}", f"{blank} {axis}"])

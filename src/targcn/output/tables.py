@@ -12,8 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from targcn.errors import InputError
-from targcn.files import atomic_file
+from targcn.files import atomic_file, require_ending
 from targcn.output.plots import shorten
 
 Value = str | int | float | bool | None
@@ -193,8 +192,7 @@ WRITERS: Final = {".csv": to_csv, ".json": to_json, ".md": to_markdown}
 
 def require_table_file(path: Path) -> None:
     """Refuse a file that could not be written, before any work is done."""
-    if path.suffix.lower() not in WRITERS:
-        raise InputError(f"{path} should end in .csv, .json or .md")
+    require_ending(path, *WRITERS)
 
 
 def write_table(table: Table, path: Path) -> None:

@@ -16,14 +16,13 @@ from targcn.output.tables import Column, Table, to_markdown
 from targcn.runs.run import Run
 
 TAGS: Final = ("knowledge-graph-completion", "link-prediction", "temporal-knowledge-graph")
-TASK: Final = "Temporal knowledge graph completion"
 
 
 def write_card(run: Run, reports: Sequence[Report]) -> str:
     """The text of the card, in Markdown."""
     dataset, recipe = run.dataset, run.recipe
     lines = [
-        *_head(run, reports),
+        *_head(run),
         f"# {recipe.model} on {dataset.name}",
         "",
         f"Made by targcn {__version__} (Python {platform.python_version()}), recipe "
@@ -52,39 +51,18 @@ def write_card(run: Run, reports: Sequence[Report]) -> str:
     return "\n".join(lines)
 
 
-def _head(run: Run, reports: Sequence[Report]) -> list[str]:
+def _head(run: Run) -> list[str]:
     """What programs read. Values are written as JSON, which YAML reads too."""
-    recipe, name = run.recipe, run.dataset.name
-    lines = [
+    return [
         "---",
         "# Choose one before you publish this; the terms of the data hold too.",
         "license: unknown",
         "library_name: targcn",
-        f"tags: {_as_yaml([*TAGS, recipe.model])}",
-        f"datasets: {_as_yaml([name])}",
+        f"tags: {json.dumps([*TAGS, run.recipe.model], ensure_ascii=False)}",
+        f"datasets: {json.dumps([run.dataset.name], ensure_ascii=False)}",
+        "---",
+        "",
     ]
-    if reports:
-        lines += ["model-index:", f"- name: {_as_yaml(f'{recipe.model} on {name}')}", "  results:"]
-    for report in reports:
-        split = report.setting.split
-        lines += [
-            "  - task: " + _as_yaml({"type": "link-prediction", "name": TASK}),
-            "    dataset: " + _as_yaml({"name": name, "type": name, "split": split}),
-            "    metrics:",
-        ]
-        for which, sides in report.metrics.items():
-            for metric in METRICS:
-                # The name says under which filter, context and ties.
-                words = f"{metric.label}, {which} filter, {report.setting}"
-                value = sides["both"][metric.key]
-                lines.append(
-                    "    - " + _as_yaml({"type": metric.key, "name": words, "value": value})
-                )
-    return [*lines, "---", ""]
-
-
-def _as_yaml(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _how_trained(run: Run) -> list[str]:

@@ -16,7 +16,7 @@ from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
 from targcn.evaluation.report import Protocol, Report, Setting
 from targcn.facts.dataset import Context, Split
-from targcn.files import require_absent
+from targcn.files import require_absent, require_ending
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
@@ -74,11 +74,11 @@ def evaluate(
     if ask == "entity":
         if ranks_out is not None:
             # It needs polars, an evaluation does not.
-            from targcn.evaluation.ranks_file import require_ranks_file, write_ranks
+            from targcn.evaluation.ranks_file import write_ranks
 
             if processes.size > 1:
                 raise InputError(f"{ranks_out} is written by one process; leave out torchrun")
-            require_ranks_file(Path(ranks_out))
+            require_ending(Path(ranks_out), ".parquet")
             require_absent(Path(ranks_out))
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as shown:

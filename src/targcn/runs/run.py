@@ -57,8 +57,11 @@ class Run(Shown):
         if trained is not None:
             title += f", trained {trained.epochs} epochs in {trained.seconds:,.0f} s"
             title += f" on {trained.device}" if trained.finished else ", then stopped"
-        notes = [f"members: {', '.join(self.members)}"] if self.members else []
-        notes.append(f"data: {self.dataset.summary}")
+        notes = [f"data: {self.dataset.summary}"]
+        if isinstance(recipe.settings, FusedSettings):
+            weights = recipe.settings.weights.items()
+            members = ", ".join(f"{name} × {weight:.3g}" for name, weight in weights)
+            notes.insert(0, f"members, by their weights: {members}")
         if self.validation is None:
             return Table((), (), title, (*notes, "targcn.evaluate(run) gives its figures"))
         figures = self.validation.as_table()

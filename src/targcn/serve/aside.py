@@ -1,6 +1,7 @@
 """What takes longer than an answer: missing facts and reports, each done by a thread."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Final, Literal, TypeVar, get_args
@@ -24,9 +25,8 @@ class Aside:
 
     def __init__(self, seconds: float = SECONDS_TO_ANSWER) -> None:
         self.seconds = seconds
-        kinds: tuple[Kind, ...] = get_args(Kind)
-        self._threads = {kind: ThreadPoolExecutor(1, kind) for kind in kinds}
-        self._waiting = dict.fromkeys(kinds, 0)
+        self._threads = {kind: ThreadPoolExecutor(1, kind) for kind in get_args(Kind)}
+        self._waiting = Counter[Kind]()
         self._stopping = False
 
     async def run(self, kind: Kind, work: Callable[[Progress], Found]) -> Found:
@@ -44,7 +44,7 @@ class Aside:
             raise ProblemError(503, "too many ask for the like already; ask again in a moment")
         self._waiting[kind] += 1
         future = asyncio.wrap_future(self._threads[kind].submit(begin))
-        future.add_done_callback(lambda _: self._finish(kind))
+        future.add_done_callback(lambda _: self._waiting.subtract([kind]))
         try:
             async with asyncio.timeout(self.seconds):
                 return await asyncio.shield(future)
@@ -52,9 +52,6 @@ class Aside:
             raise ProblemError(
                 504, "this takes longer; it is being computed, ask again in a moment"
             ) from None
-
-    def _finish(self, kind: Kind) -> None:
-        self._waiting[kind] -= 1
 
     def cancel(self) -> None:
         """Give up whatever is being done."""

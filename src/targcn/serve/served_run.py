@@ -114,12 +114,13 @@ class ServedRun:
 
     def knows_names_of(self, question: Question) -> bool:
         """Whether the data have all names of a question."""
+        entities, relations = self.dataset.entities, self.dataset.relations
         given = (
-            (question.subject, self.entities),
-            (question.relation, self.relations),
-            (question.object, self.entities),
+            (question.subject, entities),
+            (question.relation, relations),
+            (question.object, entities),
         )
-        return all(name in OPEN or index.knows(str(name)) for name, index in given)
+        return all(name in OPEN or names.knows(str(name)) for name, names in given)
 
     async def answer(self, questions: Sequence[Question], how: HowToAnswer) -> list[Answer]:
         """The answers to questions; others that are asked at the same moment join them."""

@@ -110,14 +110,10 @@ class Worker:
 
     def _next_batch(self) -> list[Task]:
         """The next tasks that can be done together."""
-        first = self._tasks.popleft()
-        batch, others, size = [first], [], first.size
-        while self._tasks and size < MOST_AT_ONCE:
-            task = self._tasks.popleft()
-            if task.kind == first.kind and task.kind is not ALONE:
+        kind, batch, size = self._tasks[0].kind, list[Task](), 0
+        for task in list(self._tasks):
+            if task.kind == kind and size < MOST_AT_ONCE and not (batch and kind is ALONE):
                 batch.append(task)
                 size += task.size
-            else:
-                others.append(task)
-        self._tasks.extendleft(reversed(others))
+                self._tasks.remove(task)
         return batch

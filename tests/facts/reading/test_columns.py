@@ -110,26 +110,6 @@ def test_what_is_no_table_of_facts(frame, options, sentence):
     assert complaint(frame, ReadOptions(**options)).startswith(sentence)
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("a,b\n1,2\n", "bad.csv: no column for the subject, relation, object, time among 'a'"),
-        (CSV.split("\n")[0], "bad.csv has columns but no facts"),
-        (CSV.split("\n")[0] + "\n\n", "bad.csv has columns but no facts"),
-    ],
-)
-def test_a_file_without_facts(tmp_path, content, sentence):
-    assert complaint(write_file(tmp_path, "bad.csv", content)).startswith(sentence)
-
-
-@pytest.mark.parametrize("role", HEADER)
-def test_a_missing_column(tmp_path, role):
-    path = write_file(tmp_path, "bad.csv", CSV.replace(role, "other", 1))
-    sentence = complaint(path)
-    assert f"bad.csv: no column for the {role} among" in sentence
-    assert sentence.endswith(f"choose one with --{role} if this is a data set")
-
-
 @pytest.mark.parametrize("hole", ["", "   ", '""'])
 @pytest.mark.parametrize("role", HEADER)
 def test_an_empty_cell(tmp_path, role, hole):

@@ -59,13 +59,6 @@ def test_the_names_of_partitions_are_columns(tmp_path):
     assert sorted(read_table(tmp_path / "facts").cast(pl.String).rows()) == sorted(ROWS)
 
 
-def test_many_files_are_prepared_like_one(tmp_path):
-    many, one = open_dataset(write_parts(tmp_path / "facts")), open_dataset(FRAME)
-    assert [*many.entities] == [*one.entities]
-    for split, facts in one.splits.items():
-        assert (many.splits[split].columns == facts.columns).all()
-
-
 def test_patterns_that_name_nothing_or_a_mixture(tmp_path):
     folder = write_parts(tmp_path / "facts")
     assert complaint(f"{folder}/*.csv").startswith("no file is named like ")

@@ -121,13 +121,6 @@ def test_a_named_set_has_its_own_origin(options):
     )
 
 
-@needs_data
-def test_the_days_of_a_named_set_by_month(monkeypatch):
-    monkeypatch.setenv("TARGCN_DATA", str(DATA))
-    timeline = open_dataset("icews14", ReadOptions(unit="month")).timeline
-    assert (timeline.first, timeline.last, len(timeline.ticks)) == ("2014-01", "2014-12", 12)
-
-
 def test_a_named_set_may_be_a_prepared_folder(tmp_path, small_gdelt):
     open_dataset(write_splits(tmp_path / "source", small_gdelt)).save(tmp_path / "gdelt")
     dataset = open_dataset("gdelt")

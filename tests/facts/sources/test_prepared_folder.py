@@ -94,12 +94,6 @@ def test_saved_and_loaded(tmp_path, dataset):
     assert_same(Dataset.load(tmp_path / "set"), dataset)
 
 
-def test_the_embedded_set_saved_and_loaded(tmp_path):
-    dataset = open_dataset()
-    dataset.save(str(tmp_path / "set"))
-    assert_same(open_dataset(tmp_path / "set"), dataset)
-
-
 def test_loaded_columns_are_memory_mapped(folder):
     loaded = Dataset.load(folder)
     assert isinstance(loaded.train.columns, np.memmap)
@@ -129,27 +123,6 @@ def test_a_damaged_file(folder, name, content):
     sentence = complaint(folder)
     assert str(folder) in sentence
     assert "prepare" in sentence
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("part", [0.3, 0.6, 0.8])
-def test_a_truncated_file(folder, name, part):
-    content = (folder / name).read_bytes()
-    (folder / name).write_bytes(content[: int(len(content) * part)])
-    assert f"{name} is damaged or half-written" in complaint(folder)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_a_mangled_array_is_never_a_traceback(folder, seed):
-    rng = np.random.default_rng(seed)
-    content = bytearray((folder / "train.npy").read_bytes())
-    for position in rng.integers(0, 128, size=3):
-        content[position] = rng.integers(256)
-    (folder / "train.npy").write_bytes(content)
-    try:
-        Dataset.load(folder)
-    except InputError as error:
-        assert "train.npy is damaged" in str(error)  # noqa: PT017
 
 
 @pytest.mark.parametrize(
@@ -261,13 +234,6 @@ def test_impossible_intervals_are_refused(tmp_path, first, last, problem):
 def test_a_manifest_that_does_not_fit(folder, changes):
     edit_manifest(folder, **changes)
     assert "is damaged or half-written" in complaint(folder)
-
-
-def test_an_out_that_exists_is_untouched(folder):
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(InputError, match="already exists"):
-        made(name="other").save(folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -73,21 +73,6 @@ def test_every_unit_cuts_down_to_itself(start, unit, when, tick):
     assert starting(start, unit).tick(when) == tick
 
 
-@pytest.mark.parametrize(
-    ("unit", "label"),
-    [
-        ("year", "2015"),
-        ("month", "2014-02"),
-        ("day", "2014-01-02"),
-        ("hour", "2014-01-01T01"),
-        ("minute", "2014-01-01T00:01"),
-        ("second", "2014-01-01T00:00:01"),
-    ],
-)
-def test_labels_are_as_fine_as_the_unit(unit, label):
-    assert starting("2014-01-01", unit).last == label
-
-
 @pytest.mark.parametrize("unit", CALENDAR_CODES)
 @given(data=st.data())
 def test_tick_to_label_and_back(unit, data):

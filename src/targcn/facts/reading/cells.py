@@ -45,8 +45,10 @@ def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.S
 
 
 def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[Any]) -> pl.Series:
-    """The value of each cell, given those of all its distinct texts; null without a text."""
+    """The value of each cell, given those of all its distinct ones; null where there is none."""
     values = np.asarray(values)
+    if not is_text(cells):
+        return cells.replace_strict(texts, values, default=None, return_dtype=pl.Int64)
     codes = texts.cast(TEXT).to_physical().to_numpy()
     table = np.zeros(int(codes.max(initial=0)) + 1, dtype=values.dtype)
     table[codes] = values

@@ -39,26 +39,21 @@ class EncodedFolder(Source):
             raise InputError(
                 f"{folder.resolve().name} holds ids and ticks: leave out the options for reading"
             )
+        name, unit, start, dated = _read_manifest(folder)
+        splits: dict[Split, Facts] = dict.fromkeys(SPLITS, NO_FACTS)
         with silence_panics():
-            return _read(folder)
-
-
-def _read(folder: Path) -> Dataset:
-    name, unit, start, dated = _read_manifest(folder)
-    entities, entity_ids = _read_names(folder, "entities", "entity")
-    relations, relation_ids = _read_names(folder, "relations", "relation")
-    splits: dict[Split, Facts] = {}
-    for split in SPLITS:
-        # Which may be left out, unless it is train.
-        there = split == "train" or (folder / f"{split}.parquet").exists()
-        splits[split] = _read_facts(folder, split, entity_ids, relation_ids) if there else NO_FACTS
-    if not len(splits["train"]):
-        raise InputError(f"{folder.name} has no facts in train")
-    ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
-    timeline = Timeline(unit, start, dated, ticks)
-    return Dataset(
-        name, entities, relations, timeline, splits, split_notes=find_repetitions(splits)
-    )
+            entities, entity_ids = _read_names(folder, "entities", "entity")
+            relations, relation_ids = _read_names(folder, "relations", "relation")
+            for split in SPLITS:
+                # Which may be left out, unless it is train.
+                if split == "train" or (folder / f"{split}.parquet").exists():
+                    splits[split] = _read_facts(folder, split, entity_ids, relation_ids)
+        if not len(splits["train"]):
+            raise InputError(f"{folder.name} has no facts in train")
+        ticks = np.concatenate([np.unique(facts.times) for facts in splits.values()])
+        timeline = Timeline(unit, start, dated, ticks)
+        notes = find_repetitions(splits)
+        return Dataset(name, entities, relations, timeline, splits, split_notes=notes)
 
 
 def _read_manifest(folder: Path) -> tuple[str, str, int, bool]:

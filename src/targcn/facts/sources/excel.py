@@ -54,24 +54,21 @@ class Excel(TableFile):
 
 def copy_sheet(path: str, copy: str, table: str | None = None) -> None:
     """Write a sheet of a workbook as an Arrow file, or say why not and leave."""
+    import fastexcel
+
+    name, options = Path(path).name, ReadOptions(table=table)
     try:
-        _read_sheet(Path(path), ReadOptions(table=table)).write_ipc(copy)
+        workbook = fastexcel.read_excel(path)
+        sheet = choose_table(workbook.sheet_names, "sheets", name, options)
+        # A column of several types is text.
+        loaded = workbook.load_sheet(sheet, dtype_coercion="coerce", schema_sample_rows=None)
+        pl.DataFrame(loaded).write_ipc(copy)
     except InputError as error:
         sys.stdout.write(str(error))
         sys.exit(EXPLAINED)
-
-
-def _read_sheet(path: Path, options: ReadOptions) -> pl.DataFrame:
-    import fastexcel
-
-    try:
-        workbook = fastexcel.read_excel(path)
-        sheet = choose_table(workbook.sheet_names, "sheets", path.name, options)
-        # A column of several types is text.
-        loaded = workbook.load_sheet(sheet, dtype_coercion="coerce", schema_sample_rows=None)
-        return pl.DataFrame(loaded)
     except fastexcel.FastExcelError as error:
-        raise InputError(f"{path.name} cannot be read: {first_line(str(error))}") from None
+        sys.stdout.write(f"{name} cannot be read: {first_line(str(error))}")
+        sys.exit(EXPLAINED)
 
 
 SOURCES = (Excel(),)

@@ -38,11 +38,9 @@ class DelimitedText(TextFile):
     endings = (".csv", ".tsv", ".tab", ".txt")
 
     def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
-        num_blank, first_line = _first_line(path)
+        num_blank, first_line, separator, has_quotes = _find_dialect(path)
         if "\ufffd" in first_line and find_bad_line(path):
             raise InputError(explain_encoding(path))
-        separator = _separator(first_line)
-        has_quotes = _has_quotes(path, first_line, separator)
         cells = _cells(first_line, separator) if has_quotes else first_line.split(separator)
         header = [cell.strip() for cell in cells]
         has_header = not _is_fact(header, options)
@@ -75,17 +73,21 @@ class DelimitedText(TextFile):
         return super().explain(source, message)
 
 
-def _first_line(path: Path) -> tuple[int, str]:
-    """The first line that is not blank, and the number of blank lines above it."""
+def _find_dialect(path: Path) -> tuple[int, str, str, bool]:
+    """How a file is written, as its first line that is not blank shows.
+
+    That is the number of blank lines above it, the line, the first separator that cuts it into four
+    cells or more, and whether quotation marks enclose cells, rather than being part of names.
+    """
     for number, line in enumerate(read_lines(path, PREVIEW_ROWS)):
         if line is not None and line.strip():
-            return number, line
+            separator = next((sign for sign in SEPARATORS if len(_cells(line, sign)) >= 4), ",")
+            # They do in a CSV file, and in other files unless these have tabs; but also in these if
+            # they enclose every cell of the first line.
+            enclosed = all(re.fullmatch('".*"', cell.strip()) for cell in line.split(separator))
+            has_quotes = enclosed or separator != "\t" or ".csv" in path.name.lower()
+            return number, line, separator, has_quotes
     raise InputError(explain_empty(path))
-
-
-def _separator(line: str) -> str:
-    """The first separator that cuts a line into four cells or more."""
-    return next((sign for sign in SEPARATORS if len(_cells(line, sign)) >= 4), ",")
 
 
 def _cells(line: str, separator: str) -> list[str]:
@@ -100,16 +102,6 @@ def _unquote(cells: pl.Expr) -> pl.Expr:
     inside = cells.str.strip_prefix('"').str.strip_suffix('"').str.replace_all('""', '"')
     is_quoted = cells.str.contains('^"(?:[^"]|"")*""(?:[^"]|"")*"$')
     return pl.when(is_quoted).then(inside).otherwise(cells)
-
-
-def _has_quotes(path: Path, line: str, separator: str) -> bool:
-    """Whether quotation marks enclose cells, rather than being part of names.
-
-    They enclose cells in a CSV file, and in other files unless these have tabs; but also in these
-    if they enclose every cell of the first line.
-    """
-    enclosed = all(re.fullmatch('".*"', cell.strip()) for cell in line.split(separator))
-    return enclosed or separator != "\t" or ".csv" in path.name.lower()
 
 
 def _is_fact(cells: list[str], options: ReadOptions) -> bool:
@@ -148,9 +140,7 @@ def _benchmark_columns(table: pl.LazyFrame, num_columns: int) -> list[str]:
 
 
 def _first_ragged_line(path: Path) -> str:
-    _, first_line = _first_line(path)
-    separator = _separator(first_line)
-    has_quotes = _has_quotes(path, first_line, separator)
+    _, _, separator, has_quotes = _find_dialect(path)
     remedy = "quote cells that hold a separator"
     if not has_quotes:
         remedy = "a name with a tab needs a .csv file, and quotes"

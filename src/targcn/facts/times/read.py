@@ -132,17 +132,10 @@ def _read_distinct(column: TimeColumn) -> Times:
         times = read_numbers(column, distinct, numbers)
     else:
         distinct, times = _read_texts(column, distinct)
-    first = last = _translate(column, distinct, times.values)
+    first = last = translate(cells, distinct, times.values)
     if column.has_intervals and times.ends is not None:
-        last = _translate(column, distinct, times.ends)
+        last = translate(cells, distinct, times.ends)
     return replace(times, values=first, ends=last)
-
-
-def _translate(column: TimeColumn, distinct: pl.Series, values: pl.Series) -> pl.Series:
-    """The number of each cell, which is null where it is open."""
-    if is_text(column.cells):
-        return translate(column.cells, distinct, values)
-    return column.cells.replace_strict(distinct, values, default=None, return_dtype=pl.Int64)
 
 
 def _read_dates(column: TimeColumn) -> Times:
