@@ -50,7 +50,7 @@ def test_a_reliability_plot(run: Path, meetings: Path, tmp_path: Path) -> None:
     assert "expected calibration error" in shown.stdout
     assert (tmp_path / "x.svg").exists()
     content = json.loads(call("evaluate", trained, "--json").stdout)["calibration"]
-    assert content["temperature"] == json.loads((trained / "run.json").read_text())["temperature"]
+    assert content["num_queries"] == sum(of_bin["num_queries"] for of_bin in content["bins"])
     refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg"))
     assert "the scores of decayed-copy do not stand for probabilities" in refused
     refused = complaint_of(call("evaluate", run, "--plot", tmp_path / "y.svg", "--ask", "time"))

@@ -72,8 +72,6 @@ def test_probability_is_the_one_that_predict_gives(run: Run) -> None:
 
 
 def test_effects_equal_removing_the_fact_from_the_data(run: Run) -> None:
-    # Effects on a probability are those at temperature 1.
-    run = replace(run, temperature=1.0)
     found = explain(run, "person 1", "meets", "person 2", 2005, context="train", top=99)
     assert found.num_pieces == len(found.reasons) > 5
     assert found.probability is not None
@@ -261,8 +259,6 @@ def flowing(small: Dataset) -> Run:
 @pytest.mark.parametrize("top", [2, 99_999])
 @pytest.mark.parametrize("asked", ["object", "subject"])
 def test_all_parts_of_a_probability_add_up_to_it(flowing: Run, asked: Any, top: int) -> None:
-    # They are its parts before the run's temperature.
-    flowing = replace(flowing, temperature=1.0)
     found = explain(flowing, "person 1", "meets", "person 2", 2005, asked=asked, top=top)
     assert found.measure == "part of probability"
     parts = [*found.reasons, *found.others]
@@ -271,7 +267,7 @@ def test_all_parts_of_a_probability_add_up_to_it(flowing: Run, asked: Any, top: 
     assert {len(reason.facts) for reason in found.reasons} <= {1, 2, 3}
     first, total, strongest, *_ = in_words(found)
     assert first.endswith(f"from {found.num_pieces:,} paths of the context all")
-    assert total.startswith("Its probability, before the run's temperature, is the sum of these")
+    assert total.startswith("Its probability is the sum of these")
     assert f"{100 * found.reasons[0].share:.1f} %" in strongest
     if top == 2:
         assert in_words(found)[-1].endswith(f"{found.num_pieces - 2:,} more paths")

@@ -147,10 +147,7 @@ def _show_trained(run: "Run", out: Path, device: str) -> None:
     if report is not None:
         show(report_table(report))
     elif run.trained is not None:
-        show(
-            f"no valid split: the weights after all {run.trained.epochs} epochs are kept, and the "
-            "probabilities have no temperature"
-        )
+        show(f"no valid split: the weights after all {run.trained.epochs} epochs are kept")
     if len(run.dataset.test):
         show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
     else:

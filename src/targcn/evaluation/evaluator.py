@@ -11,12 +11,8 @@ from torch import Tensor
 from targcn.config import require_choice
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.candidates import (
-    Candidates,
-    Kind,
-    LogProbabilities,
-    score_candidates,
-)
+from targcn.evaluation.calibration import NUM_BINS, Calibration, choose_queries, count_right
+from targcn.evaluation.candidates import Candidates, Kind, score_candidates
 from targcn.evaluation.filters import FILTERS, Filter, IntervalQueries, known_answers
 from targcn.evaluation.intervals import (
     MOST_TICKS,
@@ -30,6 +26,7 @@ from targcn.evaluation.intervals import (
 )
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
+    NO_QUERY,
     TIES,
     Progress,
     Watch,
@@ -87,7 +84,27 @@ class Evaluator:
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
-        return self.summarize(self.ranks(model, progress), name, model.leaks)
+        return self.measure(model, name, progress)[1]
+
+    def measure(
+        self, model: Model, name: str, progress: Progress | None = None
+    ) -> tuple[dict[Filter, Tensor], Report]:
+        """The ranks of a model and their report, with how well its probabilities fit."""
+        if not model.has_probabilities:
+            ranks = self.ranks(model, progress)
+            return ranks, self.summarize(ranks, name, model.leaks)
+        is_chosen = self.processes.shard(choose_queries(self.num_queries)).to(self.device)
+        counts = torch.zeros(3, NUM_BINS, dtype=torch.float64)
+
+        def watch(numbers: Tensor, scores: Tensor) -> None:
+            rows = (is_chosen[numbers] & (numbers != NO_QUERY)).nonzero().flatten()
+            asked, targets = self.queries[numbers[rows]], self.targets[numbers[rows]]
+            known = self.known["time-aware"].look_up(asked)
+            counts.add_(count_right(model, scores[rows], targets, known))
+
+        ranks = self.ranks(model, progress, watch)
+        fits = Calibration.of(self.processes.sum(counts))
+        return ranks, replace(self.summarize(ranks, name, model.leaks), calibration=fits)
 
     def ranks(
         self, model: Model, progress: Progress | None = None, watch: Watch | None = None
@@ -192,13 +209,7 @@ class CandidateEvaluator:
             seen = dataset.context(setting.context)
             self.lengths = usual_lengths(seen, len(dataset.relations)).to(device)
 
-    def evaluate(
-        self,
-        model: Model,
-        log_probabilities: LogProbabilities,
-        name: str,
-        progress: Progress | None = None,
-    ) -> Report:
+    def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
         model, filters = model.to(self.device).eval(), self.candidates.filters
         size = min(rows_at_once(len(self.candidates), self.device), MOST_FACTS_AT_ONCE)
@@ -207,7 +218,7 @@ class CandidateEvaluator:
             """The rank and the error of the best candidate under every filter, and the overlap."""
             facts = self.facts[rows]
             targets = self.candidates.positions(facts)
-            scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
+            scores = score_candidates(model, facts, self.candidates, self.graph)
             known = self.candidates.known_of(facts, self.known)
             ranks = ranks_of(scores, targets, known, self.setting.ties)
             errors = [self._errors(scores, facts, pairs) for pairs in known.values()]

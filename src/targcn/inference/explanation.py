@@ -181,10 +181,7 @@ def in_words(explanation: Explanation) -> list[str]:
             "evidence its share of all evidence, and what it adds to a sum that is 1 without any:"
         )
     elif measure == "part of probability" and number:
-        lines.append(
-            "Its probability, before the run's temperature, is the sum of these parts; beside each "
-            "path its share:"
-        )
+        lines.append("Its probability is the sum of these parts; beside each path its share:")
     for reason in explanation.reasons:
         facts = describe_reason(reason, explanation.unit)
         if measure == "change of probability":

@@ -136,7 +136,7 @@ export function drawSum({ measure, score, reasons, others }) {
   const words = parts.map(({ name, effect }) => `${name} ${signed(effect)}`).join(", ");
   const whole = measure === "part of score"
     ? `score ${figure(score, 2)}`
-    : "the probability before the run's temperature";
+    : "the probability";
   const area = reasons.length ? " Area of a dot = its share of the evidence." : "";
   return h("div", bar, h("p.fine", `${words}; Σ = ${whole}.${area}`));
 }
