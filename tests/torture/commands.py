@@ -229,6 +229,5 @@ COMMANDS: dict[str, Command] = {
         check=_check_run,
     ),
     "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
-    "report": _several("report", "{base}/results", "--plots={out}"),
     "search": Command(SEARCH, "search", _search, SEARCH, _check_search, _trials),
 }
