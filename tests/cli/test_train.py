@@ -59,45 +59,6 @@ def test_a_training_goes_on_as_it_was_begun(tmp_path: Path, given: tuple[object,
     assert "as it was begun; leave out the data set, --model, --recipe, --out, --seed" in said
 
 
-def test_tensorboard_curves_lie_beside_the_run(meetings: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    flags = (
-        "--epochs",
-        1,
-        "--dim",
-        4,
-        "--gaps",
-        "none",
-        "--out",
-        tmp_path / "run",
-        "--tensorboard",
-    )
-    answer = call("train", meetings, *flags)
-    assert answer.returncode == 0, answer.stderr
-    assert list((tmp_path / "run-tensorboard").glob("events*"))
-
-
-def test_curves_that_cannot_be_written(meetings: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    assert "is not a run" in complaint_of(
-        call("train", "--resume", tmp_path / "gone", "--tensorboard")
-    )
-    assert list(tmp_path.iterdir()) == [meetings]
-    (tmp_path / "run-tensorboard").touch()
-    flags = (
-        "--epochs",
-        1,
-        "--dim",
-        4,
-        "--gaps",
-        "none",
-        "--out",
-        tmp_path / "run",
-        "--tensorboard",
-    )
-    assert "a file is where a folder is needed" in complaint_of(call("train", meetings, *flags))
-
-
 def test_a_recipe_can_be_changed(meetings: Path, tmp_path: Path) -> None:
     assert "has no recipe 'papre'" in complaint_of(call("train", meetings, "--recipe", "papre"))
     out = tmp_path / "run"

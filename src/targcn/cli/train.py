@@ -35,7 +35,6 @@ def train(
     seed: int | None = None,
     device: Device = "auto",
     gaps: Literal["mixed", "facts", "blocks", "none"] = "mixed",
-    tensorboard: bool = False,
     read: HowToRead | None = None,
     **settings: str,
 ) -> None:
@@ -54,7 +53,6 @@ def train(
         seed: Seed of everything random. Default: 0.
         gaps: How facts are missing from the data, for the judge of what is true: single facts,
             whole blocks or both; none: it learns when it is first asked (docs/truth.md).
-        tensorboard: Write curves for TensorBoard into a folder beside the run's.
         settings: Any setting of the model or its training (see `models NAME`).
     """
     given = (source, model, recipe, out, seed, read)
@@ -72,7 +70,6 @@ def train(
     from targcn.distributed import join_process_group, was_restarted
     from targcn.training.fit import fit
     from targcn.training.fit import resume as go_on
-    from targcn.training.progress import training_progress
     from targcn.training.signals import TrainingStopped
 
     with join_process_group(device) as (processes, place):
@@ -92,21 +89,12 @@ def train(
                         dataset = open_source(source or "congress", read)
         out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{name}")
         try:
-            with training_progress() as progress:
-                with processes.barrier():
-                    if tensorboard and processes.is_main:
-                        from targcn.training.progress import write_curves
-
-                        # Beside the run folder, which training makes whole.
-                        curves = Path(f"{out.resolve()}-tensorboard")
-                        progress = write_curves(curves, also=progress)
-                how: dict[str, Any] = {"device": place, "progress": progress}
-                how["processes"] = processes
-                if resume is not None:
-                    run = go_on(resume, **how)
-                else:
-                    how |= {"recipe": recipe, "seed": seed or 0, "restarted": restarted}
-                    run = fit(dataset, model, out=out, **how | settings)
+            how: dict[str, Any] = {"device": place, "processes": processes}
+            if resume is not None:
+                run = go_on(resume, **how)
+            else:
+                how |= {"recipe": recipe, "seed": seed or 0, "restarted": restarted}
+                run = fit(dataset, model, out=out, **how | settings)
         except TrainingStopped as stopped:
             with processes.barrier():
                 say(f"{stopped}; go on with: targcn train --resume {out}")
@@ -163,7 +151,7 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     for written in given:
         name = written.replace("-", "_")
         if name not in settings:
-            flags = ("model", "recipe", "out", "resume", "seed", "device", "gaps", "tensorboard")
+            flags = ("model", "recipe", "out", "resume", "seed", "device", "gaps")
             options = [*flags, *(field.name for field in fields(ReadOptions))]
             nearest = suggest(name, settings + options, limit=1)
             option = nearest[0].replace("_", "-") if nearest else ""
