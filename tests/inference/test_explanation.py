@@ -22,7 +22,6 @@ from targcn.inference.explanation import (
     name_reasons,
     plot,
 )
-from targcn.inference.predictor import Predictor
 from targcn.models.reasons import Reasons
 from targcn.output.plots import Lane
 
@@ -339,31 +338,3 @@ def test_an_explanation_shows_its_reasons() -> None:
     assert reason == "+0.2500        Ann <b> — meets — Bob, 1970-01-01 (4 days before)"
     assert prior == "+1.7500        prior"
     assert "<td>Ann &lt;b&gt; — meets — Bob, " in shown._repr_html_()
-
-
-def test_reasons_of_very_many_facts_are_the_nearest_and_say_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    facts = [(0, 0, 1 + n % 9, n) for n in range(200)]
-    dataset = World(10, 1, facts, cuts=(180, 190)).dataset
-    run = fit(dataset, "targcn", strategy="whole", dim=8, epochs=1, device="cpu")
-    predictor = Predictor(run, context="train", device="cpu")
-    whole = predictor.explain(*_named(dataset), top=500)
-    monkeypatch.setattr("targcn.models.targcn.MOST_PLACES_REASONED", 1)
-    some = predictor.explain(*_named(dataset), top=500)
-    assert (whole.num_pieces, whole.num_left_out) == (180, 0)
-    assert (some.num_pieces, some.num_left_out, len(some.reasons)) == (180, 170, 10)
-    nearest = sorted(whole.reasons, key=lambda reason: abs(reason.facts[0].delta or 0))[:10]
-    effects = {reason.facts: reason.effect for reason in nearest}
-    assert {reason.facts for reason in some.reasons} == set(effects)
-    for reason in some.reasons:
-        assert reason.effect == pytest.approx(effects[reason.facts], abs=1e-6)
-    assert in_words(some)[1] == (
-        "The effects of the 10 nearest of them in time were computed; those of the other 170 "
-        "would take too long."
-    )
-
-
-def _named(dataset: Dataset) -> tuple[str, str, str, str]:
-    entities = dataset.entities.names
-    return entities[0], dataset.relations.names[0], entities[3], dataset.timeline.label(199)

@@ -282,12 +282,11 @@ class Predictor:
             rank=float(ranks[RANK_FILTER]),
             # Models hide the fact that they explain, where the context shows it.
             fact_was_hidden=self.graph.shows(*ids),
-            num_pieces=len(reasons.effects) + reasons.left_out,
+            num_pieces=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
-            num_left_out=reasons.left_out,
         )
 
     def missing(

@@ -134,6 +134,5 @@ def _join(members: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Re
     total.index_add_(0, places, torch.cat(effects))
     kinds, counts = distinct[:, :2].T
     subjects, relations, objects, times = distinct[:, 2:].view(-1, 4, width).unbind(1)
-    left_out = sum(reasons.left_out for reasons in members)
     columns = subjects, relations, objects, times, total, scores, kinds, counts
-    return Reasons(*columns, parts=parts, left_out=left_out)
+    return Reasons(*columns, parts=parts)
