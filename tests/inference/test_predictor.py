@@ -147,19 +147,6 @@ def test_scores_that_are_not_numbers_are_refused(run: Run, ask: Callable[[Run], 
         ask(scripted(run, 0, 1, 2, 3, math.nan))
 
 
-def test_how_many_are_asked_at_once_does_not_matter(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
-    together = predict_many(run, questions)
-    assert together["question"].to_list() == [number for number in (1, 2, 3) for _ in range(5)]
-    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
-    done = []
-    alone = predict_many(run, questions, progress=lambda *counts: done.append(counts))
-    assert alone.equals(together)
-    assert done == [(1, 3), (2, 3), (3, 3)]
-
-
 def test_the_model_is_the_run_s_own() -> None:
     run = fit(WORLD.dataset, "distmult", dim=4, epochs=1, device="cpu")
     before = {name: value.clone() for name, value in run.model.state_dict().items()}

@@ -36,9 +36,6 @@ class NegativeSamplingSettings(ModelSettings):
     negatives: int = 64
     """Entities sampled for each query, which should score below its answer."""
 
-    filtered: bool = True
-    """Whether to ignore a sampled entity that is a true answer at the query's time."""
-
     loss: Literal["softmax", "self-adversarial"] = "softmax"
     """Cross-entropy, or each score on its own, the negatives weighted by how well they score."""
 
@@ -113,13 +110,10 @@ class NegativeSampling(Learner):
         rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
         columns = torch.arange(self.settings.negatives, device=rows.device)
         entities = whole_numbers(rows[:, None], columns, self.num_entities)
-        wrong = torch.ones_like(entities, dtype=torch.bool)
-        if self.settings.filtered:
-            # Read back from the answer, all candidates of a query are close together in the index.
-            back = reciprocal_of(queries.relations, self.num_relations)
-            fact = entities, back[:, None], queries.subjects[:, None], queries.times[:, None]
-            wrong = context.copies.count(*fact) == 0
-        return Negatives(entities, wrong)
+        # Read back from the answer, all candidates of a query are close together in the index.
+        back = reciprocal_of(queries.relations, self.num_relations)
+        fact = entities, back[:, None], queries.subjects[:, None], queries.times[:, None]
+        return Negatives(entities, wrong=context.copies.count(*fact) == 0)
 
     def loss(
         self, queries: Queries, answers: Tensor, sample: Negatives, others: Tensor | None = None

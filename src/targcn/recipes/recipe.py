@@ -25,7 +25,13 @@ from targcn.recipes.training_settings import TrainingSettings
 
 FOLDER = Path(__file__).parent
 # Settings that there once were, with the value that changes nothing.
-GONE: Final = {"activation_inside": False, "shared_layers": False, "shard_tables": False}
+GONE: Final = {
+    "activation_inside": False,
+    "shared_layers": False,
+    "shard_tables": False,
+    "filtered": True,
+    "relation_share": 0.5,
+}
 
 
 @dataclass(frozen=True)
