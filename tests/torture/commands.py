@@ -213,7 +213,7 @@ COMMANDS: dict[str, Command] = {
             *("export", "{base}/tntcomplex", f"--to={form}", "--device=cpu"),
             f"--out={{out}}/run.{form}",
         )
-        for form in ("csv", "npz", "pykeen")
+        for form in ("csv", "pykeen")
     },
     "missing": Command(
         ["missing", "{base}/data", "--gaps=facts", "--top=5", "--out={out}"],
