@@ -17,17 +17,6 @@ def test_evaluate_prints_every_filter_and_names_its_context(run: Path) -> None:
         assert word in answer.stdout
 
 
-def test_evaluate_as_json_has_the_promised_shape(run: Path) -> None:
-    report = json.loads(call("evaluate", run, "--split", "valid", "--json").stdout)
-    about = [report[key] for key in ("dataset", "model", "split", "context", "ties")]
-    assert about == ["congress", "decayed-copy", "valid", "train", "mean"]
-    assert set(report["metrics"]) == {"raw", "static", "time-aware"}
-    for sides in report["metrics"].values():
-        assert set(sides) == {"both", "object", "subject"}
-        for figures in sides.values():
-            assert set(figures) == {"mrr", "hits@1", "hits@3", "hits@10", "mean_rank"}
-
-
 def test_relations_and_times_are_asked_for(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "times.csv"
     shown = call("evaluate", run, "--ask", "time", "--queries", 20, "--out", out)

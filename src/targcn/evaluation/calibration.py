@@ -64,19 +64,14 @@ def choose_queries(num_queries: int) -> Tensor:
     return is_chosen
 
 
-def count_right(
-    model: Model, scores: Tensor, targets: Tensor, known: tuple[Tensor, Tensor]
-) -> Tensor:
+def count_right(model: Model, scores: Tensor, targets: Tensor) -> Tensor:
     """Of each bin how many queries, the sum of their probabilities, and how many are right.
 
-    `known` has the row and the column of every true answer.
+    Other true answers have no score.
     """
-    rows, columns = known
-    others = columns != targets[rows]
-    left = scores.index_put((rows[others], columns[others]), scores.new_tensor(-torch.inf))
-    logs = model.log_probabilities(left)
+    logs = model.log_probabilities(scores)
     assert logs is not None
-    is_right = (left.argmax(1) == targets).double()
+    is_right = (scores.argmax(1) == targets).double()
     # It is NaN where all that a model takes for possible is left out.
     probabilities = logs.amax(1).exp().double().nan_to_num(0.0)
     bins = (probabilities * NUM_BINS).long().clamp(max=NUM_BINS - 1)
