@@ -58,7 +58,7 @@ torture: $(READY)  ## kill, mutate, mangle and fill for so many MINUTES; prints 
 	PYTHONPATH=tests $(BIN)/python -m torture --minutes $(MINUTES)
 
 docs: $(READY)  ## put the figures of results/ into the texts, and draw their plots again
-	$(BIN)/targcn report results --fill README.md docs/*.md --plots docs/pictures
+	$(BIN)/python website/figures.py results --fill README.md docs/*.md --plots docs/pictures
 
 site: $(VENV)/.site  ## build the documentation site into build/site; nothing is fetched from the network
 	$(BIN)/python website/gather.py build/site-source

@@ -27,6 +27,7 @@ class FakeModel:
     """Gives the scores of a function; remembers every batch, time, row and context it was shown."""
 
     leaks = ()
+    has_probabilities = False
 
     def __init__(self, score: Callable[[Queries, int], Tensor]) -> None:
         self.score = score
@@ -42,9 +43,6 @@ class FakeModel:
         scores = self.score(queries, context.num_entities)
         self.rows += scores.tolist()
         return scores
-
-    def log_probabilities(self, scores: Tensor) -> Tensor | None:
-        return None
 
     def to(self, device: object) -> "FakeModel":
         return self

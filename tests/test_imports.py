@@ -107,6 +107,7 @@ def test_tests_mirror_the_package() -> None:
         "test_notebooks.py",
         "test_package.py",
         "test_shown_pages.py",
+        "test_figures.py",
         "test_site.py",
         "test_torture.py",
         "facts/test_fuzz.py",

@@ -50,24 +50,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert 0 < position["epoch"] < 100_000
 
 
-def test_tensorboard_curves_lie_beside_the_run(meetings: Path, tmp_path: Path) -> None:
-    pytest.importorskip("tensorboard")
-    flags = (
-        "--epochs",
-        1,
-        "--dim",
-        4,
-        "--gaps",
-        "none",
-        "--out",
-        tmp_path / "run",
-        "--tensorboard",
-    )
-    answer = call("train", meetings, *flags)
-    assert answer.returncode == 0, answer.stderr
-    assert list((tmp_path / "run-tensorboard").glob("events*"))
-
-
 def test_without_a_compiler_a_sentence_says_so(meetings: Path, tmp_path: Path) -> None:
     words = ["--model", "boxte", "--compile", "true", "--epochs", "1", "--batch-size", "2"]
     words += ["--out", tmp_path / "run", "--device", "cpu", "--gaps", "none"]

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 import oracle
 from fake_model import FakeModel, fake_run, few_values
@@ -22,13 +21,6 @@ from targcn.graph.temporal_graph import TemporalGraph
 from targcn.runs.evaluate import evaluate
 
 kinds = st.sampled_from(module.KINDS)
-
-
-class Fake(FakeModel):
-    """A model whose scores are no probabilities."""
-
-    def log_probabilities(self, scores: Tensor) -> Tensor | None:
-        return None
 
 
 def candidate_ids(world: World, kind: Kind) -> list[int]:
@@ -59,7 +51,7 @@ def known_to(world: World, fact: oracle.Fact, kind: Kind, which: str) -> set[int
 @given(worlds(min_facts=1), kinds)
 def test_ranks_and_errors_are_those_of_counting(world: World, kind: Kind) -> None:
     report = evaluate(
-        fake_run(world.dataset, Fake(few_values)), ask=kind, context="train", device="cpu"
+        fake_run(world.dataset, FakeModel(few_values)), ask=kind, context="train", device="cpu"
     )
     ids = candidate_ids(world, kind)
     filters = ["raw", "time-aware"] if kind == "time" else ["raw", "static", "time-aware"]
@@ -104,7 +96,7 @@ def test_the_prior_counts_what_may_be_seen(world: World, past_only: bool) -> Non
 
 def test_some_facts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(5, 3, [(n % 5, n % 3, n * n % 5, n % 7) for n in range(30)])
-    run = fake_run(world.dataset, Fake(few_values))
+    run = fake_run(world.dataset, FakeModel(few_values))
     how: Any = {"ask": "time", "context": "train", "device": "cpu"}
     assert evaluate(run, queries=4, **how).num_queries == 4
     assert evaluate(run, queries=4, **how) == evaluate(run, queries=4, **how)

@@ -2,20 +2,14 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from small_results import experiment_of, results_of, write_results
-from targcn.errors import InputError
+from small_results import experiment_of, results_of
 from targcn.evaluation.filters import FILTERS
-from targcn.experiments.results import read_results
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Row, find_experiment
-from targcn.experiments.tables import fill, mrr_table, tables_of
+from targcn.experiments.tables import mrr_table, tables_of
 from targcn.output.tables import Table, to_markdown
-
-ROOT = Path(__file__).parents[2]
 
 LEARNED = Row("DistMult", model="distmult")
 COPY = Row("copy", model="decayed-copy", place=2)
@@ -186,99 +180,3 @@ def test_every_experiment_has_its_tables(name: str) -> None:
         assert len(tables) == wanted
         for table in tables:
             assert {len(row) for row in table.cells()} == {len(table.labels)}
-
-
-# --- tables in a text ----------------------------------------------------------------------
-
-TEXT = """# Title
-
-<!-- table: {} -->
-old words
-<!-- end of table -->
-
-`<!-- table: nothing -->` is no place for one.
-"""
-
-
-@pytest.fixture
-def results(tmp_path: Path) -> Any:
-    """A few results of real experiments, read from files."""
-    folder = tmp_path / "results"
-    write_results(folder, "context", "icews14", {"seen, no training": [0.4]})
-    write_results(folder, "unseen", "congress-unseen-seed0", {"seen, no training": [0.3]})
-    return read_results(folder)
-
-
-@pytest.mark.parametrize(
-    ("place", "title", "row"),
-    [
-        ("context icews14 static", "test split, context train+valid, static", "| .600 |"),
-        ("context icews14 static 1", "test split, context train, static", "| .590 |"),
-        ("context icews14 costs", "what it cost", "| 0 |"),
-        ("unseen congress-unseen-seed0 raw", "(a quick run, whose", "| .300 |"),
-        ("context all mrr", "MRR, test split, context train+valid", "| .600 | .500 |\n"),
-    ],
-)
-def test_a_place_is_filled_and_all_else_left_alone(
-    results: Any, place: str, title: str, row: str
-) -> None:
-    text = TEXT.format(place)
-    filled = fill(text, results)
-    assert fill(filled, results) == filled
-    before, after = text.split("old words")
-    assert filled.startswith(f"{before}\n")
-    assert filled.endswith(f"\n{after}")
-    assert title in filled
-    assert f"\n| seen, no training {row}" in filled
-    assert "old words" not in filled
-
-
-def test_a_text_without_a_place_stays_as_it_is(results: Any) -> None:
-    for text in ("", "no\r\nend", TEXT.split("<!--")[0]):
-        assert fill(text, results) == text
-
-
-@pytest.mark.parametrize(
-    ("place", "sentence"),
-    [
-        ("contxt icews14 raw", "there is no experiment 'contxt'; did you mean 'context'?"),
-        ("context icews41 raw", "'context icews41 raw' is unclear; write context DATA FILTER"),
-        ("context icews14 filtered", "the filters raw, static, time-aware or costs"),
-        ("context icews14 raw 2", "the settings 0, 1"),
-        ("context all mrr 0", "the data sets are icews14, icews05"),
-        ("context icews14", "'context icews14' is unclear; write context DATA FILTER [SETTING]"),
-        ("context icews14 raw 0 0", "'context icews14 raw 0 0' is unclear"),
-    ],
-)
-def test_a_place_for_what_is_not_there(results: Any, place: str, sentence: str) -> None:
-    with pytest.raises(InputError, match=re.escape(sentence)):
-        fill(TEXT.format(place), results)
-
-
-def test_a_place_without_an_end(results: Any) -> None:
-    place = "context icews14 raw"
-    for after in ("words", TEXT.format("context icews14 static")):
-        with pytest.raises(InputError, match=f"nothing ends the table '{place}'; add a line"):
-            fill(f"<!-- table: {place} -->\n{after}", results)
-
-
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
-def test_the_documentation_holds_the_kept_results(path: Path) -> None:
-    if not (ROOT / "results").exists():
-        pytest.skip("no results are kept here")
-    text = path.read_text(encoding="utf-8")
-    assert fill(text, read_results(ROOT / "results")) == text
-
-
-def test_the_documentation_has_a_place_for_every_experiment() -> None:
-    text = {
-        name: (ROOT / name).read_text(encoding="utf-8")
-        for name in ("README.md", "docs/filters.md", "docs/experiments.md")
-    }
-    for each in text.values():
-        assert "<!-- table: main all mrr -->" in each
-    places = re.findall(r"<!-- table: (\S+) (\S+)", text["docs/experiments.md"])
-    assert {name for name, _ in places} == {*EXPERIMENTS}
-    assert {"icews14", "icews05-15", "icews14-unseen", "icews14-irregular"} < {
-        of for _, of in places
-    }

@@ -66,23 +66,6 @@ def test_csv_has_names_beside_vectors_and_answers(tcomplex: Run, tmp_path: Path)
         assert row[7] == pytest.approx(best.values[place].item())
 
 
-def test_npz_holds_the_same_without_a_pickle(tcomplex: Run, tmp_path: Path) -> None:
-    export_run(tcomplex, tmp_path / "csv", "csv", top=2, device="cpu")
-    export_run(tcomplex, tmp_path / "run.npz", "npz", top=2, device="cpu")
-    answers = pl.read_csv(tmp_path / "csv" / "predictions.csv")
-    with np.load(tmp_path / "run.npz", allow_pickle=False) as arrays:
-        names, queries = arrays["entity_names"], arrays["prediction_queries"]
-        assert arrays["entities"].shape == (13, 8)
-        assert names[arrays["prediction_answers"]].ravel().tolist() == answers["answer"].to_list()
-        assert names[queries[:, 2]].tolist() == answers["object"][::2].to_list()
-        assert (
-            arrays["relation_names"][queries[:, 1]].tolist() == answers["relation"][::2].to_list()
-        )
-        assert arrays["prediction_times"].tolist() == answers["time"][::2].to_list()
-        asked = np.array(["object", "subject"])[queries[:, 3]]
-        assert asked.tolist() == answers["asked"][::2].to_list()
-
-
 def read_ids(path: Path) -> dict[str, int]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return {name: int(number) for name, number in (line.split("\t") for line in lines)}
@@ -103,8 +86,7 @@ def test_ids_and_tensors_for_pykeen(tcomplex: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("out", "to", "options", "sentence"),
     [
-        ("a.npy", "npz", {}, "a.npy should end in .npz"),
-        ("a", "onnx", {}, "to 'onnx' is unknown; choose one of csv, npz, pykeen"),
+        ("a", "onnx", {}, "to 'onnx' is unknown; choose one of csv, pykeen"),
         ("a", "csv", {"top": 0}, "top is 0; at least 1 was"),
         (".", "csv", {}, "already exists"),
     ],

@@ -99,11 +99,10 @@ def test_what_is_known_of_each_answer(run: Run) -> None:
 
 
 @pytest.mark.parametrize("top", [1, 2, 5])
-def test_the_probability_is_the_softmax_at_the_temperature(learned: Run, top: int) -> None:
+def test_the_probability_is_the_softmax(learned: Run, top: int) -> None:
     context = TemporalGraph.of_context(WORLD.dataset, "all")
     with torch.inference_mode():
-        row = learned.model(oracle.queries_of([(0, 0, 4)]), context)[0]
-    row = (row / learned.temperature).tolist()
+        row = learned.model(oracle.queries_of([(0, 0, 4)]), context)[0].tolist()
     total = sum(math.exp(score) for score in row)
     best = sorted((math.exp(score) / total for score in row), reverse=True)[:top]
     found = predict(learned, *QUESTION, top=top)["probability"].to_list()
@@ -146,19 +145,6 @@ def test_ties_are_counted_among_all_entities(row: list[float], top: int) -> None
 def test_scores_that_are_not_numbers_are_refused(run: Run, ask: Callable[[Run], object]) -> None:
     with pytest.raises(InputError, match="scores that are not numbers"):
         ask(scripted(run, 0, 1, 2, 3, math.nan))
-
-
-def test_how_many_are_asked_at_once_does_not_matter(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    questions = [Question(f"e{entity}", "r0", None, "1970-01-05") for entity in range(3)]
-    together = predict_many(run, questions)
-    assert together["question"].to_list() == [number for number in (1, 2, 3) for _ in range(5)]
-    monkeypatch.setattr(predictor_module, "rows_at_once", lambda width, device: 1)
-    done = []
-    alone = predict_many(run, questions, progress=lambda *counts: done.append(counts))
-    assert alone.equals(together)
-    assert done == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_the_model_is_the_run_s_own() -> None:
@@ -269,7 +255,7 @@ def test_relations_are_judged_by_bayes(learned: Run) -> None:
     context = TemporalGraph.of_context(WORLD.dataset, "all")
     with torch.inference_mode():
         rows = learned.model(oracle.queries_of([(0, 0, 4), (0, 1, 4)]), context)
-    likelihoods = (rows.double() / learned.temperature).log_softmax(1)[:, 3].exp().tolist()
+    likelihoods = rows.double().log_softmax(1)[:, 3].exp().tolist()
     # Five facts are of r0 and none of r1; four of the subject's are of r0.
     priors = [(4 + 10 * 6 / 7) / 14, 10 * 1 / 7 / 14]
     products = [one * other for one, other in zip(likelihoods, priors, strict=True)]

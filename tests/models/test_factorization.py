@@ -112,20 +112,6 @@ def test_scores_follow_the_formula_in_any_world(
     torch.testing.assert_close(scores_of(model, queries, world), expected)
 
 
-@pytest.mark.parametrize(
-    ("dim", "share", "of_relation"),
-    [(4, 0.5, 2), (5, 0.2, 1), (5, 0.75, 4), (3, 0.01, 1), (3, 0.99, 2), (2, 0.3, 1)],
-)
-def test_relation_and_time_both_have_numbers_in_chronors_rotation(
-    dim: int, share: float, of_relation: int
-) -> None:
-    model = build("chronor", dim=dim, relation_share=share)
-    assert model.relations.shape[1] == 2 * of_relation
-    assert model.times.rows.shape[1] == 2 * (dim - of_relation)
-    expected = torch.tensor(slow_scores("chronor", model, QUERIES), dtype=torch.float64)
-    torch.testing.assert_close(scores_of(model, QUERIES), expected)
-
-
 # --- the loss -------------------------------------------------------------------------------
 
 
@@ -401,8 +387,6 @@ def test_adagrad_in_kernels_that_torch_writes_is_torchs(monkeypatch: pytest.Monk
         ("distmult", {"factor_weight": -0.1}, "factor_weight is -0.1; it cannot be negative"),
         ("distmult", {"time_weight": -1}, "time_weight is -1.0; it cannot be negative"),
         ("tcomplex", {"init_scale": -1}, "init_scale is -1.0; it cannot be negative"),
-        ("chronor", {"relation_share": 0}, "relation_share is 0.0; a number between 0 and 1"),
-        ("chronor", {"relation_share": 1}, "relation_share is 1.0; a number between 0 and 1"),
         ("chronor", {"dim": 1}, "dim is 1; relation and time need at least 1 number each"),
         ("telm", {"warm_up": -1}, "warm_up is -1; it cannot be negative"),
         ("telm", {"warm_up": 0.5}, "telm.warm_up is 0.5; a whole number"),

@@ -243,23 +243,22 @@ def test_scores_are_probabilities_only_where_cross_entropy_trained_them(name: st
     assert build(name, loss="self-adversarial").log_probabilities(scores) is None
 
 
-@pytest.mark.parametrize("filtered", [True, False])
 @pytest.mark.parametrize("temperature", [None, 0.0, 0.5, 2.0])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_loss_is_that_of_the_wrong_answers_sampled(
-    name: str, temperature: float | None, filtered: bool
+    name: str, temperature: float | None
 ) -> None:
     """Without a temperature it is the softmax loss."""
     options = {"loss": "self-adversarial", "temperature": temperature}
     options = {"loss": "softmax"} if temperature is None else options
-    model = build(name, negatives=6, filtered=filtered, **WIDE[name], **options)
+    model = build(name, negatives=6, **WIDE[name], **options)
     # Also between two times and outside them, some of it twice.
     batch = [(s, r, n % 7, t) for n, (s, r, t) in enumerate(QUERIES)] + FACTS[:8] + FACTS[4:8]
     entities = sampled_for(model, batch).entities
     expected, num_left_out = 0.0, 0
     for fact, sampled in zip(batch, entities.tolist(), strict=True):
         s, r, _, t = fact
-        left = [e for e in sampled if not (filtered and (s, r, e, t) in TRUE)]
+        left = [e for e in sampled if (s, r, e, t) not in TRUE]
         num_left_out += len(sampled) - len(left)
         right = slow_score(name, model, fact)
         wrong = [slow_score(name, model, (s, r, e, t)) for e in left]
@@ -267,7 +266,7 @@ def test_the_loss_is_that_of_the_wrong_answers_sampled(
             expected += softmax_cost(right, wrong) / len(batch)
         else:
             expected += self_adversarial_cost(right, wrong, temperature) / len(batch)
-    assert (num_left_out > 5) == filtered
+    assert num_left_out > 5
     if name == "boxte":
         expected += 0.1 * bump_changes(model)
     assert float(loss_of(model, batch).detach()) == pytest.approx(expected, rel=1e-9)
@@ -299,13 +298,11 @@ def test_the_smallest_models_have_a_gradient(name: str, scale: float, loss: str)
         World(3, 1, [(0, 0, 1, 5), (1, 0, 2, 5), (2, 0, 0, 5)]),
         WORLD,
     ):
-        for filtered in (True, False):
-            options = {"dim": 1, "negatives": 3, "filtered": filtered, "loss": loss}
-            model = build(name, world, scale, **options)
-            found = loss_of(model, with_reciprocals(world.facts, world.num_relations), world)
-            found.backward()
-            assert found.isfinite()
-            assert all(weight.grad.isfinite().all() for weight in model.parameters())
+        model = build(name, world, scale, dim=1, negatives=3, loss=loss)
+        found = loss_of(model, with_reciprocals(world.facts, world.num_relations), world)
+        found.backward()
+        assert found.isfinite()
+        assert all(weight.grad.isfinite().all() for weight in model.parameters())
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -340,16 +337,15 @@ def test_a_sampled_entity_is_wrong_if_training_does_not_hold_it(
     true = set(with_reciprocals(world.train, world.num_relations))
     dataset = world.dataset
     context = TemporalGraph.of_context(dataset, "train")
-    for filtered in (True, False):
-        model = create(name, dataset, {"dim": 1, "negatives": 16, "filtered": filtered})
-        asked, answers = queries_of(queries), torch.zeros(len(queries)).long()
-        found = model.sample(asked, answers, context, torch.zeros(len(queries)).long())
-        assert ((found.entities >= 0) & (found.entities < world.num_entities)).all()
-        expected = [
-            [not filtered or (s, r, o, t) not in true for o in row]
-            for (s, r, t), row in zip(queries, found.entities.tolist(), strict=True)
-        ]
-        assert found.wrong.tolist() == expected
+    model = create(name, dataset, {"dim": 1, "negatives": 16})
+    asked, answers = queries_of(queries), torch.zeros(len(queries)).long()
+    found = model.sample(asked, answers, context, torch.zeros(len(queries)).long())
+    assert ((found.entities >= 0) & (found.entities < world.num_entities)).all()
+    expected = [
+        [(s, r, o, t) not in true for o in row]
+        for (s, r, t), row in zip(queries, found.entities.tolist(), strict=True)
+    ]
+    assert found.wrong.tolist() == expected
 
 
 @settings(checked, max_examples=40)

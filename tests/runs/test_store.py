@@ -335,25 +335,6 @@ def test_a_state_that_stands_nowhere_is_refused(learned: Path, position: Any) ->
         resume(learned, device="cpu")
 
 
-def test_the_temperature_of_a_run_is_kept_and_older_runs_have_none(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    run = fit(DATASET, "distmult", dim=4, epochs=1, device="cpu", out=folder)
-    assert run.temperature != 1
-    assert load_run(folder).temperature == run.temperature
-    scores = torch.tensor([[1.0, 2.0, 4.0]])
-    logs = load_run(folder).log_probabilities(scores)
-    assert logs is not None
-    assert torch.equal(logs, (scores / run.temperature).log_softmax(1))
-    manifest = json.loads((folder / "run.json").read_text())
-    del manifest["temperature"]
-    (folder / "run.json").write_text(json.dumps(manifest))
-    assert load_run(folder).temperature == 1
-    for wrong in (0, -1, "hot", math.inf):
-        (folder / "run.json").write_text(json.dumps(manifest | {"temperature": wrong}))
-        with pytest.raises(InputError, match=r"run.json is damaged"):
-            load_run(folder)
-
-
 def test_a_run_is_opened_as_itself_or_from_its_folder(run: Run, tmp_path: Path) -> None:
     assert open_run(run) is run
     save_run(run, tmp_path / "run")

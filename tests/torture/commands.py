@@ -213,7 +213,7 @@ COMMANDS: dict[str, Command] = {
             *("export", "{base}/tntcomplex", f"--to={form}", "--device=cpu"),
             f"--out={{out}}/run.{form}",
         )
-        for form in ("csv", "npz", "pykeen")
+        for form in ("csv", "pykeen")
     },
     "missing": Command(
         ["missing", "{base}/data", "--gaps=facts", "--top=5", "--out={out}"],
@@ -229,6 +229,5 @@ COMMANDS: dict[str, Command] = {
         check=_check_run,
     ),
     "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
-    "report": _several("report", "{base}/results", "--plots={out}"),
     "search": Command(SEARCH, "search", _search, SEARCH, _check_search, _trials),
 }

@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 
 from small_training import DATA, SMALL, stop_at
-from targcn.experiments.cells import QUICK_DATA, cells_of
-from targcn.experiments.execute import run_cells
-from targcn.experiments.spec import find_experiment
 from targcn.runs.fuse import fuse
 from targcn.training.fit import fit
 from torture.tables import make_tables
@@ -42,16 +39,6 @@ def make(folder: Path) -> None:
     asked = [[*QUESTION[:2], "?", QUESTION[3]]] * 20
     lines = [",".join(row) for row in (["subject", "relation", "object", "time"], *asked)]
     (folder / "questions.csv").write_text("\n".join(lines) + "\n")
-    run_cells(
-        [
-            cell
-            for row in find_experiment("decoders").rows
-            for cell in cells_of(row, QUICK_DATA, num_seeds=1)
-        ],
-        folder / "results",
-        "cpu",
-        log=lambda line: None,
-    )
     # Of our own making, and read by our own processes alone.
     (folder / "tables").write_bytes(pickle.dumps(make_tables()))
 

@@ -1,15 +1,13 @@
 """What a training reports while it goes on."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from small_training import train
-from targcn.errors import InputError
 from targcn.training import progress
-from targcn.training.progress import Trace, TrainingProgress, describe_progress, write_curves
+from targcn.training.progress import Trace, TrainingProgress, describe_progress
 
 
 def test_progress_is_reported_as_training_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,11 +67,3 @@ def test_later_epochs_and_broken_lines_are_cut(tmp_path: Path) -> None:
     trace.cut_after(2)
     lines = (tmp_path / "trace.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"epoch": n, "loss": 1.5} for n in (1, 2, 2)]
-
-
-def test_without_tensorboard_a_sentence_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(InputError, match=r"pip install 'targcn\[tensorboard\]'"):
-        write_curves(tmp_path / "curves")

@@ -49,7 +49,6 @@ COMMANDS: Final = {
     "rules": "explain:list_rules",
     "serve": "serve:serve_runs",
     "reproduce": "reproduce:reproduce",
-    "report": "reproduce:report_results",
 }
 for name, place in COMMANDS.items():
     app.command(f"targcn.cli.{place}", name=name)

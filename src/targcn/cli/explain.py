@@ -26,8 +26,8 @@ def explain_answer(
 
     A run of evidence: the effects are parts of the answer's score, and add up to
     it. A run of t-gap: they are parts of its probability. A run of targcn, or a
-    fused one: what leaving the fact out would take from the probability. These
-    are before the run's temperature. Other models do not explain their answers.
+    fused one: what leaving the fact out would take from the probability. Other
+    models do not explain their answers.
 
     If the context holds the explained fact itself, it is hidden.
 

@@ -15,7 +15,7 @@ def export_from_run(
     /,
     *,
     out: Annotated[Path, checked(require_absent)],
-    to: Literal["page", "csv", "npz", "pykeen"] = "page",
+    to: Literal["page", "csv", "pykeen"] = "page",
     question: str | None = None,
     top: int = 10,
     hide_known: bool = False,
@@ -28,19 +28,19 @@ def export_from_run(
     page: the answers to --question, their reasons and drawings in one HTML file, which needs no
     server and no network: it can be sent to someone.
 
-    csv, npz: the vectors of entities, relations and times, if the model has such, and the best
+    csv: the vectors of entities, relations and times, if the model has such, and the best
     answers to every query of --split. pykeen: the vectors and the ids that they belong to
     (docs/python.md).
 
     Args:
-        out: The new file (page.html, run.npz) or folder (csv, pykeen).
+        out: The new file (page.html) or folder (csv, pykeen).
         to: What to write.
         question: 'SUBJECT | RELATION | OBJECT | TIME', with ? for what is asked; for a page.
         top: How many answers.
         hide_known: Leave out answers that are known at that time already; for a page.
     """
     if (to == "page") != (question is not None):
-        raise InputError("--question is what a page answers; give both, or --to csv, npz or pykeen")
+        raise InputError("--question is what a page answers; give both, or --to csv or pykeen")
     if question is None:
         from targcn.inference.export import export_run
 

@@ -53,8 +53,8 @@ def predict_answers(
     of its entities.
 
     The rank of an answer is marked with = if others have the same score. The
-    probability is the softmax over all entities, at the run's own temperature; of
-    a relation or a time it is the share among all of them (docs/questions.md).
+    probability is the softmax over all entities; of a relation or a time it is the
+    share among all of them (docs/questions.md).
     Models that are not trained with cross-entropy have scores instead. An answer
     is known "then" if the data holds it at this time, "at another time" if only at
     others, else "no".

@@ -1,15 +1,12 @@
 """`targcn reproduce`: an experiment of the paper by one command."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from targcn.cli import options
 from targcn.config import require_at_least
 from targcn.errors import InputError
-from targcn.files import atomic_file, read_text
-from targcn.output.plots import require_picture
 from targcn.output.tables import Table
 from targcn.output.terminal import show
 
@@ -101,49 +98,3 @@ def run_experiments(
     show(f"\nthe results are in {folder}")
     if failure is not None:
         raise failure
-
-
-def report_results(
-    results: Path,
-    *,
-    fill: Annotated[tuple[Path, ...], Parameter(consume_multiple=True)] = (),
-    plots: Path | None = None,
-) -> None:
-    """Fill tables of results next to the paper's figures into texts, or plot them.
-
-    Args:
-        results: The folder of results of `targcn reproduce`.
-        fill: Fill the tables of these Markdown files. Each is between the lines
-            `<!-- table: EXPERIMENT DATA FILTER -->` and `<!-- end of table -->`. FILTER may be
-            costs; `EXPERIMENT all mrr` is the MRR on all data sets.
-        plots: Write the plots of the experiments into this folder.
-    """
-    from targcn.experiments.plots import plot_experiments
-    from targcn.experiments.results import read_results
-    from targcn.experiments.tables import END_OF_PLACE
-    from targcn.experiments.tables import fill as fill_tables
-
-    if plots is None and not fill:
-        raise InputError(
-            "nothing to write; --fill FILE fills the tables of a text, --plots DIR draws the plots"
-        )
-    if plots is not None:
-        require_picture(plots / "plot.svg")
-    measured = read_results(results)
-    if not measured:
-        raise InputError(f"there is no result in {results}; 'targcn reproduce NAME' makes some")
-    texts = {}
-    for path in fill:
-        try:
-            texts[path] = fill_tables(read_text(path), measured)
-        except ValueError as error:
-            raise InputError(f"{path}: {error}") from None
-    if plots is not None:
-        for path in plot_experiments(measured, plots):
-            show(f"wrote {path}")
-    for path, text in texts.items():
-        # The target of a link is replaced, not the link.
-        with atomic_file(path.resolve()) as draft:
-            draft.write_text(text, encoding="utf-8", newline="")
-        num_tables = text.splitlines().count(END_OF_PLACE)
-        show(f"{path}: {num_tables} {'table' if num_tables == 1 else 'tables'} filled")

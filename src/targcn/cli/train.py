@@ -36,7 +36,6 @@ def train(
     seed: int | None = None,
     device: options.Device = "auto",
     gaps: Literal["mixed", "facts", "blocks", "none"] = "mixed",
-    tensorboard: bool = False,
     read: options.HowToRead | None = None,
     **settings: str,
 ) -> None:
@@ -55,7 +54,6 @@ def train(
         seed: Seed of everything random. Default: 0.
         gaps: How facts are missing from the data, for the judge of what is true: single facts,
             whole blocks or both; none: it learns when it is first asked (docs/truth.md).
-        tensorboard: Write curves for TensorBoard into a folder beside the run's.
         settings: Any setting of the model or its training (see `models NAME`).
     """
     given = (source, model, recipe, out, seed, read)
@@ -73,7 +71,6 @@ def train(
     from targcn.distributed import join_process_group, was_restarted
     from targcn.training.fit import fit
     from targcn.training.fit import resume as go_on
-    from targcn.training.progress import training_progress
     from targcn.training.signals import TrainingStopped
 
     with join_process_group(device) as (processes, place):
@@ -93,21 +90,12 @@ def train(
                         dataset = open_source(source or "congress", read)
         out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{name}")
         try:
-            with training_progress() as progress:
-                with processes.barrier():
-                    if tensorboard and processes.is_main:
-                        from targcn.training.progress import write_curves
-
-                        # Beside the run folder, which training makes whole.
-                        curves = Path(f"{out.resolve()}-tensorboard")
-                        progress = write_curves(curves, also=progress)
-                how: dict[str, Any] = {"device": place, "progress": progress}
-                how["processes"] = processes
-                if resume is not None:
-                    run = go_on(resume, **how)
-                else:
-                    how |= {"recipe": recipe, "seed": seed or 0, "restarted": restarted}
-                    run = fit(dataset, model, out=out, **how | settings)
+            how: dict[str, Any] = {"device": place, "processes": processes}
+            if resume is not None:
+                run = go_on(resume, **how)
+            else:
+                how |= {"recipe": recipe, "seed": seed or 0, "restarted": restarted}
+                run = fit(dataset, model, out=out, **how | settings)
         except TrainingStopped as stopped:
             with processes.barrier():
                 say(f"{stopped}; go on with: targcn train --resume {out}")
@@ -148,10 +136,7 @@ def _show_trained(run: "Run", out: Path, device: str) -> None:
     if report is not None:
         show(report_table(report))
     elif run.trained is not None:
-        show(
-            f"no valid split: the weights after all {run.trained.epochs} epochs are kept, and the "
-            "probabilities have no temperature"
-        )
+        show(f"no valid split: the weights after all {run.trained.epochs} epochs are kept")
     if len(run.dataset.test):
         show(f"kept in {out}; evaluate it on test with: targcn evaluate {out}")
     else:
@@ -167,7 +152,7 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
     for written in given:
         name = written.replace("-", "_")
         if name not in settings:
-            flags = ("model", "recipe", "out", "resume", "seed", "device", "gaps", "tensorboard")
+            flags = ("model", "recipe", "out", "resume", "seed", "device", "gaps")
             known_options = [*flags, *(field.name for field in fields(ReadOptions))]
             nearest = suggest(name, settings + known_options, limit=1)
             option = nearest[0].replace("_", "-") if nearest else ""

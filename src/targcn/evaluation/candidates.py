@@ -5,7 +5,7 @@
   p(r | s) counts the facts of the context. Without probabilities it is the object's score alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -25,8 +25,6 @@ Kind = Literal["relation", "time"]
 KINDS: Final[tuple[Kind, ...]] = ("relation", "time")
 # So many facts of anybody count as much as the subject's own in the prior of relations.
 SMOOTHING: Final = 10.0
-
-LogProbabilities = Callable[[Tensor], Tensor | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +76,11 @@ class Candidates(Columns):
 
 
 def score_candidates(
-    model: Model,
-    log_probabilities: LogProbabilities,
-    facts: FactColumns,
-    candidates: Candidates,
-    context: TemporalGraph,
+    model: Model, facts: FactColumns, candidates: Candidates, context: TemporalGraph
 ) -> Tensor:
     """The score of every candidate, one row per fact; only a batch of them is computed at once."""
     num = len(candidates)
-    has_probabilities = log_probabilities(torch.zeros(1, 2)) is not None
-    by_bayes = candidates.kind == "relation" and has_probabilities
+    by_bayes = candidates.kind == "relation" and model.has_probabilities
 
     def ask(cells: Tensor) -> Queries:
         return candidates.queries(facts[cells // num], cells % num)
@@ -97,7 +90,7 @@ def score_candidates(
     def score(rows: slice) -> Tensor:
         cells = order[rows]
         scores: Tensor = model(ask(cells), context)
-        logs = log_probabilities(scores) if by_bayes else None
+        logs = model.log_probabilities(scores) if by_bayes else None
         values = scores if logs is None else logs
         return values.gather(1, facts.objects[cells // num, None])[:, 0].double()
 

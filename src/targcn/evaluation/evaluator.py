@@ -11,12 +11,8 @@ from torch import Tensor
 from targcn.config import require_choice
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.candidates import (
-    Candidates,
-    Kind,
-    LogProbabilities,
-    score_candidates,
-)
+from targcn.evaluation.calibration import NUM_BINS, Calibration, choose_queries, count_right
+from targcn.evaluation.candidates import Candidates, Kind, score_candidates
 from targcn.evaluation.filters import FILTERS, Filter, IntervalQueries, known_answers
 from targcn.evaluation.intervals import (
     MOST_TICKS,
@@ -30,6 +26,7 @@ from targcn.evaluation.intervals import (
 )
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
+    NO_QUERY,
     TIES,
     Progress,
     Watch,
@@ -37,6 +34,7 @@ from targcn.evaluation.ranking import (
     rank_targets,
     ranks_of,
     rows_at_once,
+    without_others,
 )
 from targcn.evaluation.report import PROTOCOLS, Report, Setting, Side
 from targcn.facts.dataset import SPLITS, Dataset, Facts
@@ -87,7 +85,28 @@ class Evaluator:
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
-        return self.summarize(self.ranks(model, progress), name, model.leaks)
+        return self.measure(model, name, progress)[1]
+
+    def measure(
+        self, model: Model, name: str, progress: Progress | None = None
+    ) -> tuple[dict[Filter, Tensor], Report]:
+        """The ranks of a model and their report, with how well its probabilities fit."""
+        if not model.has_probabilities:
+            ranks = self.ranks(model, progress)
+            return ranks, self.summarize(ranks, name, model.leaks)
+        is_chosen = self.processes.shard(choose_queries(self.num_queries)).to(self.device)
+        counts = torch.zeros(3, NUM_BINS, dtype=torch.float64)
+
+        def watch(numbers: Tensor, scores: Tensor) -> None:
+            rows = (is_chosen[numbers] & (numbers != NO_QUERY)).nonzero().flatten()
+            asked, targets = self.queries[numbers[rows]], self.targets[numbers[rows]]
+            known = self.known["time-aware"].look_up(asked)
+            left = without_others(scores[rows], targets, known)
+            counts.add_(count_right(model, left, targets))
+
+        ranks = self.ranks(model, progress, watch)
+        fits = Calibration.of(self.processes.sum(counts))
+        return ranks, replace(self.summarize(ranks, name, model.leaks), calibration=fits)
 
     def ranks(
         self, model: Model, progress: Progress | None = None, watch: Watch | None = None
@@ -182,6 +201,8 @@ class CandidateEvaluator:
             chosen = torch.randperm(len(facts), generator=torch.Generator().manual_seed(seed))
             facts = facts[chosen[:most].sort().values]
         self.num_queries = len(facts)
+        # Of all processes, and of this one.
+        self.asked = facts
         self.facts = facts[processes.shard(torch.arange(len(facts)))].to(device)
         self.graph = TemporalGraph.of_context(dataset, setting.context).to(device)
         self.candidates = Candidates.of(dataset, kind).to(device)
@@ -192,38 +213,37 @@ class CandidateEvaluator:
             seen = dataset.context(setting.context)
             self.lengths = usual_lengths(seen, len(dataset.relations)).to(device)
 
-    def evaluate(
-        self,
-        model: Model,
-        log_probabilities: LogProbabilities,
-        name: str,
-        progress: Progress | None = None,
-    ) -> Report:
+    def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
         """The report of a model, which is named in it."""
         model, filters = model.to(self.device).eval(), self.candidates.filters
         size = min(rows_at_once(len(self.candidates), self.device), MOST_FACTS_AT_ONCE)
+        ids = self.candidates.ids
 
         def measure(rows: slice) -> Tensor:
-            """The rank and the error of the best candidate under every filter, and the overlap."""
+            """The rank and the best candidate under every filter, and the ends of an interval."""
             facts = self.facts[rows]
             targets = self.candidates.positions(facts)
-            scores = score_candidates(model, log_probabilities, facts, self.candidates, self.graph)
+            scores = score_candidates(model, facts, self.candidates, self.graph)
             known = self.candidates.known_of(facts, self.known)
             ranks = ranks_of(scores, targets, known, self.setting.ties)
-            errors = [self._errors(scores, facts, pairs) for pairs in known.values()]
-            return torch.stack([*ranks.values(), *errors, *self._overlaps(scores, facts)]).cpu()
+            left = (without_others(scores, targets, pairs) for pairs in known.values())
+            found = [*ranks.values(), *(ids[of_filter.argmax(1)] for of_filter in left)]
+            if self.lengths is not None:
+                found += grow_intervals(scores, ids, self.lengths[facts.relations])
+            return torch.stack([row.double() for row in found]).cpu()
 
         with self.processes.barrier():
             batches = list(in_batches(measure, len(self.facts), size, progress))
-            num_rows = 2 * len(filters) + (0 if self.lengths is None else 5)
-            mine = torch.cat(batches, dim=1) if batches else torch.empty(num_rows, 0)
-        rows = [self.processes.gather_shards(row, self.num_queries) for row in mine.double()]
+            num_rows = 2 * len(filters) + (0 if self.lengths is None else 2)
+            mine = torch.cat(batches, dim=1) if batches else torch.empty(num_rows, 0).double()
+        rows = [self.processes.gather_shards(row, self.num_queries) for row in mine]
         metrics: dict[Filter, dict[Side, dict[str, float]]] = {}
         intervals: dict[Filter, dict[Side, tuple[float, float]]] = {}
-        for which, ranks, errors in zip(filters, rows, rows[len(filters) :], strict=False):
+        for which, ranks, best in zip(filters, rows, rows[len(filters) :], strict=False):
             figures = compute_metrics(ranks)
             if self.kind == "time":
-                figures["mean_absolute_error"] = float(errors.mean())
+                nearest = torch.minimum(torch.maximum(best, self.asked.firsts), self.asked.lasts)
+                figures["mean_absolute_error"] = float((best - nearest).abs().mean())
             metrics[which] = {self.kind: figures}
             intervals[which] = {self.kind: mrr_interval(ranks[None])}
         return Report(
@@ -236,34 +256,14 @@ class CandidateEvaluator:
             mrr_interval=intervals,
             by_relation={},
             unit=self.dataset.timeline.unit if self.kind == "time" else None,
-            overlap=_mean_overlap(rows[2 * len(filters) :]),
+            overlap=_mean_overlap(rows[2 * len(filters) :], self.asked),
         )
 
-    def _overlaps(self, scores: Tensor, facts: IntervalFacts) -> Tensor:
-        """Of intervals how well they are found, and whether both ends are known."""
-        if self.lengths is None:
-            return scores.new_empty(0, len(scores))
-        grown = grow_intervals(scores, self.candidates.ids, self.lengths[facts.relations])
-        fit = overlaps(*grown, facts.firsts, facts.lasts)
-        return torch.cat([fit, facts.is_bounded.double()[None]])
 
-    def _errors(self, scores: Tensor, facts: IntervalFacts, known: tuple[Tensor, Tensor]) -> Tensor:
-        """How far the best time is from the fact's, without the others that are known."""
-        if self.kind == "relation":
-            return scores.new_zeros(len(scores))
-        rows, columns = known
-        others = columns != self.candidates.positions(facts)[rows]
-        hidden = (rows[others], columns[others])
-        left = scores.index_put(hidden, scores.new_tensor(-torch.inf))
-        best = self.candidates.ids[left.argmax(1)]
-        nearest = torch.minimum(torch.maximum(best, facts.firsts), facts.lasts)
-        return (best - nearest).abs().double()
-
-
-def _mean_overlap(rows: Sequence[Tensor]) -> Overlap | None:
-    """The means over facts with both ends; None if there are no such facts."""
-    if not rows or not rows[-1].any():
+def _mean_overlap(found: Sequence[Tensor], facts: IntervalFacts) -> Overlap | None:
+    """How well intervals are found, over facts with both ends; None if there are no such facts."""
+    if not found or not facts.is_bounded.any():
         return None
-    *fit, is_bounded = rows
-    means = (float(measure[is_bounded > 0].mean()) for measure in fit)
-    return Overlap(int(is_bounded.sum()), *means)
+    firsts, lasts = (ends.long() for ends in found)
+    fit = overlaps(firsts, lasts, facts.firsts, facts.lasts)
+    return Overlap(int(facts.is_bounded.sum()), *fit[:, facts.is_bounded].mean(1).tolist())

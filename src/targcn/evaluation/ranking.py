@@ -73,6 +73,13 @@ def count_rivals(scores: Tensor, of_targets: Tensor) -> tuple[Tensor, Tensor]:
     return above.long(), (num_candidates - 1 - above_plus_below).long()
 
 
+def without_others(scores: Tensor, targets: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
+    """The scores, those of other answers known to be true below all; `known` as for `ranks_of`."""
+    rows, columns = known
+    others = columns != targets[rows]
+    return scores.index_put((rows[others], columns[others]), scores.new_tensor(-torch.inf))
+
+
 def require_numbers(scores: Tensor) -> None:
     """Refuse scores that can be neither ranked nor turned into probabilities."""
     # The sum is NaN if any score is, and is much cheaper than testing every score.

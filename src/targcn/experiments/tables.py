@@ -1,21 +1,18 @@
-"""Results as tables, to be shown or filled into texts; published figures under their own filter."""
+"""Results as tables, with published figures under their own filter."""
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from operator import contains
 from statistics import mean, stdev
 from typing import Any, Final
 
-from targcn.errors import InputError
-from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.filters import Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.evaluation.report import Setting
-from targcn.experiments.cells import cells_of, choose_data, is_quick, num_seeds_of
+from targcn.experiments.cells import cells_of, is_quick, num_seeds_of
 from targcn.experiments.results import Result
-from targcn.experiments.spec import Experiment, Row, find_experiment
-from targcn.output.tables import Table, to_markdown
+from targcn.experiments.spec import Experiment, Row
+from targcn.output.tables import Table
 
 # Key of a cell -> its result.
 Results = Mapping[str, Result]
@@ -27,13 +24,6 @@ PRINTED_COSTS: Final = {
     "seconds": "paper's seconds per epoch",
     "megabytes": "paper's GPU memory (MB)",
 }
-
-# The place of a table in a text: its first line, and all of it.
-END_OF_PLACE: Final = "<!-- end of table -->"
-BEGINNING: Final = re.compile(r"^<!-- table: (.+) -->$", re.MULTILINE)
-PLACE: Final = re.compile(
-    rf"{BEGINNING.pattern}\n(?:(?!<!-- table: ).*\n)*?{END_OF_PLACE}$", re.MULTILINE
-)
 
 
 @dataclass(frozen=True)
@@ -235,46 +225,3 @@ def _short(value: float) -> str:
 
 def _joined(values: Sequence[float]) -> str:
     return "/".join(map(_short, values))
-
-
-def fill(text: str, results: Results) -> str:
-    """Put tables into the places that a text has for them, and leave everything else as it is.
-
-    A place begins with the line `<!-- table: EXPERIMENT DATA FILTER [SETTING] -->` and ends with
-    `<!-- end of table -->`. FILTER may be `costs`; SETTING is the number of one of the
-    experiment's settings, 0 by default. `EXPERIMENT all mrr` is the MRR on every data set under
-    two filters.
-    """
-    whole = {place[1] for place in PLACE.finditer(text)}
-    for wanted in BEGINNING.findall(text):
-        if wanted not in whole:
-            raise InputError(
-                f"nothing ends the table {wanted!r}; add a line {END_OF_PLACE!r} below it"
-            )
-
-    def table(place: re.Match[str]) -> str:
-        markdown = to_markdown(_table_for(place[1], results))
-        return f"<!-- table: {place[1]} -->\n\n{markdown}\n\n{END_OF_PLACE}"
-
-    return PLACE.sub(table, text)
-
-
-def _table_for(wanted: str, results: Results) -> Table:
-    name, *words = wanted.split()
-    experiment = find_experiment(name)
-    if words == ["all", "mrr"]:
-        return mrr_table(experiment, results)
-    known = [*experiment.data, *choose_data(experiment, quick=True)]
-    settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
-    choices = known, (*FILTERS, "costs"), settings
-    words = [*words, "0"] if len(words) == 2 else words
-    if len(words) != 3 or not all(map(contains, choices, words)):
-        raise InputError(
-            f"table {wanted!r} is unclear; write {name} DATA FILTER [SETTING]: the data sets are "
-            f"{', '.join(known)}, the filters {', '.join(FILTERS)} or costs, the settings "
-            f"{', '.join(settings)}"
-        )
-    data, which, number = words
-    filters = tuple(name for name in FILTERS if name == which)
-    alone = replace(experiment, shown=(settings[number],), filters=filters, costs=not filters)
-    return tables_of(alone, data, results)[0]

@@ -221,10 +221,10 @@ class Scores:
         return rows * self.num_candidates + numbers
 
 
-def score_shortlist(likely: Shortlist, temperature: float | None) -> tuple[Tensor, Tensor | None]:
+def score_shortlist(likely: Shortlist, has_probabilities: bool) -> tuple[Tensor, Tensor | None]:
     """The scores of likely entities, and the logarithms of probabilities if they stand for any."""
     require_numbers(likely.scores)
-    logs = None if temperature is None else _normalized(likely.scores / temperature, likely)
+    logs = _normalized(likely.scores, likely) if has_probabilities else None
     return likely.scores.masked_fill(likely.entities == NO_ENTITY, -torch.inf), logs
 
 

@@ -97,8 +97,6 @@ class Explanation(Shown):
     parts: tuple[Part, ...] = ()
     filter: Filter = RANK_FILTER
     ties: Ties = RANK_TIES
-    # How many of the pieces have no effect computed: it would take too long.
-    num_left_out: int = 0
 
     def as_table(self) -> Table:
         """The reasons and the other parts of the score; `in_words` has sentences."""
@@ -163,11 +161,6 @@ def in_words(explanation: Explanation) -> list[str]:
     ]
     if explanation.fact_was_hidden:
         lines.append("The fact itself is in the context and was hidden.")
-    if left := explanation.num_left_out:
-        lines.append(
-            f"The effects of the {number - left:,} nearest of them in time were computed; those "
-            f"of the other {left:,} would take too long."
-        )
     for part in explanation.parts:
         said = f"gives the probability {part.probability:.3f}, its weight is {part.weight:.3g}"
         lines.append(f"The member {part.name} {said}.")
@@ -179,10 +172,7 @@ def in_words(explanation: Explanation) -> list[str]:
             "evidence its share of all evidence, and what it adds to a sum that is 1 without any:"
         )
     elif measure == "part of probability" and number:
-        lines.append(
-            "Its probability, before the run's temperature, is the sum of these parts; beside each "
-            "path its share:"
-        )
+        lines.append("Its probability is the sum of these parts; beside each path its share:")
     for reason in explanation.reasons:
         facts = describe_reason(reason, explanation.unit)
         if measure == "change of probability":

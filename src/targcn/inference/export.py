@@ -1,7 +1,6 @@
 """A run for other programs: its embeddings by name, and its best answers to every query of a split.
 
 csv     a folder: a table per embedding (entities.csv, …) and predictions.csv
-npz     one file for numpy with the same, answers as ids
 pykeen  a folder: entity_to_id.tsv, relation_to_id.tsv and embeddings.safetensors
 """
 
@@ -9,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context, Dataset, Facts, Split
 from targcn.facts.export import as_frame, write_frame
-from targcn.files import atomic_file, atomic_folder, require_absent
+from targcn.files import atomic_folder, require_absent
 from targcn.graph.queries import FactColumns, queries_of, time_order
 from targcn.inference.answers import Answers
 from targcn.inference.predictor import Predictor
@@ -30,8 +28,8 @@ from targcn.runs.run import Run
 from targcn.runs.store import open_run
 from targcn.runs.tensors import write_tensors
 
-ExportFormat = Literal["csv", "npz", "pykeen"]
-EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = ("csv", "npz", "pykeen")
+ExportFormat = Literal["csv", "pykeen"]
+EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = ("csv", "pykeen")
 # As PyKEEN calls the reciprocal of a relation.
 INVERSE: Final = "_inverse"
 Array = NDArray[Any]
@@ -48,11 +46,9 @@ def export_run(
     device: str | torch.device = "auto",
     progress: Progress | None = None,
 ) -> None:
-    """Write the embeddings of a run and, as csv or npz, its predictions, whole or not at all."""
+    """Write the embeddings of a run and, as csv, its predictions, whole or not at all."""
     run, out = open_run(run), Path(out)
     require_choice(EXPORT_FORMATS, to=to)
-    if to == "npz" and out.suffix != ".npz":
-        raise InputError(f"{out} should end in .npz")
     require_absent(out)
     tables = embeddings_of(run)
     if to == "pykeen":
@@ -71,11 +67,7 @@ def export_run(
     predictor = Predictor(run, context or run.default_context(split), device)
     with count_progress(f"answering {split}", "queries", progress) as shown:
         answers = predictor.answer(ask_split(run.dataset, split), top=top, progress=shown)
-    facts = run.dataset.splits[split]
-    if to == "csv":
-        _write_csv(run.dataset, tables, facts, answers, out)
-    else:
-        _write_npz(run.dataset, tables, facts, answers, out)
+    _write_csv(run.dataset, tables, run.dataset.splits[split], answers, out)
 
 
 def embeddings_of(run: Run) -> dict[str, Array]:
@@ -120,26 +112,6 @@ def _write_csv(
             names = pl.Series("name", row_names(dataset, name, len(table)))
             columns = pl.DataFrame(table, schema=[str(n) for n in range(table.shape[1])])
             write_frame(columns.insert_column(0, names), draft / f"{name}.csv")
-
-
-def _write_npz(
-    dataset: Dataset, tables: Mapping[str, Array], facts: Facts, answers: Answers, out: Path
-) -> None:
-    num_queries = 2 * len(facts)
-    ends = np.arange(2).repeat(len(facts))[:, None]
-    arrays: dict[str, Array] = {
-        "entity_names": np.array(list(dataset.entities)),
-        "relation_names": np.array(list(dataset.relations)),
-        # Subject, relation and object as ids, and 1 where the subject was asked for.
-        "prediction_queries": np.hstack([np.tile(facts.columns[:3].T, (2, 1)), ends]),
-        "prediction_times": np.array(2 * as_frame(dataset, facts)["time"].to_list()),
-        "prediction_answers": answers.ids.view(num_queries, -1).numpy(),
-        "prediction_scores": answers.scores.view(num_queries, -1).numpy(),
-    }
-    if "times" in tables:
-        arrays["time_names"] = np.array(row_names(dataset, "times", 0))
-    with atomic_file(out) as draft:
-        np.savez_compressed(draft, **tables, **arrays)  # type: ignore[arg-type]
 
 
 def _write_for_pykeen(dataset: Dataset, tables: Mapping[str, Array], out: Path) -> None:

@@ -268,7 +268,7 @@ class Predictor:
             targets = torch.tensor([target], device=self.device)
             known = {RANK_FILTER: self.known[RANK_FILTER].look_up(query)}
             ranks = ranks_of(scores, targets, known, RANK_TIES)
-            logs = self.log_probabilities(scores)
+            logs = self.model.log_probabilities(scores)
             reasons = reasons.to("cpu")
         probability = None if logs is None else float(logs[0, target].exp())
         return Explanation(
@@ -282,12 +282,11 @@ class Predictor:
             rank=float(ranks[RANK_FILTER]),
             # Models hide the fact that they explain, where the context shows it.
             fact_was_hidden=self.graph.shows(*ids),
-            num_pieces=len(reasons.effects) + reasons.left_out,
+            num_pieces=len(reasons.effects),
             reasons=name_reasons(reasons, self.dataset, tick, top, self.context),
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
-            num_left_out=reasons.left_out,
         )
 
     def missing(
@@ -314,13 +313,9 @@ class Predictor:
             progress,
         )
 
-    def log_probabilities(self, scores: Tensor) -> Tensor | None:
-        """The logarithms of the probabilities that scores stand for, if they stand for any."""
-        return self.run.log_probabilities(scores)
-
     @property
     def has_probabilities(self) -> bool:
-        return self.log_probabilities(torch.zeros(1, 2)) is not None
+        return self.model.has_probabilities
 
     @property
     def gives_reasons(self) -> bool:
@@ -354,8 +349,7 @@ class Predictor:
         likely = self.model.shortlist(queries, graph, top)
         if likely is None:
             return self.score_entities(self.model, queries, numbers, graph).best(top, hide_known)
-        temperature = self.run.temperature if self.has_probabilities else None
-        values, logs = score_shortlist(likely, temperature)
+        values, logs = score_shortlist(likely, self.has_probabilities)
         return self._of_entities(queries, numbers, values, logs, likely).best(top, hide_known)
 
     def _score_candidates(
@@ -364,7 +358,7 @@ class Predictor:
         """The scores of all relations or times of each fact, and which of them are known."""
         candidates = self.candidates[kind]
         known = candidates.known_of(facts, self.known)
-        values = score_candidates(self.model, self.log_probabilities, facts, candidates, graph)
+        values = score_candidates(self.model, facts, candidates, graph)
         logs = values.log_softmax(dim=1) if self.has_probabilities else None
         known_then = known["time-aware"]
         # Times have no static filter.
@@ -378,7 +372,7 @@ class Predictor:
     ) -> Scores:
         """The scores of all entities by a model, ours or what-if's copy; and which are known."""
         values = model(queries, graph)
-        return self._of_entities(queries, numbers, values, self.log_probabilities(values))
+        return self._of_entities(queries, numbers, values, model.log_probabilities(values))
 
     def _of_entities(
         self,

@@ -92,6 +92,10 @@ class Model(nn.Module, ABC):
         """The logarithms of the probabilities that scores stand for, if they stand for any."""
         return None
 
+    @property
+    def has_probabilities(self) -> bool:
+        return self.log_probabilities(torch.zeros(1, 2)) is not None
+
     def embeddings(self) -> dict[str, Tensor]:
         """What was learned of each entity, relation or time, a row each, flat; none by default.
 

@@ -21,17 +21,10 @@ class ChronoRSettings(FactorSettings):
     power: int = 4
     """The power of both regularisers."""
 
-    relation_share: float = 0.5
-    """Share of a rotation's numbers that come from the relation; the others are the time's."""
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.dim < 2:
             raise InputError(f"dim is {self.dim}; relation and time need at least 1 number each")
-        if not 0 < self.relation_share < 1:
-            raise InputError(
-                f"relation_share is {self.relation_share}; a number between 0 and 1 was expected"
-            )
 
 
 class ChronoR(Factorization):
@@ -41,12 +34,11 @@ class ChronoR(Factorization):
     settings: ChronoRSettings
 
     def add_tables(self, dataset: Dataset) -> None:
-        settings = self.settings
-        of_relation = round(settings.dim * settings.relation_share)
-        of_relation = min(max(of_relation, 1), settings.dim - 1)
+        # Half of a rotation's numbers come from the relation, the others from the time.
+        of_relation = round(self.settings.dim / 2)
         self.relations = self.table(2 * self.num_relations, 2, of_relation)
         self.lasting = self.table(2 * self.num_relations, 2)
-        self.times = self.time_table(dataset, 2, settings.dim - of_relation)
+        self.times = self.time_table(dataset, 2, self.settings.dim - of_relation)
 
     def embeddings(self) -> dict[str, Tensor]:
         return super().embeddings() | {"relations.lasting": self.lasting}

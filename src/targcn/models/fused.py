@@ -129,6 +129,5 @@ def _join(members: list[Reasons], scores: Tensor, parts: tuple[Part, ...]) -> Re
     total = scores.new_zeros(len(distinct), dtype=torch.float64)
     total.index_add_(0, places, torch.cat(effects))
     subjects, relations, objects, times = distinct.view(-1, 4, width).unbind(1)
-    left_out = sum(reasons.left_out for reasons in members)
     columns = subjects, relations, objects, times, total, scores
-    return Reasons(*columns, parts=parts, left_out=left_out)
+    return Reasons(*columns, parts=parts)

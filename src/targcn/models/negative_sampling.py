@@ -37,9 +37,6 @@ class NegativeSamplingSettings(ModelSettings):
     negatives: int = 64
     """Entities sampled for each query, which should score below its answer."""
 
-    filtered: bool = True
-    """Whether to ignore a sampled entity that is a true answer at the query's time."""
-
     loss: Literal["softmax", "self-adversarial"] = "softmax"
     """Cross-entropy, or each score on its own, the negatives weighted by how well they score."""
 
@@ -114,13 +111,10 @@ class NegativeSampling(Learner):
         rows = combine(seeds, queries.subjects, queries.relations, queries.times, answers)
         columns = torch.arange(self.settings.negatives, device=rows.device)
         entities = whole_numbers(rows[:, None], columns, self.num_entities)
-        wrong = torch.ones_like(entities, dtype=torch.bool)
-        if self.settings.filtered:
-            said = queries.subjects[:, None], queries.relations[:, None], entities
-            times = queries.times[:, None].expand_as(entities)
-            *_, num_known = context.triples.look(fact_codes(context, *said), times)
-            wrong = num_known == 0
-        return Negatives(entities, wrong)
+        said = queries.subjects[:, None], queries.relations[:, None], entities
+        times = queries.times[:, None].expand_as(entities)
+        *_, num_known = context.triples.look(fact_codes(context, *said), times)
+        return Negatives(entities, wrong=num_known == 0)
 
     def loss(
         self, queries: Queries, answers: Tensor, sample: Negatives, others: Tensor | None = None

@@ -48,8 +48,6 @@ class Reasons(Columns):
     parts: tuple[Part, ...] = ()
     # Whether effects are parts of the probability.
     of_probability: bool = False
-    # How many more pieces were used, whose effects would take too long to compute.
-    left_out: int = 0
 
     @property
     def measure(self) -> Measure:

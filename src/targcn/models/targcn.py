@@ -40,9 +40,6 @@ from targcn.models.reasons import Reasons
 MOST_CODES = 65_536
 # Numbers laid out at once when facts are left out in turn; bounds memory, not results.
 MOST_NUMBERS_AT_ONCE = 1 << 25
-# Reasons: neighbours computed in all variants of a sample, and variants computed in any case.
-MOST_PLACES_REASONED = 1 << 25
-LEAST_REASONS = 10
 
 
 @dataclass(frozen=True)
@@ -339,13 +336,8 @@ class TARGCN(Learner):
         seen = self.neighborhoods(query, context, 0, hidden)
         scores = self.score(query, seen)
         places = seen.near.filled[0].nonzero().flatten()
-        num_facts = len(places)
         sampled = (seen.near,) if seen.far is None else (seen.near, seen.far)
         num_places = max(sum(neighbors.filled.numel() for neighbors in sampled), 1)
-        if num_facts > (most := max(MOST_PLACES_REASONED // num_places, LEAST_REASONS)):
-            # Each costs a pass over the whole sample: of too many, the nearest in time are tried.
-            distances = seen.near.deltas[0, places].abs()
-            places = places[torch.argsort(distances, stable=True)[:most].sort().values]
         without = []
         at_once = max(MOST_NUMBERS_AT_ONCE // (len(self.entities) + num_places), 1)
         for part in torch.split(places, at_once):
@@ -367,7 +359,6 @@ class TARGCN(Learner):
             times=(query.times + near.deltas)[:, None],
             effects=_probabilities(scores, answer) - torch.cat(without),
             scores=scores[0],
-            left_out=num_facts - len(places),
         )
 
 

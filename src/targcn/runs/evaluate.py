@@ -1,6 +1,5 @@
 """Evaluate a run, or the run in a folder."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +9,6 @@ from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup
 from targcn.errors import InputError
-from targcn.evaluation.calibration import rank_and_calibrate
 from targcn.evaluation.candidates import KINDS, Kind
 from targcn.evaluation.evaluator import CandidateEvaluator, Evaluator
 from targcn.evaluation.ranking import Progress, Ties
@@ -82,12 +80,11 @@ def evaluate(
             require_absent(Path(ranks_out))
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as shown:
-            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, shown)
-            report = evaluator.summarize(ranks, name, model.leaks)
+            ranks, report = evaluator.measure(model, name, shown)
             if ranks_out is not None:
                 write_ranks(ranks, evaluator, Path(ranks_out))
-        return replace(report, calibration=fits)
+        return report
     require_at_least(1, queries=queries)
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as shown:
-        return asker.evaluate(model, run.log_probabilities, name, shown)
+        return asker.evaluate(model, name, shown)

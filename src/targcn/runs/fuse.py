@@ -13,7 +13,6 @@ import torch
 from targcn.config import require_at_least
 from targcn.devices import choose_device
 from targcn.errors import InputError
-from targcn.evaluation.calibration import fit_temperature, rank_and_calibrate
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.intervals import FEW_TICKS
@@ -76,7 +75,7 @@ def fuse(
     sources = _member_names(name_runs(runs))
     members = {name: open_run(source) for name, source in sources.items()}
     for name, run in members.items():
-        if run.model.log_probabilities(torch.zeros(1, 2)) is None:
+        if not run.model.has_probabilities:
             raise InputError(
                 f"the scores of {name}, a run of {run.recipe.model}, do not stand for "
                 "probabilities, so it cannot be fused; leave it out"
@@ -86,18 +85,14 @@ def fuse(
     evaluator = Evaluator(dataset, setting, choose_device(device))
     with count_progress("fusing", "queries", progress) as shown:
         for name, run in members.items():
-            model = run.model_to_evaluate()
-            ranks, fits = rank_and_calibrate(model, run.temperature, evaluator, shown)
-            report = evaluator.summarize(ranks, run.recipe.model, model.leaks)
-            members[name] = replace(run, validation=replace(report, calibration=fits))
+            report = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model, shown)
+            members[name] = replace(run, validation=report)
         models = [run.model for run in members.values()]
         weights = choose_weights(models, evaluator, queries, seed, shown)
         settings = FusedSettings(dict(zip(members, weights, strict=True)))
         fused = fused_run(dataset, members, settings, seed)
-        temperature = fit_temperature(fused.model, evaluator)
-        ranks, fits = rank_and_calibrate(fused.model_to_evaluate(), temperature, evaluator, shown)
-        report = replace(evaluator.summarize(ranks, FUSED, fused.model.leaks), calibration=fits)
-        fused = replace(fused, validation=report, temperature=temperature)
+        report = evaluator.evaluate(fused.model_to_evaluate(), FUSED, shown)
+        fused = replace(fused, validation=report)
     if out is not None:
         save_run(fused, out, [report])
     return fused

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from torch import Tensor
-
 from targcn.errors import InputError
 from targcn.evaluation.report import Report
 from targcn.facts.dataset import Context, Dataset, Split
@@ -40,8 +38,6 @@ class Run(Shown):
     trained: TrainingRecord | None = None
     # The valid split in its default context, with the weights that were kept.
     validation: Report | None = None
-    # What scores are divided by before they become probabilities (evaluation/calibration.py).
-    temperature: float = 1.0
     # What says which facts are true (runs/judge.py).
     judge: Judge | None = None
     # Of a fused run: the runs that it is made of, by name.
@@ -77,10 +73,6 @@ class Run(Shown):
         if split is None:
             return "all"
         return "train+valid" if split == "test" else "train"
-
-    def log_probabilities(self, scores: Tensor) -> Tensor | None:
-        """The logarithms of the probabilities that scores stand for, if they stand for any."""
-        return self.model.log_probabilities(scores / self.temperature)
 
     def with_facts(self, source: object, context: Context, asked: Split | None = None) -> "Run":
         """This run with newer facts, of a file or frame, in its context; itself it stays as it is.

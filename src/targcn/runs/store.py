@@ -1,6 +1,6 @@
 """Run folders: a run on disk, and back.
 
-    run.json             recipe, seed, versions, temperature of probabilities
+    run.json             recipe, seed, versions
     data/                the data set, prepared: a run can be moved and still answers
     weights.safetensors  the best weights so far, where the model has any
     state.safetensors    where its training stands: weights, optimiser, position
@@ -13,10 +13,9 @@
 The folder appears whole, and every file in it is replaced whole. No pickle is ever read.
 """
 
-import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,7 +70,6 @@ def save_run(run: Run, folder: Path | str, reports: Sequence[Report] = ()) -> No
         "settings": asdict(run.recipe.settings),
         "training": asdict(run.recipe.training),
         "seed": run.seed,
-        "temperature": run.temperature,
         "python": platform.python_version(),
     }
     if run.members:
@@ -105,14 +103,6 @@ def write_result(run: Run, folder: Path, reports: Sequence[Report]) -> None:
         draft.write_text(to_json(result, indent=2), encoding="utf-8")
 
 
-def write_temperature(folder: Path, temperature: float) -> None:
-    """Put the temperature of a run into its folder."""
-    manifest = read_json(folder / MANIFEST)
-    manifest["temperature"] = temperature
-    with atomic_file(folder / MANIFEST) as draft:
-        draft.write_text(to_json(manifest, indent=2), encoding="utf-8")
-
-
 def load_run(folder: Path | str) -> Run:
     """Read a run folder."""
     folder = Path(folder)
@@ -126,10 +116,6 @@ def load_run(folder: Path | str) -> Run:
             raise ValueError(f"its format is {stored}, this version reads {FORMAT}")
         name, seed = str(manifest["model"]), int(manifest["seed"])
         settings, training = dict(manifest["settings"]), dict(manifest["training"])
-        # Runs that were trained before there was one have none.
-        temperature = float(manifest.get("temperature", 1.0))
-        if not 0 < temperature < math.inf:
-            raise ValueError(f"the temperature is {temperature}")
         recipe_name = str(manifest["recipe"])
         members = [str(member) for member in manifest.get("members", ())]
         if any(Path(member).name != member or member == ".." for member in members):
@@ -141,8 +127,7 @@ def load_run(folder: Path | str) -> Run:
     dataset = Dataset.load(folder / "data")
     if name == FUSED:
         runs = {member: load_run(folder / MEMBERS / member) for member in members}
-        fused = fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
-        return replace(fused, temperature=temperature)
+        return fused_run(dataset, runs, build(FusedSettings, settings, name), seed)
     try:
         recipe = make_recipe(name, recipe_name, settings, training)
     except InputError as error:
@@ -151,7 +136,7 @@ def load_run(folder: Path | str) -> Run:
     if expected := expect_like(model.state_dict()):
         model.load_state_dict(read_tensors(folder / WEIGHTS, expected)[0])
     record, judge = read_record(folder), read_judge(folder, len(dataset.relations))
-    return Run(recipe, seed, dataset, model, record, temperature=temperature, judge=judge)
+    return Run(recipe, seed, dataset, model, record, judge=judge)
 
 
 def _create_model(folder: Path, name: str, dataset: Dataset, settings: ModelSettings) -> Model:

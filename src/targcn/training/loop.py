@@ -19,13 +19,12 @@ from torch import Tensor, nn
 from targcn.devices import compiled, describe_device, is_out_of_memory
 from targcn.distributed import SINGLE_PROCESS, ProcessGroup, distributed_loss
 from targcn.errors import InputError
-from targcn.evaluation.calibration import calibrate, fit_temperature
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.intervals import FEW_TICKS
 from targcn.evaluation.report import Report, Setting
 from targcn.models.base import Learner
 from targcn.runs.run import Run, TrainingRecord
-from targcn.runs.store import TRACE, WEIGHTS, write_result, write_temperature
+from targcn.runs.store import TRACE, WEIGHTS, write_result
 from targcn.training.batches import Batch, Batches
 from targcn.training.cuda_graph import CUDAGraphed
 from targcn.training.optimizers import create_optimizer, learning_rate, set_learning_rate
@@ -265,20 +264,11 @@ class Trainer:
     def _finish(self) -> Run:
         record = self._record(finished=True)
         self.model.load_state_dict(self.best_weights)
-        temperature = 1.0
-        if self.evaluator is not None:
+        if self.evaluator is not None and self.best_validation is None:
             # One that goes on and finds nothing better has the best weights without their report.
-            best = self.best_validation or self._evaluate(self.evaluator)
-            temperature = fit_temperature(self.model, self.evaluator)
-            fits = calibrate(self.model, temperature, self.evaluator)
-            self.best_validation = replace(best, calibration=fits)
-        with self.processes.barrier():
-            if self.folder is not None:
-                write_temperature(self.folder, temperature)
+            self.best_validation = self._evaluate(self.evaluator)
         self._write_result(record)
-        return replace(
-            self.run, trained=record, validation=self.best_validation, temperature=temperature
-        )
+        return replace(self.run, trained=record, validation=self.best_validation)
 
     def _write_result(self, record: TrainingRecord) -> None:
         reports = [self.best_validation] if self.best_validation else []

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from targcn.errors import InputError
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.report import Report
 from targcn.files import atomic_file, explained, parse_json, read_text, to_json
@@ -155,25 +154,3 @@ def _is_until(line: str, epoch: int) -> bool:
         return line.endswith("\n") and bool(parse_json(line)["epoch"] <= epoch)
     except (ValueError, KeyError, TypeError):
         return False
-
-
-def write_curves(folder: Path, also: ProgressCallback | None = None) -> ProgressCallback:
-    """A callback that writes loss, speed and valid MRR under `folder`, then calls another one."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise InputError("curves need TensorBoard: pip install 'targcn[tensorboard]'") from None
-    writer: SummaryWriter | None = None
-
-    def write(progress: TrainingProgress) -> None:
-        nonlocal writer
-        if also is not None:
-            also(progress)
-        with explained(folder):
-            # Opened once training has begun: a run that cannot start leaves nothing behind.
-            writer = writer or SummaryWriter(str(folder))
-            for name, value in progress.figures.items():
-                writer.add_scalar(name, value, progress.steps_taken)
-            writer.flush()
-
-    return write

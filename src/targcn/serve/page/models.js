@@ -89,12 +89,13 @@ export function models(page) {
 
   function draw({ run, trace, calibration }) {
     const found = [];
-    if (calibration) {
-      const points = calibration.bins_after.map((bin) => [bin.probability, bin.share_right, bin.num_queries]);
+    // Reports of older versions have other bins.
+    if (calibration?.bins) {
+      const points = calibration.bins.map((bin) => [bin.probability, bin.share_right, bin.num_queries]);
       found.push(
         plot({
           title: `${run}: calibration`,
-          up: `share of best answers that are right; error ${figure(calibration.error_after)}`,
+          up: `share of best answers that are right; error ${figure(calibration.error)}`,
           across: "probability of the best answer",
           points,
           top: 1,

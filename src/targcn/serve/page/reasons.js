@@ -133,14 +133,14 @@ export function drawSum({ measure, score, reasons, others }) {
   const words = parts.map(({ name, effect }) => `${name} ${signed(effect)}`).join(", ");
   const whole = measure === "part of score"
     ? `score ${figure(score, 2)}`
-    : "the probability before the run's temperature";
+    : "the probability";
   const area = reasons.length ? " Area of a dot = its share of the evidence." : "";
   return h("div", bar, h("p.fine", `${words}; Σ = ${whole}.${area}`));
 }
 
 export function describeAnswer(explanation, numEntities) {
   const { probability, score, rank, filter, context, parts } = explanation;
-  const { num_pieces: pieces, num_left_out: left, fact_was_hidden: hidden } = explanation;
+  const { num_pieces: pieces, fact_was_hidden: hidden } = explanation;
   const figures = [
     probability === null
       ? [figure(score, 2), "score"]
@@ -155,7 +155,6 @@ export function describeAnswer(explanation, numEntities) {
     notes.push(
       "The fact itself is known: it is hidden from these reasons and figures, not from the ranking.",
     );
-  if (left) notes.push(`${count(left)} farther facts left out.`);
   if (!pieces) notes.push("Nothing in the context speaks for this answer; what follows is the prior.");
   return [
     h("dl", figures.map(([value, what]) => h("div", h("dt", what), h("dd", value)))),

@@ -1,22 +1,90 @@
-"""The plots of the experiments: what was measured beside what the paper prints."""
+"""Put what was measured into the texts, and plot it: `python website/figures.py RESULTS ...`.
 
+A table of a text lies between the lines `<!-- table: EXPERIMENT DATA FILTER [SETTING] -->` and
+`<!-- end of table -->`. FILTER may be `costs`; SETTING is the number of one of the experiment's
+settings, 0 by default. `EXPERIMENT all mrr` is the MRR on every data set under two filters.
+"""
+
+import re
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count, groupby
+from operator import contains
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Final
 
+from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
+from targcn.experiments.cells import choose_data
+from targcn.experiments.results import read_results
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
-from targcn.experiments.tables import Line, Results, lines_of
+from targcn.experiments.tables import Line, Results, lines_of, mrr_table, tables_of
 from targcn.output.plots import Curve, plot_lines
+from targcn.output.tables import Table, to_markdown
 
+END_OF_PLACE: Final = "<!-- end of table -->"
+BEGINNING: Final = re.compile(r"^<!-- table: (.+) -->$", re.MULTILINE)
+PLACE: Final = re.compile(
+    rf"{BEGINNING.pattern}\n(?:(?!<!-- table: ).*\n)*?{END_OF_PLACE}$", re.MULTILINE
+)
 # The experiment whose rows are points over the number of their parameters.
 MAIN: Final = "main"
 # What plots show.
 SETTING: Final = SETTINGS[0]
 COMMON_FILTER: Final[Filter] = "static"
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path, help="the folder of 'targcn reproduce'")
+    parser.add_argument("--fill", type=Path, nargs="+", default=[], help="texts")
+    parser.add_argument("--plots", type=Path, help="the folder to draw plots into")
+    given = parser.parse_args()
+    measured = read_results(given.results)
+    for path in given.fill:
+        path.write_text(fill(path.read_text(encoding="utf-8"), measured), encoding="utf-8")
+    if given.plots:
+        plot_experiments(measured, given.plots)
+
+
+def fill(text: str, results: Results) -> str:
+    """Put tables into the places that a text has for them, and leave everything else as it is."""
+    whole = {place[1] for place in PLACE.finditer(text)}
+    for wanted in BEGINNING.findall(text):
+        if wanted not in whole:
+            raise InputError(
+                f"nothing ends the table {wanted!r}; add a line {END_OF_PLACE!r} below it"
+            )
+
+    def table(place: re.Match[str]) -> str:
+        markdown = to_markdown(_table_for(place[1], results))
+        return f"<!-- table: {place[1]} -->\n\n{markdown}\n\n{END_OF_PLACE}"
+
+    return PLACE.sub(table, text)
+
+
+def _table_for(wanted: str, results: Results) -> Table:
+    name, *words = wanted.split()
+    experiment = find_experiment(name)
+    if words == ["all", "mrr"]:
+        return mrr_table(experiment, results)
+    known = [*experiment.data, *choose_data(experiment, quick=True)]
+    settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
+    choices = known, (*FILTERS, "costs"), settings
+    words = [*words, "0"] if len(words) == 2 else words
+    if len(words) != 3 or not all(map(contains, choices, words)):
+        raise InputError(
+            f"table {wanted!r} is unclear; write {name} DATA FILTER [SETTING]: the data sets are "
+            f"{', '.join(known)}, the filters {', '.join(FILTERS)} or costs, the settings "
+            f"{', '.join(settings)}"
+        )
+    data, which, number = words
+    filters = tuple(name for name in FILTERS if name == which)
+    alone = replace(experiment, shown=(settings[number],), filters=filters, costs=not filters)
+    return tables_of(alone, data, results)[0]
 
 
 def plot_experiments(results: Results, folder: Path) -> list[Path]:
@@ -103,3 +171,7 @@ def _place(line: Line, num_parameters: int | None) -> float:
     place = num_parameters if line.row.place is None else line.row.place
     assert place is not None, "a published figure needs a place or a number of parameters"
     return float(place)
+
+
+if __name__ == "__main__":
+    main()
