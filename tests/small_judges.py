@@ -26,25 +26,22 @@ def visits(number: int, num_entities: int = 40, num_days: int = 60, seed: int = 
 
 
 def columns_of(facts: list[Fact]) -> FactColumns:
-    return FactColumns(*torch.tensor(facts, dtype=torch.int64).reshape(-1, 4).T)
+    return FactColumns(*torch.tensor(facts, dtype=torch.int64).reshape(-1, 4).T.contiguous())
 
 
 def untaught(num_relations: int, gaps: Gaps = "mixed") -> Judge:
     """A judge with weights by chance: learning changes its odds, not how they are made."""
     judge = Judge(gaps, num_relations, unit=1.0)
     generator = torch.Generator().manual_seed(0)
-    for network in networks_of(judge):
-        for weight in network.parameters():
-            nn.init.normal_(weight, std=0.5, generator=generator)
-        network.means.normal_(std=0.5, generator=generator)
-        network.hidden_share.fill_(0.1)
-        network.missing_share.fill_(0.1)
+    for network in judge.modules():
+        if isinstance(network, Network):
+            for weight in network.parameters():
+                nn.init.normal_(weight, std=0.5, generator=generator)
+            network.means.normal_(std=0.5, generator=generator)
+    for finder in judge.finders.values():
+        finder.hidden_share.fill_(0.1)
+        finder.missing_share.fill_(0.1)
     return judge.eval()
-
-
-def networks_of(judge: Judge) -> list[Network]:
-    """Of each way the network for suggested facts, and the one for others."""
-    return [network for pair in judge.pairs.values() for network in pair]
 
 
 def truth_of(world: World, gaps: Gaps = "mixed") -> Truth:

@@ -10,7 +10,7 @@ import pytest
 import oracle
 import targcn
 from oracle import OPEN, World
-from small_judges import networks_of, truth_of, visits, with_untaught
+from small_judges import truth_of, visits, with_untaught
 from targcn.errors import InputError
 from targcn.inference.missing import MissingFilter, list_missing, missing_table
 from targcn.inference.predictor import Predictor
@@ -171,7 +171,7 @@ def test_the_table_for_people() -> None:
     )
     single = missing_table(found.filter(pl.col("times") == 1), truth, "title", LEAST)
     assert "until" not in single.labels
-    networks_of(truth.judge)[0].missing_share.fill_(0.02)
+    truth.judge.finders["facts"].missing_share.fill_(0.02)
     *_, note = missing_table(found.clear(), truth.presuming(0.05), "title", 0.7).notes
     assert note == "no fact that is not known is true with 0.7 or more"
     said = missing_table(found, truth.presuming(0.05), "title", LEAST).notes[0]

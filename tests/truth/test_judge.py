@@ -4,12 +4,23 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
+from torch import nn
 from torch.nn import functional
 
-from small_judges import networks_of, untaught
+from small_judges import untaught
+from targcn.graph.queries import FactColumns
 from targcn.graph.traces import KEYS, FactTraces
-from targcn.truth.judge import GROUP_OF_COLUMN, NUM_BUCKETS, NUM_GROUPS, Judge, Network, buckets
+from targcn.truth.judge import (
+    GROUP_OF_COLUMN,
+    HALVES,
+    NUM_BUCKETS,
+    NUM_GROUPS,
+    RARE,
+    Features,
+    Judge,
+    Network,
+    buckets,
+)
 
 NUM_KEYS, NUM_COLUMNS, FACTS = len(KEYS), len(GROUP_OF_COLUMN), 50
 
@@ -54,69 +65,86 @@ def test_gaps_are_counted_in_units_and_shares_by_what_is_known() -> None:
 @pytest.fixture
 def judge() -> Judge:
     made = untaught(3)
-    for network in networks_of(made):
-        network.line.copy_(torch.tensor([2.0, 0.5]))
+    for finder in made.finders.values():
+        finder.curve.copy_(torch.tensor([2.0, 0.5, 0.3]))
     return made
 
 
 @pytest.fixture
-def told() -> Tensor:
+def features() -> Features:
     """Buckets by chance; no rule suggests the first half."""
     found = torch.randint(NUM_BUCKETS, (FACTS, NUM_COLUMNS), dtype=torch.uint8)
     found[: FACTS // 2, -2:] = 0
-    return found
+    return Features(found, torch.arange(FACTS) % 3, torch.arange(FACTS) // 5 % HALVES)
 
 
-def logit(network: Network, told: Tensor, relation: int, without: int | None = None) -> Tensor:
+def logit(network: nn.Module, features: Features, row: int, without: int | None = None) -> float:
     """The logit of one fact by the formula; the rows of one group may be their means."""
-    rows = network.rows.view(NUM_COLUMNS, NUM_BUCKETS, -1)
+    assert isinstance(network, Network)
+    rows, relation = network.rows.view(NUM_COLUMNS, NUM_BUCKETS, -1), int(features.relations[row])
     hidden = sum(
-        network.means[column] if group == without else rows[column, int(told[column])]
+        network.means[column]
+        if group == without
+        else rows[column, int(features.buckets[row, column])]
         for column, group in enumerate(GROUP_OF_COLUMN)
     )
     hidden = network.norm(hidden + network.relations[relation])
     gelu = functional.gelu(hidden * (1 + network.gates[relation]))
-    found: Tensor = (gelu @ network.weights + network.biases[relation]).detach()
-    return found
+    return float((gelu @ network.weights + network.biases[relation]).detach())
 
 
-def test_the_odds_are_those_of_the_formula_and_add_up(judge: Judge, told: Tensor) -> None:
-    relations = torch.arange(FACTS) % 3
-    found = judge.log_odds(told, relations, 0.1)
-    for number in range(0, FACTS, 5):
-        relation, odds = int(relations[number]), []
-        for of_suggested, of_others in judge.pairs.values():
-            network = of_suggested if int(told[number, -2:].max()) else of_others
-            own = logit(network, told[number], relation)
-            assert torch.isclose(network(told, relations)[number], own, atol=1e-3)
-            # Of what is true and not known one half was hidden and the other is missing.
-            odds.append(2 * own + 0.5 + math.log(0.1 / (0.1 + 0.1)))
-        assert torch.isclose(found[number], torch.logaddexp(*odds), atol=1e-3)
+def curved(logit: float) -> float:
+    """A line that becomes steeper above 1."""
+    return 2 * logit + 0.5 + 0.3 * math.log1p(math.exp(logit - 1))
+
+
+def test_the_odds_are_those_of_the_formula_and_add_up(judge: Judge, features: Features) -> None:
+    found = judge.log_odds(features, 0.1).detach()
+    # Of what is true and not known one half was hidden and the other is missing, in both ways.
+    for row in range(0, FACTS, 5):
+        if row < FACTS // 2:
+            expected = logit(judge.asked, features, row) + RARE + math.log(0.5 + 0.5)
+        else:
+            half = int(features.halves[row])
+            odds = (
+                math.exp(curved(logit(finder.networks[half], features, row))) * 0.5
+                for finder in judge.finders.values()
+            )
+            expected = math.log(sum(odds))
+        assert float(found[row]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_halves_are_those_of_facts_and_about_equal() -> None:
+    facts = FactColumns(*torch.randint(1000, (4, 4000)))
+    halves = Features.of(facts, torch.zeros(4000, 1)).halves
+    order = torch.randperm(4000)
+    assert Features.of(facts[order], torch.zeros(4000, 1)).halves.equal(halves[order])
+    assert 1600 < int(halves.sum()) < 2400
 
 
 @pytest.mark.parametrize(("presumed", "factor"), [(0.5, 1), (0.1, 1), (0.05, 0.5), (0.01, 0.1)])
 def test_presumed_shares_scale_odds(
-    judge: Judge, told: Tensor, presumed: float, factor: float
+    judge: Judge, features: Features, presumed: float, factor: float
 ) -> None:
     """Up to what is missing at most by what it learned, which is a tenth."""
-    relations = torch.arange(FACTS) % 3
-    change = judge.log_odds(told, relations, presumed) - judge.log_odds(told, relations, 0.1)
+    change = judge.log_odds(features, presumed) - judge.log_odds(features, 0.1)
     assert torch.allclose(change, torch.tensor(math.log(factor)), atol=1e-3)
     share = pytest.approx(min(presumed, 0.1))
     assert judge.missing_shares(presumed) == {"facts": share, "blocks": share}
 
 
-def test_the_effect_of_a_group_is_what_its_means_change(judge: Judge, told: Tensor) -> None:
-    relations = torch.arange(FACTS) % 3
-    found = judge.effects(told, relations, 0.1)
+def test_the_effect_of_a_group_is_what_its_means_change(judge: Judge, features: Features) -> None:
+    found = judge.effects(features, 0.1).detach()
     assert found.shape == (FACTS, NUM_GROUPS)
-    for number in range(0, FACTS, 5):
-        relation = int(relations[number])
-        suggested = int(told[number, -2:].max()) > 0
-        networks = [pair[0 if suggested else 1] for pair in judge.pairs.values()]
-        # That of the network that decides.
-        best = max(networks, key=lambda network: float(logit(network, told[number], relation)))
-        whole = logit(best, told[number], relation)
+    for row in range(0, FACTS, 5):
+        half = int(features.halves[row])
+        networks = [finder.networks[half] for finder in judge.finders.values()]
+        # That of the way that decides.
+        network = max(networks, key=lambda network: logit(network, features, row))
+        told = curved
+        if row < FACTS // 2:
+            network, told = judge.asked, float
+        whole = told(logit(network, features, row))
         for group in range(NUM_GROUPS):
-            expected = 2 * (whole - logit(best, told[number], relation, without=group))
-            assert torch.isclose(found[number, group], expected, atol=1e-3)
+            expected = whole - told(logit(network, features, row, without=group))
+            assert float(found[row, group]) == pytest.approx(expected, abs=1e-3)

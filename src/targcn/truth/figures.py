@@ -29,6 +29,7 @@ from targcn.output.plots import Curve, plot_lines
 from targcn.output.tables import Column, Table, Value
 from targcn.truth.training import PRESUMED
 from targcn.truth.truth import MIRROR_SHARE, Judged, Truth, fit_judge
+from targcn.truth.wrong import make_wrong
 
 # How many of the most probable facts a precision is of.
 COUNTS: Final = (100, 1000, 2000)
@@ -36,9 +37,9 @@ SURE: Final = 0.9
 # What is less probable does not count for the calibration error: nearly all of it is.
 LEAST: Final = 0.1
 NUM_BINS: Final = 10
-# Facts that are asked about one by one, and places in the list of times that count as near.
+# Facts that are asked about one by one, and the kinds of wrong ones that need no model.
 MOST_ASKED: Final = 2000
-NEAR: Final = 7
+WRONG: Final = ("near time", "random time", "random object")
 
 
 @dataclass(frozen=True)
@@ -221,30 +222,19 @@ def _tell_apart(
     generator = torch.Generator().manual_seed(seed)
     chosen = torch.randperm(len(hidden), generator=generator)[:MOST_ASKED]
     right, probabilities = hidden[chosen], judged.probabilities[chosen]
-    positions, num_times = torch.searchsorted(truth.ticks, right.times), len(truth.ticks)
-
-    def draw(low: int, high: int) -> Tensor:
-        return torch.randint(low, high, (len(right),), generator=generator)
-
-    shift = draw(1, NEAR + 1) * (2 * draw(0, 2) - 1)
-    near = (positions + shift).clamp(min=0, max=num_times - 1)
-    subjects, relations, objects, times = right.tensors()
-    made = {
-        "near time": FactColumns(subjects, relations, objects, truth.ticks[near]),
-        "random time": FactColumns(subjects, relations, objects, truth.ticks[draw(0, num_times)]),
-        "random object": FactColumns(subjects, relations, draw(0, len(dataset.entities)), times),
-    }
+    wrong = make_wrong(right, truth.graph, truth.ticks, generator)
+    made = {kind: wrong[kind] for kind in WRONG}
     if model is not None:
+        subjects, relations, objects, times = right.tensors()
         best = _best_wrong(model, truth.graph, right, dataset)
         made["best wrong object"] = FactColumns(subjects, relations, best[0], times)
         made["best wrong subject"] = FactColumns(best[1], relations, objects, times)
     told, all_right, all_wrong = {}, [], []
     for kind, facts in made.items():
         is_wrong = ~every.hold(facts)
-        wrong = truth.judge_facts(facts[is_wrong]).probabilities
         all_right.append(probabilities[is_wrong])
-        all_wrong.append(wrong)
-        told[kind] = measure_apart(all_right[-1], wrong)
+        all_wrong.append(truth.judge_facts(facts[is_wrong]).probabilities)
+        told[kind] = measure_apart(all_right[-1], all_wrong[-1])
     return told | {"all": measure_apart(torch.cat(all_right), torch.cat(all_wrong))}
 
 

@@ -1,16 +1,16 @@
 """How the judge learns: parts of the known facts are hidden, and found again by their traces.
 
-What is hidden is in no graph that it looks at, so that none of its traces is left anywhere. The
-facts of a fold are suggested by the others (graph/suggestions.py); those that were hidden are true.
+What is hidden is in no graph that it looks at, so that none of its traces is left anywhere. A
+finder learns from what the others suggest (graph/suggestions.py): those that were hidden are true.
 The rest is not known to be false: the facts that are missing from the data are among them. If they
 are the share m of all facts and the fold hides h, a true fact that is not known was hidden with
 probability c = h / (h + m), so that P(hidden) = c · P(true), which is what is fitted. Where more
 than c of the most probable facts turn out to be hidden ones, m cannot be as large as presumed, and
 c is taken from them.
 
-So that it can judge any fact and not only what is suggested, it also sees facts made of known ones
-by another time, object or subject, and random ones. They are a sample; how often each could have
-been drawn is known, and the logarithm of it joins the logit.
+What no rule suggests is judged by a network that tells hidden facts from wrong ones which were made
+of them, by another time, near or far, or another entity. True ones are far rarer among all that
+could be than among those that are asked about like this, so its odds are lowered (judge.RARE).
 """
 
 import math
@@ -34,7 +34,8 @@ from targcn.graph.queries import FactColumns
 from targcn.graph.suggestions import Suggestions
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.graph.traces import FactTraces, Traces, find_codes
-from targcn.truth.judge import NUM_BUCKETS, Judge, Network, buckets
+from targcn.truth.judge import Features, Finder, Judge, Network, bend, buckets
+from targcn.truth.wrong import make_wrong
 
 Hide = Callable[[Facts, float, int], NDArray[np.bool_]]
 # The share of the known facts that a fold hides, and the share of all facts presumed missing.
@@ -43,40 +44,39 @@ HIDDEN_SHARE: Final = 0.1
 LEAST_HIDDEN: Final = 0.01
 PRESUMED: Final = 0.1
 # Folds: as many as hide so many facts together, within these bounds.
-HIDDEN_FACTS: Final = 60_000
-FEWEST_FOLDS, MOST_FOLDS = 4, 6
+HIDDEN_FACTS: Final = 80_000
+FEWEST_FOLDS, MOST_FOLDS = 4, 10
 HIDE: Final[Mapping[str, Hide]] = {"facts": hide_facts, "blocks": hide_blocks}
 # The most probable hidden facts of a fold, which say how many are missing at most; and the largest
 # share of hidden ones that is believed among them.
 NUM_BEST: Final = 400
 MOST_HIDDEN: Final = 0.995
-# Suggested facts of a fold that are learned from, besides the hidden ones; made ones of each kind.
+# Suggested facts of a fold that are learned from, besides the hidden ones.
 MOST_SUGGESTED: Final = 60_000
-MOST_MADE: Final = 5_000
-# Made facts count as drawn at least this often: what is less probable need not be told apart.
+# Suggested facts count as drawn at least this often: what is less probable need not be told apart.
 RAREST: Final = 1e-4
+# Hidden facts of all folds that wrong ones are made of.
+MOST_ASKED: Final = 30_000
 EPOCHS: Final = 5
 # With few facts, at least so many steps are taken.
 LEAST_STEPS: Final = 200
 BATCH: Final = 2048
-RATE: Final = 3e-3
+RATE: Final = 5e-3
 WARM_UP: Final = 0.15
 WEIGHT_DECAY: Final = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons(Columns):
-    """Facts to learn from, by their buckets: which were hidden, and the log of how rarely a fact
-    like this is drawn if it was not hidden."""
+    """Facts to learn from: which were hidden, and the logarithm of how rarely a fact like this is
+    drawn if it was not hidden."""
 
-    buckets: Tensor
-    relations: Tensor
+    features: Features
     is_hidden: Tensor
-    is_suggested: Tensor
     rarity: Tensor
 
     def __len__(self) -> int:
-        return len(self.relations)
+        return len(self.is_hidden)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,65 +111,73 @@ def train_judge(
     start = time.perf_counter()
     unit = typical_step(ticks)
     setup = Setup(facts, num_entities, num_relations, ticks, past_only, unit)
+    every = _known(setup.graph(facts))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         judge = Judge(gaps, num_relations, unit)
         number = math.ceil(HIDDEN_FACTS / max(HIDDEN_SHARE * len(facts), 1))
-        number = min(max(number, FEWEST_FOLDS), MOST_FOLDS) // len(judge.networks)
-        for done, (way, networks) in enumerate(judge.pairs.items()):
-            folds, hidden = [], []
+        number = min(max(number, FEWEST_FOLDS), MOST_FOLDS) // len(judge.finders)
+        num_folds, asked = number * len(judge.finders), []
+        for done, (way, finder) in enumerate(judge.finders.items()):
+            suggested, hidden = [], []
             for fold in range(number):
                 if progress is not None:
-                    progress(done * (number + 1) + fold, len(judge.networks) * (number + 1))
+                    progress(done * (number + 1) + fold, num_folds + len(judge.finders))
                 # A way of hiding may need several seeds in a row.
                 is_hidden = HIDE[way](facts, HIDDEN_SHARE, 1000 * seed + 10 * fold)
                 if is_hidden.all():
                     is_hidden[:] = False
                 hidden.append(float(is_hidden.mean()))
-                folds.append(_learn_fold(setup, is_hidden, 1000 * seed + fold))
+                examples = _Fold(setup, is_hidden, 1000 * seed + fold)
+                suggested.append(examples.suggested())
+                asked.append(examples.asked(every, MOST_ASKED // num_folds))
             share = max(float(np.mean(hidden)), LEAST_HIDDEN)
-            networks[0].hidden_share.fill_(share * (1 - presumed))
-            networks[0].missing_share.fill_(presumed)
-            _train(*networks, folds, seed)
+            finder.hidden_share.fill_(share * (1 - presumed))
+            finder.missing_share.fill_(presumed)
+            _train_finder(finder, _join(suggested), NUM_BEST * number, seed)
+        _fit(judge.asked, _join(asked), 1.0, seed)
     judge.seconds.fill_(time.perf_counter() - start)
     return judge.eval()
 
 
-def _train(network: Network, of_others: Network, folds: list[Lessons], seed: int) -> None:
-    """Train both networks of a way on all folds but one, and hold that one against them."""
-    *learned, held_back = (fold[fold.is_suggested] for fold in folds)
-    lessons = _join(learned)
-    initial = {name: value.clone() for name, value in network.state_dict().items()}
-    _fit(network, lessons, seed)
-    if (share := _share_of_best(network, held_back)) > _hidden_among_unknown(network):
-        network.load_state_dict(initial)
-        network.missing_share.copy_(network.hidden_share * (1 - share) / share)
-        _fit(network, lessons, seed)
-    _fit_line(network, held_back)
-    of_others.hidden_share.copy_(network.hidden_share)
-    of_others.missing_share.copy_(network.missing_share)
-    *learned, held_back = (fold[~fold.is_suggested] for fold in folds)
-    _fit(of_others, _join(learned), seed)
-    _fit_line(of_others, held_back)
+def _train_finder(finder: Finder, lessons: Lessons, num_best: int, seed: int) -> None:
+    """Train the network of each half on the other half, and fit the curve through both."""
+    initial = {name: value.clone() for name, value in finder.state_dict().items()}
+    _fit_halves(finder, lessons, seed)
+    if (share := _share_of_best(finder, lessons, num_best)) > _hidden_among_unknown(finder):
+        finder.load_state_dict(initial)
+        finder.missing_share.copy_(finder.hidden_share * (1 - share) / share)
+        _fit_halves(finder, lessons, seed)
+    _fit_curve(finder, lessons)
 
 
-def _hidden_among_unknown(network: Network) -> float:
+def _fit_halves(finder: Finder, lessons: Lessons, seed: int) -> None:
+    share = _hidden_among_unknown(finder)
+    for half, network in enumerate(finder.networks):
+        assert isinstance(network, Network)
+        _fit(network, lessons[lessons.features.halves != half], share, seed)
+
+
+def _hidden_among_unknown(finder: Finder) -> float:
     """Of the true facts that are not known to a fold, the share that it has hidden."""
-    return float(network.hidden_share / (network.hidden_share + network.missing_share))
+    return float(finder.hidden_share / (finder.hidden_share + finder.missing_share))
 
 
 @torch.no_grad()
-def _share_of_best(network: Network, lessons: Lessons) -> float:
-    """The share of hidden ones among the most probable facts: at least this, but for chance."""
-    order = network(lessons.buckets, lessons.relations).argsort(descending=True)
+def _share_of_best(finder: Finder, lessons: Lessons, num_best: int) -> float:
+    """The share of hidden ones among the most probable facts: at least this, but for chance.
+
+    They are as many as have this number of hidden ones among them.
+    """
+    order = finder.logits(lessons.features).argsort(descending=True)
     is_hidden = lessons.is_hidden[order].double()
     drawn_for = torch.where(lessons.is_hidden, 0.0, lessons.rarity.double())[order].exp()
     counts = is_hidden.cumsum(0)
-    enough = torch.searchsorted(counts, torch.tensor(float(NUM_BEST), dtype=torch.float64))
+    enough = torch.searchsorted(counts, torch.tensor(float(num_best), dtype=torch.float64))
     if int(enough) >= len(counts):
         return 0.0
     share = counts[enough] / drawn_for.cumsum(0)[enough]
-    chance = 2 * (share * (1 - share) / NUM_BEST).clamp(min=0).sqrt()
+    chance = 2 * (share * (1 - share) / num_best).clamp(min=0).sqrt()
     return float((share - chance).clamp(max=MOST_HIDDEN))
 
 
@@ -182,123 +190,81 @@ def typical_step(ticks: Tensor) -> float:
     return float(ticks.diff().double().median()) if len(ticks) > 1 else 1.0
 
 
-def judge_buckets(
+def look_at(
     traces: Traces, suggestions: Suggestions, facts: FactColumns, unit: float, known_share: float
-) -> tuple[Tensor, FactTraces]:
-    """What a judge is told of facts, and their traces, of which it is made."""
+) -> tuple[Features, FactTraces]:
+    """What a judge looks at, and the traces that it is made of."""
     of_facts = traces.of(facts)
-    return buckets(of_facts, suggestions.shares_of(facts), unit, known_share), of_facts
+    of_rules = suggestions.shares_of(facts)
+    return Features.of(facts, buckets(of_facts, of_rules, unit, known_share)), of_facts
 
 
-def _learn_fold(setup: Setup, is_hidden: NDArray[np.bool_], seed: int) -> Lessons:
+class _Fold:
     """What is learned if some facts are hidden."""
-    known_share = 1 - float(is_hidden.mean())
-    known, hidden = setup.facts.where(~is_hidden), setup.facts.where(is_hidden)
-    graph = setup.graph(known)
-    traces = Traces(graph)
-    suggestions = Suggestions.of(graph, setup.ticks, known_share)
-    codes_of = suggestions.cells.codes
 
-    def codes(facts: FactColumns) -> Tensor:
-        positions, _ = find_codes(setup.ticks, facts.times)
-        return codes_of(facts.subjects, facts.relations, facts.objects, positions)
+    def __init__(self, setup: Setup, is_hidden: NDArray[np.bool_], seed: int) -> None:
+        self.setup, self.known_share = setup, 1 - float(is_hidden.mean())
+        self.hidden = setup.facts.where(is_hidden)
+        self.graph = setup.graph(setup.facts.where(~is_hidden))
+        self.traces = Traces(self.graph)
+        self.suggestions = Suggestions.of(self.graph, setup.ticks, self.known_share)
+        self.generator = torch.Generator().manual_seed(seed)
 
-    # Of what rules say is likely more is drawn.
-    likely = suggestions.shares[suggestions.unknown].amax(1).double()
-    chance = (likely * (MOST_SUGGESTED / likely.sum().clamp(min=1e-9))).clamp(max=1.0)
-    generator = torch.Generator().manual_seed(seed)
-    is_drawn = torch.rand(len(chance), generator=generator, dtype=torch.float64) < chance
-    made, rate = _make_facts(FactColumns.of(known), setup, generator)
-    suggested = suggestions.codes[suggestions.unknown]
-    every = [suggested[is_drawn], codes(made), codes(FactColumns.of(hidden))]
-    candidates = torch.unique(torch.cat(every))
-    is_known = _known(graph).hold(suggestions.cells.facts(candidates))
-    candidates = candidates[~is_known]
-    facts = suggestions.cells.facts(candidates)
-    told, of_facts = judge_buckets(traces, suggestions, facts, setup.unit, known_share)
-    places, is_suggested = find_codes(suggested, candidates)
-    # One chance more, for the place that is given where nothing is suggested.
-    chances = functional.pad(chance, (0, 1))[places]
-    drawn_share = torch.where(is_suggested, chances, rate(facts, of_facts).clamp(max=1.0))
-    return Lessons(
-        told,
-        facts.relations.clone(),
-        _known(setup.graph(hidden)).hold(facts),
-        is_suggested,
-        -drawn_share.clamp(min=RAREST).log().float(),
-    )
+    def _look_at(self, facts: FactColumns) -> Features:
+        unit = self.setup.unit
+        return look_at(self.traces, self.suggestions, facts, unit, self.known_share)[0]
+
+    def suggested(self) -> Lessons:
+        """What is suggested: all that was hidden, and some of the others."""
+        suggestions = self.suggestions
+        # Of what rules say is likely more is drawn.
+        likely = suggestions.shares[suggestions.unknown].amax(1).double()
+        chance = (likely * (MOST_SUGGESTED / likely.sum().clamp(min=1e-9))).clamp(max=1.0)
+        is_drawn = torch.rand(len(chance), generator=self.generator, dtype=torch.float64) < chance
+        subjects, relations, objects, times = FactColumns.of(self.hidden).tensors()
+        positions, _ = find_codes(self.setup.ticks, times)
+        hidden = suggestions.cells.codes(subjects, relations, objects, positions)
+        codes = suggestions.codes[suggestions.unknown]
+        places, is_suggested = find_codes(codes, hidden)
+        is_drawn[places[is_suggested]] = True
+        facts = suggestions.cells.facts(codes[is_drawn])
+        rarity = -chance[is_drawn].clamp(min=RAREST).log().float()
+        is_hidden = _known(self.setup.graph(self.hidden)).hold(facts)
+        return Lessons(self._look_at(facts), is_hidden, rarity)
+
+    def asked(self, every: KnownAnswers, most: int) -> Lessons:
+        """Some of the hidden facts, and wrong ones that were made of them."""
+        hidden = FactColumns.of(self.hidden)
+        right = hidden[torch.randperm(len(hidden), generator=self.generator)[:most]]
+        made = make_wrong(right, self.graph, self.setup.ticks, self.generator)
+        wrong = (facts[~every.hold(facts)] for facts in made.values())
+        columns = zip(right.tensors(), *(facts.tensors() for facts in wrong), strict=True)
+        facts = FactColumns(*map(torch.cat, columns))
+        is_hidden = torch.arange(len(facts)) < len(right)
+        return Lessons(self._look_at(facts), is_hidden, torch.zeros(len(facts)))
 
 
 def _known(graph: TemporalGraph) -> KnownAnswers:
     return KnownAnswers.of(graph, "time-aware")
 
 
-def _make_facts(
-    known: FactColumns, setup: Setup, generator: torch.Generator
-) -> tuple[FactColumns, Callable[[FactColumns, FactTraces], Tensor]]:
-    """Facts made of known ones, and how often each of some facts could have been drawn on average.
-
-    A known fact gets any time; the object or the subject of another fact of its relation; or any
-    entity as its object or subject.
-    """
-    num, num_times, num_entities = len(known), len(setup.ticks), setup.num_entities
-    num_made = min(MOST_MADE, num)
-    by_relation = torch.argsort(known.relations, stable=True)
-    sizes = torch.bincount(known.relations, minlength=setup.num_relations)
-    starts = sizes.cumsum(0) - sizes
-
-    def draw(below: Tensor | int) -> Tensor:
-        return (torch.rand(num_made, generator=generator, dtype=torch.float64) * below).long()
-
-    def draw_fact() -> tuple[Tensor, Tensor, Tensor, Tensor, FactColumns]:
-        """A known fact, and another of its relation."""
-        subjects, relations, objects, times = known[draw(num)].tensors()
-        other = known[by_relation[starts[relations] + draw(sizes[relations])]]
-        return subjects, relations, objects, times, other
-
-    parts = []
-    for change in range(5):
-        subjects, relations, objects, times, other = draw_fact()
-        if change == 0:
-            times = setup.ticks[draw(num_times)]
-        elif change == 1:
-            objects = other.objects
-        elif change == 2:
-            subjects = other.subjects
-        elif change == 3:
-            objects = draw(num_entities)
-        else:
-            subjects = draw(num_entities)
-        parts.append((subjects, relations, objects, times))
-    made = FactColumns(*map(torch.cat, zip(*parts, strict=True)))
-
-    def rate(facts: FactColumns, of_facts: FactTraces) -> Tensor:
-        counts = (of_facts.elsewhere + of_facts.now).double()
-        shares_of_relation = counts[:, 2:4] / sizes[facts.relations].clamp(min=1)[:, None]
-        of_subject, of_object = of_facts.now[:, 2], of_facts.now[:, 3]
-        often = of_facts.elsewhere[:, 0] / num_times
-        often = often + of_subject * (shares_of_relation[:, 1] + 1 / num_entities)
-        often = often + of_object * (shares_of_relation[:, 0] + 1 / num_entities)
-        return often * num_made / num
-
-    return made, rate
-
-
 def _join(lessons: list[Lessons]) -> Lessons:
     columns = zip(*(each.tensors() for each in lessons), strict=True)
-    return Lessons(*(torch.cat(column) for column in columns))
+    *features, is_hidden, rarity = map(torch.cat, columns)
+    return Lessons(Features(*features), is_hidden, rarity)
 
 
-def _loss(network: Network, logits: Tensor, lessons: Lessons) -> Tensor:
-    """The cross-entropy of having been hidden."""
-    share = _hidden_among_unknown(network)
-    log_true = functional.logsigmoid(logits)
-    log_hidden = math.log(share) + log_true
-    odds = log_hidden - torch.log1p(-share * torch.sigmoid(logits)) + lessons.rarity
+def _loss(logits: Tensor, lessons: Lessons, share: float) -> Tensor:
+    """The cross-entropy of having been hidden, which this share of what is true and unknown was."""
+    log_hidden = math.log(share) + functional.logsigmoid(logits)
+    log_others = math.log(share) + functional.logsigmoid(-logits)
+    if share < 1:
+        log_others = torch.logaddexp(log_others, torch.tensor(math.log1p(-share)))
+    odds = log_hidden - log_others + lessons.rarity
     return functional.binary_cross_entropy_with_logits(odds, lessons.is_hidden.float())
 
 
-def _fit(network: Network, lessons: Lessons, seed: int) -> None:
+def _fit(network: Network, lessons: Lessons, share: float, seed: int) -> None:
     """Take all steps; the learning rate rises and falls once."""
     if len(lessons) == 0:
         return
@@ -317,7 +283,7 @@ def _fit(network: Network, lessons: Lessons, seed: int) -> None:
     while step < num_steps:
         for rows in torch.split(torch.randperm(len(lessons), generator=generator), BATCH):
             batch = lessons[rows]
-            loss = _loss(network, network(batch.buckets, batch.relations), batch)
+            loss = _loss(network(batch.features), batch, share)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -327,29 +293,26 @@ def _fit(network: Network, lessons: Lessons, seed: int) -> None:
                 break
     torch.set_num_threads(num_threads)
     network.eval()
-    with torch.no_grad():
-        for column, held in enumerate(lessons.buckets.T):
-            counts = torch.bincount(held.long(), minlength=NUM_BUCKETS).float()
-            rows = network.rows[column * NUM_BUCKETS : (column + 1) * NUM_BUCKETS]
-            network.means[column] = counts @ rows / counts.sum()
+    network.set_means(lessons.features.buckets)
 
 
-def _fit_line(network: Network, lessons: Lessons) -> None:
-    """Fit the line through the logits of lessons that the network has not seen."""
+def _fit_curve(finder: Finder, lessons: Lessons) -> None:
+    """Fit the curve through the logits of lessons, none of which its network has seen."""
     if len(lessons) == 0:
         return
     with torch.no_grad():
-        logits = network(lessons.buckets, lessons.relations)
-    line = torch.tensor([1.0, 0.0], requires_grad=True)
-    optimizer = torch.optim.LBFGS([line], max_iter=50, line_search_fn="strong_wolfe")
+        logits = finder.logits(lessons.features)
+    share, straight = _hidden_among_unknown(finder), finder.curve.clone()
+    curve = straight.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([curve], max_iter=50, line_search_fn="strong_wolfe")
 
     def closure() -> Tensor:
         optimizer.zero_grad()
-        loss = _loss(network, line[0] * logits + line[1], lessons)
+        loss = _loss(bend(logits, curve), lessons, share)
         # A few facts can be told apart by chance; so it stays near the line that changes nothing.
-        loss = loss + (line - network.line).square().sum() / (2 * len(lessons))
+        loss = loss + (curve - straight).square().sum() / (2 * len(lessons))
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
     optimizer.step(closure)  # type: ignore[no-untyped-call]
-    network.line.copy_(line.detach())
+    finder.curve.copy_(curve.detach())

@@ -18,8 +18,8 @@ from targcn.graph.queries import FactColumns
 from targcn.graph.suggestions import Suggestions
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.graph.traces import FactTraces, Traces
-from targcn.truth.judge import Judge
-from targcn.truth.training import PRESUMED, judge_buckets, train_judge
+from targcn.truth.judge import Features, Judge
+from targcn.truth.training import PRESUMED, look_at, train_judge
 
 # Facts judged at once; bounds memory, not results.
 FACTS_AT_ONCE: Final = 1 << 16
@@ -98,9 +98,9 @@ class Truth:
     def suggestions(self) -> Suggestions:
         return Suggestions.of(self.graph, self.ticks)
 
-    def _told(self, facts: FactColumns) -> tuple[Tensor, FactTraces]:
+    def _look_at(self, facts: FactColumns) -> tuple[Features, FactTraces]:
         unit = float(self.judge.unit)
-        return judge_buckets(self.traces, self.suggestions, facts, unit, known_share=1.0)
+        return look_at(self.traces, self.suggestions, facts, unit, known_share=1.0)
 
     @torch.inference_mode()
     def judge_facts(self, facts: FactColumns) -> Judged:
@@ -108,8 +108,8 @@ class Truth:
         parts = []
         for rows in torch.split(torch.arange(len(facts)), FACTS_AT_ONCE):
             some = facts[rows].to("cpu")
-            told, of_facts = self._told(some)
-            odds = self.judge.log_odds(told, some.relations, self.presumed)
+            features, of_facts = self._look_at(some)
+            odds = self.judge.log_odds(features, self.presumed)
             parts.append((odds.sigmoid().double(), of_facts.best_share >= MIRROR_SHARE))
         if not parts:
             nothing = torch.zeros(0, dtype=torch.float64)
@@ -153,8 +153,8 @@ class Truth:
     def expect_answers(self, subject: int, relation: int, time: int) -> float:
         """How many objects a subject is expected to have at a time, besides those that are known.
 
-        The relation may be a reciprocal one, which asks for subjects. Every entity that it has ever
-        had for an answer is judged.
+        The relation may be a reciprocal one, which asks for subjects. What rules suggest is judged:
+        of all that could be, hardly anything else is true.
         """
         num = self.graph.num_relations
         owners = self.traces.owners.codes
@@ -164,7 +164,8 @@ class Truth:
         subjects, objects = (same[0], answers) if relation < num else (answers, same[0])
         facts = FactColumns(subjects, same[1], objects, torch.full_like(answers, time))
         holds = self.traces.triples.look(self.traces.codes_of(facts), facts.times)[3] > 0
-        return float(self.judge_facts(facts[~holds]).probabilities.sum())
+        likely = ~holds & (self.suggestions.shares_of(facts) > 0).any(1)
+        return float(self.judge_facts(facts[likely]).probabilities.sum())
 
     def last_fact(self, entity: int) -> int | None:
         """The tick of the last fact of an entity; None if it has none."""
@@ -177,6 +178,6 @@ class Truth:
 
         An effect is what the logit loses if the group says nothing.
         """
-        told, of_fact = self._told(fact)
-        effects = self.judge.effects(told, fact.relations, self.presumed)
+        features, of_fact = self._look_at(fact)
+        effects = self.judge.effects(features, self.presumed)
         return of_fact, self.suggestions.shares_of(fact)[0], effects[0]
