@@ -37,7 +37,7 @@ from targcn.graph.traces import FactTraces, Traces, find_codes
 from targcn.truth.judge import Features, Finder, Judge, Network, bend, buckets
 from targcn.truth.wrong import make_wrong
 
-Hide = Callable[[Facts, float, int], NDArray[np.bool_]]
+Hide = Callable[[Facts, float, int, int], NDArray[np.bool_]]
 # The share of the known facts that a fold hides, and the share of all facts presumed missing.
 HIDDEN_SHARE: Final = 0.1
 # Of a few facts none may be hidden by chance; then this share counts as hidden.
@@ -47,9 +47,9 @@ PRESUMED: Final = 0.1
 HIDDEN_FACTS: Final = 80_000
 FEWEST_FOLDS, MOST_FOLDS = 4, 10
 HIDE: Final[Mapping[str, Hide]] = {"facts": hide_facts, "blocks": hide_blocks}
-# The most probable hidden facts of a fold, which say how many are missing at most; and the largest
-# share of hidden ones that is believed among them.
-NUM_BEST: Final = 400
+# The more probable half of the hidden facts says how many are missing at most, if it has so many of
+# each fold; and the largest share of hidden ones that is believed among them.
+FEWEST_BEST: Final = 200
 MOST_HIDDEN: Final = 0.995
 # Suggested facts of a fold that are learned from, besides the hidden ones.
 MOST_SUGGESTED: Final = 60_000
@@ -123,8 +123,7 @@ def train_judge(
             for fold in range(number):
                 if progress is not None:
                     progress(done * (number + 1) + fold, num_folds + len(judge.finders))
-                # A way of hiding may need several seeds in a row.
-                is_hidden = HIDE[way](facts, HIDDEN_SHARE, 1000 * seed + 10 * fold)
+                is_hidden = HIDE[way](facts, HIDDEN_SHARE, 1000 * seed, fold)
                 if is_hidden.all():
                     is_hidden[:] = False
                 hidden.append(float(is_hidden.mean()))
@@ -134,17 +133,17 @@ def train_judge(
             share = max(float(np.mean(hidden)), LEAST_HIDDEN)
             finder.hidden_share.fill_(share * (1 - presumed))
             finder.missing_share.fill_(presumed)
-            _train_finder(finder, _join(suggested), NUM_BEST * number, seed)
+            _train_finder(finder, _join(suggested), FEWEST_BEST * number, seed)
         _fit(judge.asked, _join(asked), 1.0, seed)
     judge.seconds.fill_(time.perf_counter() - start)
     return judge.eval()
 
 
-def _train_finder(finder: Finder, lessons: Lessons, num_best: int, seed: int) -> None:
+def _train_finder(finder: Finder, lessons: Lessons, fewest_best: int, seed: int) -> None:
     """Train the network of each half on the other half, and fit the curve through both."""
     initial = {name: value.clone() for name, value in finder.state_dict().items()}
     _fit_halves(finder, lessons, seed)
-    if (share := _share_of_best(finder, lessons, num_best)) > _hidden_among_unknown(finder):
+    if (share := _share_of_best(finder, lessons, fewest_best)) > _hidden_among_unknown(finder):
         finder.load_state_dict(initial)
         finder.missing_share.copy_(finder.hidden_share * (1 - share) / share)
         _fit_halves(finder, lessons, seed)
@@ -164,18 +163,19 @@ def _hidden_among_unknown(finder: Finder) -> float:
 
 
 @torch.no_grad()
-def _share_of_best(finder: Finder, lessons: Lessons, num_best: int) -> float:
+def _share_of_best(finder: Finder, lessons: Lessons, fewest: int) -> float:
     """The share of hidden ones among the most probable facts: at least this, but for chance.
 
-    They are as many as have this number of hidden ones among them.
+    They are as many as have half of all hidden ones among them; 0 if these are too few.
     """
     order = finder.logits(lessons.features).argsort(descending=True)
     is_hidden = lessons.is_hidden[order].double()
     drawn_for = torch.where(lessons.is_hidden, 0.0, lessons.rarity.double())[order].exp()
     counts = is_hidden.cumsum(0)
-    enough = torch.searchsorted(counts, torch.tensor(float(num_best), dtype=torch.float64))
-    if int(enough) >= len(counts):
+    num_best = int(is_hidden.sum()) // 2
+    if num_best < fewest:
         return 0.0
+    enough = torch.searchsorted(counts, torch.tensor(float(num_best), dtype=torch.float64))
     share = counts[enough] / drawn_for.cumsum(0)[enough]
     chance = 2 * (share * (1 - share) / num_best).clamp(min=0).sqrt()
     return float((share - chance).clamp(max=MOST_HIDDEN))
