@@ -175,4 +175,4 @@ def test_the_table_for_people() -> None:
     *_, note = missing_table(found.clear(), truth.presuming(0.05), "title", 0.7).notes
     assert note == "no fact that is not known is true with 0.7 or more"
     said = missing_table(found, truth.presuming(0.05), "title", LEAST).notes[0]
-    assert "missing: 0.02 as single facts and 0.05 as whole records" in said
+    assert "missing: 0.008 as single facts and 0.05 as whole records" in said

@@ -52,10 +52,12 @@ def test_missing_facts_are_the_suggested_ones_that_are_probable(truth: Truth) ->
     assert found == [fact for fact in expected if 3 in (fact[0], fact[2])]
 
 
-def test_what_is_presumed_bounds_the_odds(truth: Truth) -> None:
-    facts = columns_of(EVERYTHING)
+def test_what_is_presumed_bounds_the_probabilities() -> None:
+    truth, facts = truth_of(WORLD, "facts"), columns_of(EVERYTHING)
     usual, half = (each.judge_facts(facts).probabilities for each in (truth, truth.presuming(0.05)))
-    assert torch.allclose(half / (1 - half), usual / (1 - usual) / 2, rtol=1e-3)
+    suggested = (truth.suggestions.shares_of(facts) > 0).any(1)
+    assert torch.allclose(half[suggested], usual[suggested] / 2, rtol=1e-3)
+    assert bool((half < usual).all())
     assert truth.presumed == 0.1
 
 

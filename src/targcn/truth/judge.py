@@ -42,12 +42,14 @@ DIM: Final = 32
 DROPOUT: Final = 0.2
 # A finder has a network for each half of all facts that could be, which learned from the other.
 HALVES: Final = 2
+# No fact is so sure that its odds could not be told.
+LEAST_DOUBT: Final = 1e-6
 # Where the curve of a finder may become steeper.
 BEND: Final = 1.0
-# How much lower the logarithm of the odds is of a fact that no rule suggests, among all that could
-# be, than among those that are asked about. Of suggested facts that were made of true ones it is
-# -4.6 on ICEWS14 and -4.9 on congress.
-RARE: Final = -5.0
+# What the logarithm of the odds of a fact that no rule suggests is lowered by: true ones are rarer
+# among all that could be than among those that are asked about. Where that can be known, of facts
+# that were made of true ones and are suggested, it is -2.9 on ICEWS14 and -3.2 on congress.
+RARE: Final = -3.2
 # What belongs together is a group: each key, and beside all keys the numbers of objects and of
 # subjects, the other relations of both at that time, the rules of one fact, and those of two.
 NUM_GROUPS: Final = len(KEYS) + 5
@@ -216,24 +218,31 @@ class Finder(nn.Module):
             logits[places] = network(features[places])
         return logits
 
-    def log_odds(self, features: Features) -> Tensor:
-        """The logarithm of the odds of being true among what a fold does not know."""
-        return bend(self.logits(features), self.curve)
+    def log_odds(self, features: Features, presumed: float) -> Tensor:
+        """The logarithm of the odds of being missing among what is not known."""
+        room, hidden = self.missing_share, self.hidden_share
+        # What was hidden in a fold is known when it judges.
+        odds = bend(self.logits(features), self.curve) + (room / (room + hidden)).log()
+        # If fewer are missing than there is room for, the others are false.
+        log_missing = functional.logsigmoid(odds) + (self.missing(presumed) / room).log()
+        log_odds: Tensor = log_missing - torch.log1p(-log_missing.exp().clamp(max=1 - LEAST_DOUBT))
+        return log_odds
 
     def effects(self, features: Features) -> Tensor:
         """How much each group of traces changes the logit against what says nothing."""
         without = torch.zeros(len(features), NUM_GROUPS, device=features.relations.device)
         for network, places in self._by_half(features):
             without[places] = network.without_groups(features[places])
-        return self.log_odds(features)[:, None] - bend(without, self.curve)
+        return bend(self.logits(features), self.curve)[:, None] - bend(without, self.curve)
 
-    def scale(self, presumed: float) -> Tensor:
-        """What the odds are multiplied by, since what was hidden is known when it judges.
+    def missing(self, presumed: float) -> Tensor:
+        """The share of all facts that counts as missing.
 
-        At most this share of the facts is presumed to be missing.
+        It is what is presumed, if there is room for it. Else the presumption is wrong, and counts
+        the less the less room there is.
         """
-        missing = self.missing_share.clamp(max=presumed)
-        return missing / (self.hidden_share + self.missing_share)
+        room = self.missing_share
+        return torch.minimum(room.new_tensor(presumed), room * room / presumed)
 
 
 def bend(logits: Tensor, curve: Tensor) -> Tensor:
@@ -267,16 +276,14 @@ class Judge(nn.Module):
     def log_odds(self, features: Features, presumed: float) -> Tensor:
         """The logarithm of the odds that each fact is true."""
         suggested = self.odds_of_ways(features, presumed).logsumexp(0)
-        others = self.asked(features) + RARE + self._scales(presumed).sum().log()
+        missing = sum(finder.missing(presumed) for finder in self.finders.values())
+        others = self.asked(features) + RARE + torch.as_tensor(missing).log()
         return torch.where(features.are_suggested, suggested, others)
 
     def odds_of_ways(self, features: Features, presumed: float) -> Tensor:
         """The logarithm of the odds that suggested facts are missing: a row for each way."""
-        odds = torch.stack([finder.log_odds(features) for finder in self.finders.values()])
-        return odds + self._scales(presumed).log()[:, None]
-
-    def _scales(self, presumed: float) -> Tensor:
-        return torch.stack([finder.scale(presumed) for finder in self.finders.values()])
+        finders = self.finders.values()
+        return torch.stack([finder.log_odds(features, presumed) for finder in finders])
 
     def effects(self, features: Features, presumed: float) -> Tensor:
         """How much each group of traces adds to the logit, by the network that decides."""
@@ -287,7 +294,5 @@ class Judge(nn.Module):
         return torch.where(features.are_suggested[:, None], of_suggested, of_asked)
 
     def missing_shares(self, presumed: float) -> dict[str, float]:
-        """What share of the facts is taken for missing in each way: no more than is presumed."""
-        return {
-            way: min(float(finder.missing_share), presumed) for way, finder in self.finders.items()
-        }
+        """What share of the facts counts as missing in each way."""
+        return {way: float(finder.missing(presumed)) for way, finder in self.finders.items()}

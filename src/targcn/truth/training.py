@@ -47,9 +47,11 @@ PRESUMED: Final = 0.1
 HIDDEN_FACTS: Final = 80_000
 FEWEST_FOLDS, MOST_FOLDS = 4, 10
 HIDE: Final[Mapping[str, Hide]] = {"facts": hide_facts, "blocks": hide_blocks}
-# The more probable half of the hidden facts says how many are missing at most, if it has so many of
-# each fold; and the largest share of hidden ones that is believed among them.
-FEWEST_BEST: Final = 200
+# From where to where hidden facts say how many are missing at most, the most probable first, if
+# there are so many of them in a fold. The very first may be of a kind that is not missing: a
+# relation's whole tick is found easily. And the largest share of hidden ones that is believed.
+BEST: Final = (0.1, 0.25)
+FEWEST_HIDDEN: Final = 400
 MOST_HIDDEN: Final = 0.995
 # Suggested facts of a fold that are learned from, besides the hidden ones.
 MOST_SUGGESTED: Final = 60_000
@@ -133,17 +135,17 @@ def train_judge(
             share = max(float(np.mean(hidden)), LEAST_HIDDEN)
             finder.hidden_share.fill_(share * (1 - presumed))
             finder.missing_share.fill_(presumed)
-            _train_finder(finder, _join(suggested), FEWEST_BEST * number, seed)
+            _train_finder(finder, _join(suggested), FEWEST_HIDDEN * number, seed)
         _fit(judge.asked, _join(asked), 1.0, seed)
     judge.seconds.fill_(time.perf_counter() - start)
     return judge.eval()
 
 
-def _train_finder(finder: Finder, lessons: Lessons, fewest_best: int, seed: int) -> None:
+def _train_finder(finder: Finder, lessons: Lessons, fewest: int, seed: int) -> None:
     """Train the network of each half on the other half, and fit the curve through both."""
     initial = {name: value.clone() for name, value in finder.state_dict().items()}
     _fit_halves(finder, lessons, seed)
-    if (share := _share_of_best(finder, lessons, fewest_best)) > _hidden_among_unknown(finder):
+    if (share := _share_of_best(finder, lessons, fewest)) > _hidden_among_unknown(finder):
         finder.load_state_dict(initial)
         finder.missing_share.copy_(finder.hidden_share * (1 - share) / share)
         _fit_halves(finder, lessons, seed)
@@ -164,19 +166,20 @@ def _hidden_among_unknown(finder: Finder) -> float:
 
 @torch.no_grad()
 def _share_of_best(finder: Finder, lessons: Lessons, fewest: int) -> float:
-    """The share of hidden ones among the most probable facts: at least this, but for chance.
+    """The share of hidden ones among very probable facts: at least this, but for chance.
 
-    They are as many as have half of all hidden ones among them; 0 if these are too few.
+    It is 0 if hidden ones are too few.
     """
     order = finder.logits(lessons.features).argsort(descending=True)
     is_hidden = lessons.is_hidden[order].double()
     drawn_for = torch.where(lessons.is_hidden, 0.0, lessons.rarity.double())[order].exp()
-    counts = is_hidden.cumsum(0)
-    num_best = int(is_hidden.sum()) // 2
-    if num_best < fewest:
+    num_hidden = int(is_hidden.sum())
+    if num_hidden < fewest:
         return 0.0
-    enough = torch.searchsorted(counts, torch.tensor(float(num_best), dtype=torch.float64))
-    share = counts[enough] / drawn_for.cumsum(0)[enough]
+    counts, borders = is_hidden.cumsum(0), torch.tensor(BEST, dtype=torch.float64) * num_hidden
+    first, last = torch.searchsorted(counts, borders)
+    num_best = counts[last] - counts[first]
+    share = num_best / drawn_for[first + 1 : last + 1].sum()
     chance = 2 * (share * (1 - share) / num_best).clamp(min=0).sqrt()
     return float((share - chance).clamp(max=MOST_HIDDEN))
 
