@@ -15,7 +15,7 @@ from targcn.facts.reading.options import ReadOptions, Unit
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import find_table
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
-from targcn.facts.times.column import count_last_units, count_units
+from targcn.facts.times.column import count_units, last_moments
 from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
@@ -123,5 +123,5 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
 def _convert(times: pl.Series, unit: str, wanted: str, is_end: bool) -> pl.Series:
     """Units since 1970 as other units: the last one of each for ends, the first one otherwise."""
     moments = times.fill_null(0).to_numpy().astype(f"M8[{CALENDAR_CODES[unit]}]")
-    counted = count_last_units(moments, unit, wanted) if is_end else count_units(moments, wanted)
-    return counted.set(times.is_null(), None)
+    moments = last_moments(moments, unit) if is_end else moments
+    return count_units(moments, wanted).set(times.is_null(), None)

@@ -544,3 +544,8 @@ def test_what_was_left_open_is_noted():
     assert read(["1952"], ["1953-01-01"], unit="day").notes == (
         f"row 1 ('1952') leave out a month or day: {WHOLE}",
     )
+
+
+def test_a_date_format_with_a_time_of_day_ends_at_that_moment():
+    ends = spans(["1.2.2014 8h"], ["3.2.2014 9h"], date_format="%d.%m.%Y %Hh")
+    assert ends == ["2014-02-01T08 – 2014-02-03T09"]

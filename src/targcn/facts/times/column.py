@@ -9,8 +9,8 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.reading.cells import find_cells, is_text, list_rows
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, UNITS, Moments, TimeStyle
-from targcn.facts.times.timeline import CALENDAR_CODES, unknown_zone
+from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, Moments, TimeStyle
+from targcn.facts.times.timeline import CALENDAR_CODES, TICK_CODES, unknown_zone
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,16 @@ class TimeColumn:
         self.notes.append(about + note)
         return moments
 
-    def count(self, moments: Moments, precision: str) -> Times:
-        """The times of moments, in the unit that is asked for or found."""
-        unit = self.options.unit
-        if unit == "step":
+    def count(self, first: Moments, last: Moments, precision: str) -> Times:
+        """The times between moments, in the unit that is asked for or found."""
+        if self.options.unit == "step":
             self.refuse("unit step is for integers, but these times are dates")
-        counted = unit or (finest_unit(moments) if precision == "day" else precision)
-        return Times(counted, True, count_units(moments, counted))
+        found = precision if precision in ("year", "month") else _finest_unit(first)
+        unit = self.options.unit or found
+        return Times(unit, True, count_units(first, unit), count_units(last, unit))
 
 
-def finest_unit(moments: Moments) -> str:
+def _finest_unit(moments: Moments) -> str:
     """The coarsest unit, from day down to second, that loses at most fractions of a second."""
     units = ("day", "hour", "minute")
     return next((unit for unit in units if _is_whole(moments, CALENDAR_CODES[unit])), "second")
@@ -114,10 +114,6 @@ def count_units(moments: Moments, unit: str) -> pl.Series:
     return pl.Series(moments.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
 
 
-def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
-    """The last unit of what each moment stands for: a month, if that is the precision."""
-    if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
-        return count_units(moments, unit)
-    code = CALENDAR_CODES[precision]
-    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
-    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
+def last_moments(moments: Moments, unit: str, span: int = 1) -> Moments:
+    """The last microsecond of the units that begin with that of each moment."""
+    return (moments.astype(f"M8[{TICK_CODES[unit]}]") + span).astype("M8[us]") - 1

@@ -155,7 +155,9 @@ def format_of(date_format: str) -> Form:
             listed = " ".join(f"%{letter}" for letter in known)
             raise InputError(f"--date-format {date_format!r}: %{directive} is none of {listed}")
     parts = re.compile(pattern_of(date_format)).groupindex
-    finest = "day" if "day" in parts else "month" if {"month", "name"} & set(parts) else "year"
+    finest = "month" if {"month", "name"} & set(parts) else "year"
+    # With a time of day, it is a moment.
+    finest = "second" if "hour" in parts else "day" if "day" in parts else finest
     return Form(f"a time like {date_format}", finest, date_format)
 
 

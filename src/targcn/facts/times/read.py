@@ -13,7 +13,7 @@ import polars as pl
 
 from targcn.facts.reading.cells import as_cells, distinct_texts, is_text, list_rows, translate
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.column import TimeColumn, Times, count_last_units
+from targcn.facts.times.column import TimeColumn, Times, last_moments
 from targcn.facts.times.forms import (
     ABSENT,
     IN_NO_CALENDAR,
@@ -33,16 +33,6 @@ from targcn.facts.times.timeline import calendar_value
 
 EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17"
 WHOLE: Final = "a start is the first of what is left open, an end the last"
-# What is known about each distinct text: how it is written; its parts are further columns.
-ABOUT: Final = {
-    "text": pl.String,
-    "kind": pl.String,
-    "precision": pl.Int64,
-    "span": pl.Int64,
-    "is_marked": pl.Boolean,
-    "has_order": pl.Boolean,
-    "has_zone": pl.Boolean,
-}
 
 
 def read_times(
@@ -70,11 +60,10 @@ def read_times(
     if ends is None:
         return replace(_read(TimeColumn(cells, where, options, rows)), ends=None)
     rows = pl.int_range(len(cells), eager=True) if rows is None else rows
-    both = _join(cells, _as_formatted(ends, options))
+    both, num_starts = _join(cells, _as_formatted(ends, options)), len(cells)
     column = TimeColumn(both, where, options, pl.concat([rows, rows]), has_intervals=True)
     times = _read(column)
     assert times.ends is not None
-    num_starts = len(cells)
     first, last = times.values.head(num_starts), times.ends.tail(num_starts)
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
@@ -110,32 +99,26 @@ def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
 
 def _read(column: TimeColumn) -> Times:
     """The first and the last number that each cell stands for."""
-    is_dated = column.cells.dtype in (pl.Date, pl.Datetime)
-    times = _read_dates(column) if is_dated else _read_distinct(column)
+    cells, dtype = column.cells, column.cells.dtype
+    # Each distinct cell is read once; there are far fewer of them than facts.
+    if dtype in (pl.Date, pl.Datetime):
+        times = _read_dates(column)
+    elif is_text(cells):
+        times = _spread(column, *_read_texts(column, distinct_texts(cells)))
+    elif dtype.is_integer() or dtype.is_float():
+        distinct = cells.unique().drop_nulls()
+        times = _spread(column, distinct, read_numbers(column, distinct, distinct))
+    else:
+        column.refuse(f"times of type {dtype} cannot be read; write ISO dates")
     return replace(times, style=column.style, notes=tuple(column.notes))
 
 
-def _read_distinct(column: TimeColumn) -> Times:
-    """Read each distinct cell, of which there are far fewer than facts."""
-    cells, dtype = column.cells, column.cells.dtype
-    if is_text(cells):
-        distinct = distinct_texts(cells)
-    elif dtype.is_integer() or dtype.is_float():
-        distinct = cells.unique().drop_nulls()
-    else:
-        column.refuse(f"times of type {dtype} cannot be read; write ISO dates")
-    if not is_text(cells):
-        times = read_numbers(column, distinct, distinct)
-    elif not column.options.date_format and distinct.str.contains(NUMBER).all():
-        whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
-        numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
-        times = read_numbers(column, distinct, numbers)
-    else:
-        distinct, times = _read_texts(column, distinct)
-    first = last = translate(cells, distinct, times.values)
-    if column.has_intervals and times.ends is not None:
-        last = translate(cells, distinct, times.ends)
-    return replace(times, values=first, ends=last)
+def _spread(column: TimeColumn, distinct: pl.Series, times: Times) -> Times:
+    """The times of all cells, given those of the distinct ones."""
+    assert times.ends is not None
+    values = translate(column.cells, distinct, times.values)
+    ends = translate(column.cells, distinct, times.ends) if column.has_intervals else None
+    return replace(times, values=values, ends=ends)
 
 
 def _read_dates(column: TimeColumn) -> Times:
@@ -155,7 +138,7 @@ def _read_dates(column: TimeColumn) -> Times:
         moments = column.choose_zone(clock, _to_numpy(in_utc))
     else:
         moments = _to_numpy(known)
-    times = column.count(moments, "day")
+    times = column.count(moments, moments, "day")
     values = times.values.set(cells.is_null(), None) if cells.null_count() else times.values
     return replace(times, values=values, ends=values)
 
@@ -163,6 +146,10 @@ def _read_dates(column: TimeColumn) -> Times:
 def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Times]:
     """The texts in some order, and their times."""
     options = column.options
+    if not options.date_format and distinct.str.contains(NUMBER).all():
+        whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
+        numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
+        return distinct, read_numbers(column, distinct, numbers)
     column.style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
     has_more = column.has_intervals and not options.date_format
     dates, rest = _match_forms(distinct, column.style.forms + (INTERVAL_FORMS if has_more else ()))
@@ -170,7 +157,7 @@ def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Tim
     if dates["has_order"].any():
         dates = _put_day_first(column, dates)
     precision = UNITS[int(dates["precision"].min())]  # type: ignore[arg-type]
-    clock, offsets = _assemble(dates.drop(ABOUT))
+    clock, offsets = _assemble(dates)
     clock[(dates["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT", "us")
     if np.isnat(clock).any():
         unknown = dates["text"].filter(pl.Series(np.isnat(clock)))
@@ -185,8 +172,11 @@ def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Tim
         clock = column.choose_zone(clock, clock - offsets * np.timedelta64(1, "m"))
     elif options.timezone:
         column.notes.append("the times have no zone, so that --timezone changes nothing")
-    times = column.count(clock, precision)
-    return dates["text"], replace(times, ends=_last_units(dates, clock, times.unit))
+    last = clock.copy()
+    for unit, span in dates.select("precision", "span").unique().rows():
+        chosen = ((dates["precision"] == unit) & (dates["span"] == span)).to_numpy()
+        last[chosen] = last_moments(clock[chosen], UNITS[unit], span)
+    return dates["text"], column.count(clock, last, precision)
 
 
 def _refuse_misfits(column: TimeColumn, dates: pl.DataFrame, rest: pl.Series) -> None:
@@ -282,7 +272,7 @@ def _to_numpy(cells: pl.Series) -> Moments:
 
 def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFrame, pl.Series]:
     """The texts that have a form, each with its parts, and the rest."""
-    frames = [pl.DataFrame(schema=ABOUT)]
+    frames = [_find_parts(texts.clear(), forms[0])]
     for form in forms:
         hits = texts.str.contains(form.pattern)
         if hits.any():
@@ -292,22 +282,27 @@ def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFram
 
 
 def _find_parts(texts: pl.Series, form: Form) -> pl.DataFrame:
+    """The parts of texts of one form as numbers, and what is known about each text."""
     parts = texts.str.extract_groups(form.pattern).struct.unnest()
-    kind = pl.lit(form.kind)
+    kind, precision = pl.lit(form.kind), pl.lit(UNITS.index(form.unit), dtype=pl.Int64)
+    has_zone = pl.col("zone").is_not_null() if "zone" in parts.columns else pl.lit(False)
     if form.kind == "a date":
-        with_hour = pl.when(pl.col("hour").is_not_null())
-        with_zone = pl.when(pl.col("zone").is_not_null())
-        kind = with_hour.then(pl.lit("a datetime")).otherwise(kind)
-        kind = with_zone.then(pl.lit("a datetime with zone")).otherwise(kind)
+        with_clock = pl.when(pl.col("hour").is_not_null())
+        kind = (
+            pl.when(has_zone)
+            .then(pl.lit("a datetime with zone"))
+            .otherwise(with_clock.then(pl.lit("a datetime")).otherwise(kind))
+        )
+        precision = with_clock.then(UNITS.index("second")).otherwise(precision)
     return parts.select(
         *(_to_numbers(parts[name]) for name in parts.columns if name != "zone"),
         text=texts,
         kind=kind,
-        precision=pl.lit(UNITS.index(form.unit), dtype=pl.Int64),
+        precision=precision,
         span=pl.lit(form.span, dtype=pl.Int64),
         is_marked=pl.lit(form.is_marked),
         has_order=pl.lit(form.has_order),
-        has_zone=pl.col("zone").is_not_null() if "zone" in parts.columns else pl.lit(False),
+        has_zone=has_zone,
     )
 
 
@@ -320,18 +315,7 @@ def _to_numbers(part: pl.Series) -> pl.Series:
     return part.cast(pl.Int64)
 
 
-def _assemble(parts: pl.DataFrame) -> tuple[Moments, Numbers]:
+def _assemble(dates: pl.DataFrame) -> tuple[Moments, Numbers]:
     """Moments, and their minutes before UTC."""
-    return assemble({part.name: part.fill_null(ABSENT).to_numpy() for part in parts})
-
-
-def _last_units(dates: pl.DataFrame, clock: Moments, unit: str) -> pl.Series:
-    """The last unit of what each text stands for."""
-    last = np.zeros(len(clock), dtype=np.int64)
-    with_clock = dates["kind"].str.starts_with("a datetime")
-    precisions = dates["precision"].set(with_clock, UNITS.index("second")).to_numpy()
-    spans = dates["span"].to_numpy()
-    for precision, span in {*zip(precisions.tolist(), spans.tolist(), strict=True)}:
-        chosen = (precisions == precision) & (spans == span)
-        last[chosen] = count_last_units(clock[chosen], UNITS[precision], unit, span).to_numpy()
-    return pl.Series(last)
+    numbers = dates.select(pl.col(pl.Int64).fill_null(ABSENT))
+    return assemble({part.name: part.to_numpy() for part in numbers})
