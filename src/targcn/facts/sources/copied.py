@@ -81,9 +81,6 @@ class Packed(Copied):
     def recognizes(self, source: object) -> bool:
         return is_file(source) and path_of(source).suffix.lower() in (ZIP, *OPENERS)
 
-    def label(self, source: object) -> str:
-        return path_of(source).name
-
     def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
         path = path_of(source)
         try:

@@ -32,8 +32,13 @@ STDERR_LOCK: Final = Lock()
 
 
 class TableSource(Source):
-    """One table; a library that not everybody has is imported inside `load`."""
+    """One table; a library that not everybody has is imported inside `load`.
 
+    A file format is recognized by the ending of the file; what is no file has none.
+    """
+
+    endings: ClassVar[tuple[str, ...]] = ()
+    compressions: ClassVar[tuple[str, ...]] = ()
     # Which of the special options it takes.
     takes: ClassVar[tuple[str, ...]] = ()
     # The libraries that it imports, and the extra of this package that brings them.
@@ -44,9 +49,13 @@ class TableSource(Source):
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
         """The table as it is written, at least the columns that `needed_columns` names."""
 
-    @abstractmethod
+    def recognizes(self, source: object) -> bool:
+        known = [end + packed for end in self.endings for packed in ("", *self.compressions)]
+        return is_file(source) and path_of(source).name.lower().endswith(tuple(known))
+
     def label(self, source: object) -> str:
         """What messages call this source; a password never stands in it."""
+        return path_of(source).name
 
     def name_of(self, source: object) -> str:
         """The name of the data set."""
@@ -95,28 +104,7 @@ class TableSource(Source):
         return replace(table, notes=self.notes_of(source) + table.notes)
 
 
-class TableFile(TableSource):
-    """A file format, recognized by the ending of the file."""
-
-    endings: ClassVar[tuple[str, ...]]
-    compressions: ClassVar[tuple[str, ...]] = ()
-
-    @abstractmethod
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
-        """The table as it is written, at least the columns that `needed_columns` names."""
-
-    def recognizes(self, source: object) -> bool:
-        known = [end + packed for end in self.endings for packed in ("", *self.compressions)]
-        return is_file(source) and path_of(source).name.lower().endswith(tuple(known))
-
-    def label(self, source: object) -> str:
-        return path_of(source).name
-
-    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        return self.parse(path_of(source), options)
-
-
-class TextFile(TableFile):
+class TextFile(TableSource):
     """A file format that is text, and may be compressed."""
 
     compressions = COMPRESSIONS
