@@ -8,7 +8,6 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading.cells import (
-    as_cells,
     distinct_texts,
     encode_text,
     find_cells,
@@ -26,6 +25,8 @@ MISSING: Final = (
 )
 # What an end may hold as well where there is none yet.
 STILL: Final = ("present", "now", "today", "current", "ongoing")
+# Types of columns that hold no names, besides nested ones.
+NO_NAMES: Final = (pl.Binary, pl.Duration, pl.Object)
 # The last day of databases, which stands for an end that is not known.
 LAST_DAY: Final = "9999-12-31"
 
@@ -67,7 +68,10 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     chosen = find_columns(names, where, options)
     roles = {role: pl.col(name) for role, name in chosen.items()}
     notes = []
-    encoded = {role: encode_text(column, schema[chosen[role]]) for role, column in roles.items()}
+    for role, name in chosen.items():
+        if role in NAMES and (schema[name].is_nested() or schema[name] in NO_NAMES):
+            raise InputError(f"{where}: the {role} column holds {schema[name]}, not names")
+    encoded = {role: _encode(role, column, schema[chosen[role]]) for role, column in roles.items()}
     facts = table.select(**encoded).collect(engine="streaming")
     num_rows = facts.height
     if options.where is not None:
@@ -80,6 +84,13 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
         if len(facts) < num_rows:
             where += " (rows counted after --where)"
     return FactTable(where, facts, notes=tuple(notes))
+
+
+def _encode(role: str, column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Names as text, and times as text if they are any."""
+    if role in NAMES:
+        return encode_text(column.cast(pl.String), pl.String())
+    return column.fill_nan(None) if dtype.is_float() else encode_text(column, dtype)
 
 
 def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.Series:
@@ -142,7 +153,7 @@ def check_cells(table: FactTable, options: ReadOptions) -> FactTable:
     both.
     """
     where = table.where
-    frame, notes = _tidy(_cast_cells(table.frame, where))
+    frame, notes = _tidy(table.frame)
     words = MISSING if options.missing != "keep" else ("",)
     missing = {name: _find_missing(frame[name], words) for name in NAMES}
     if "end" in frame.columns:
@@ -205,24 +216,6 @@ def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> str:
         has_words |= role in NAMES and bool((distinct_texts(cells[rows]) != "").any())
     keep = ", or --missing keep if these are names" if has_words else ""
     return f"{'; '.join(problems)}; fill it in, or give --missing drop to drop the rows{keep}"
-
-
-def _cast_cells(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Names as text, and times as text if they are any."""
-    for role in NAMES:
-        dtype = frame[role].dtype
-        try:
-            if dtype.is_nested() or dtype == pl.Binary:
-                raise pl.exceptions.InvalidOperationError
-            if not is_text(frame[role]):
-                frame = frame.with_columns(as_cells(frame[role].cast(pl.String)))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            raise InputError(f"{where}: the {role} column holds {dtype}, not names") from None
-    for role in frame.columns[len(NAMES) :]:
-        frame = frame.with_columns(as_cells(frame[role]))
-        if frame[role].dtype.is_float():
-            frame = frame.with_columns(pl.col(role).fill_nan(None))
-    return frame
 
 
 def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

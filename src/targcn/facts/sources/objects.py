@@ -42,10 +42,8 @@ class Frame(TableSource):
         return "frame"
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        if isinstance(source, pl.LazyFrame):
-            return source.collect().lazy()
-        if isinstance(source, pl.DataFrame):
-            return source.lazy()
+        if isinstance(source, pl.DataFrame | pl.LazyFrame):
+            return source.lazy().collect().lazy()
         if _is(source, "pandas", "DataFrame"):
             return _read_pandas(source, self.label(source), options).lazy()
         if _is(source, "datasets", "Dataset"):
