@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from targcn.errors import InputError
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.reading.cells import distinct_texts, translate
-from targcn.facts.reading.encode import read_table_times
 from targcn.facts.reading.options import ReadOptions, Unit
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import find_table
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
 from targcn.facts.times.column import count_units, last_moments
+from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
@@ -94,17 +94,17 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
         unit=None if timeline.dated else "step",
         tick=None if timeline.dated else timeline.step,
     )
-    times = read_table_times(table, options)
+    times = read_times(table, options)
     if times.dated != timeline.dated:
         raise InputError(
             f"{table.where}: the times are whole numbers, but those of the data are dates by "
             f"{timeline.unit}; write them like {timeline.last}"
         )
     unit = timeline.unit
-    if times.ends is not None and times.unit in ("year", "month") and unit != times.unit:
+    if table.has_intervals and times.unit in ("year", "month") and unit != times.unit:
         # Read again, since dates beside years would be read as years.
-        times = read_table_times(table, replace(options, unit=cast("Unit", unit)))
-    columns = [times.values, *([] if times.ends is None else [times.ends])]
+        times = read_times(table, replace(options, unit=cast("Unit", unit)))
+    columns = list(times.columns)
     if timeline.dated:
         columns = [
             _convert(column, times.unit, unit, is_end)

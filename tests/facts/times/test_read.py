@@ -8,6 +8,7 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.times.column import Times
 from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import Timeline
@@ -25,15 +26,15 @@ WHOLE = "a start is the first of what is left open, an end the last"
 
 
 def read(times, ends=None, rows=None, **choices) -> Times:
-    ends = None if ends is None else pl.Series(ends)
-    return read_times(pl.Series(times), "x.csv", ReadOptions(**choices), rows, ends)
+    columns = {"time": times} if ends is None else {"start": times, "end": ends}
+    return read_times(FactTable("x.csv", pl.DataFrame(columns), rows), ReadOptions(**choices))
 
 
 def understand(times, **choices) -> tuple[str, list[str]]:
     """The unit found, and each time as the timeline writes it."""
     found = read(times, **choices)
     timeline = Timeline(found.unit, 0, found.dated, [0], found.step)
-    return found.unit, [timeline.label(value) for value in found.values]
+    return found.unit, [timeline.label(value) for value in found.columns[0]]
 
 
 def complaint(times, ends=None, rows=None, **choices) -> str:
@@ -49,7 +50,7 @@ def spans(starts, ends, **choices) -> list[str]:
     timeline = Timeline(found.unit, 0, found.dated, [0])
     return [
         " – ".join("" if tick is None else timeline.label(tick) for tick in span)
-        for span in zip(found.values, found.ends, strict=True)
+        for span in zip(*found.columns, strict=True)
     ]
 
 

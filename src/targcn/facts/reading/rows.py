@@ -49,6 +49,11 @@ class FactTable:
     def has_intervals(self) -> bool:
         return "end" in self.frame.columns
 
+    @property
+    def times(self) -> list[pl.Series]:
+        """The times as they are written, or the starts and the ends."""
+        return [column for column in self.frame if column.name not in NAMES]
+
 
 def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
     """The columns of all roles and those that --where names."""

@@ -17,15 +17,13 @@ from targcn.facts.times.timeline import CALENDAR_CODES, TICK_CODES, unknown_zone
 class Times:
     """Whole numbers of one unit, one per row, counted from 1970 if `dated`.
 
-    While a column is read, there is one per distinct cell, and `ends` are the last ones that each
-    cell stands for.
+    While a column is read, these are the first and the last number of each cell.
     """
 
     unit: str
     dated: bool
-    values: pl.Series
-    # Of intervals: the last ones. What is open is null, here and among the values.
-    ends: pl.Series | None = None
+    # The times, or the starts and the ends; what is open is null.
+    columns: tuple[pl.Series, ...]
     # How many of the source's numbers are one of these; 1 if `dated`.
     step: int = 1
     style: TimeStyle = DEFAULT_STYLE
@@ -96,7 +94,7 @@ class TimeColumn:
             self.refuse("unit step is for integers, but these times are dates")
         found = precision if precision in ("year", "month") else _finest_unit(first)
         unit = self.options.unit or found
-        return Times(unit, True, count_units(first, unit), count_units(last, unit))
+        return Times(unit, True, (count_units(first, unit), count_units(last, unit)))
 
 
 def _finest_unit(moments: Moments) -> str:

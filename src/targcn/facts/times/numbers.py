@@ -25,7 +25,7 @@ def read_numbers(column: TimeColumn, distinct: pl.Series, numbers: pl.Series) ->
         return _date_counts(column, values, column.options.origin)
     unit, step = _find_step(column)
     counts = pl.Series(values // step)
-    return Times(unit, False, counts, counts, step)
+    return Times(unit, False, (counts, counts), step)
 
 
 def _find_form(values: Numbers, options: ReadOptions) -> NumberForm | None:
@@ -91,8 +91,8 @@ def _date_counts(column: TimeColumn, values: Numbers, origin: str) -> Times:
             "years 1 to 9999; give another --unit"
         )
     moments = (start + values).astype(f"M8[{TICK_CODES[counted]}]")
-    ends = count_units(last_moments(moments, counted), unit)
-    return Times(unit, True, count_units(moments, unit), ends)
+    lasts = last_moments(moments, counted)
+    return Times(unit, True, (count_units(moments, unit), count_units(lasts, unit)))
 
 
 def _find_step(column: TimeColumn) -> tuple[str, int]:

@@ -13,6 +13,7 @@ import polars as pl
 
 from targcn.facts.reading.cells import as_cells, distinct_texts, is_text, list_rows, translate
 from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.times.column import TimeColumn, Times, last_moments
 from targcn.facts.times.forms import (
     ABSENT,
@@ -35,40 +36,35 @@ EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17
 WHOLE: Final = "a start is the first of what is left open, an end the last"
 
 
-def read_times(
-    cells: pl.Series,
-    where: str,
-    options: ReadOptions,
-    rows: pl.Series | None = None,
-    ends: pl.Series | None = None,
-) -> Times:
+def read_times(table: FactTable, options: ReadOptions) -> Times:
     """Read text, dates, datetimes or numbers, or say which rows are unreadable.
 
-    `rows` are the positions of the cells in the source, if it has others as well. With `ends` the
-    cells are starts; both are null where they are open. Of a start that leaves something out, such
-    as its day, the first one counts, of an end the last.
+    Of a start that leaves something out, such as its day, the first one counts, of an end the last.
 
-    >>> months = read_times(pl.Series(["2014-03", "2013-12"]), "the table", ReadOptions())
-    >>> months.unit, months.dated, months.values.to_list()
+    >>> table = FactTable("the table", pl.DataFrame({"time": ["2014-03", "2013-12"]}))
+    >>> months = read_times(table, ReadOptions())
+    >>> months.unit, months.dated, months.columns[0].to_list()
     ('month', True, [530, 527])
-    >>> starts, ends = pl.Series(["1970", None]), pl.Series(["1971", "1970-02-01"])
-    >>> days = read_times(starts, "the table", ReadOptions(unit="day"), ends=ends)
-    >>> days.values.to_list(), days.ends.to_list()
-    ([0, None], [729, 31])
+    >>> frame = pl.DataFrame({"start": ["1970", None], "end": ["1971", "1970-02-01"]})
+    >>> days = read_times(FactTable("the table", frame), ReadOptions(unit="day"))
+    >>> [column.to_list() for column in days.columns]
+    [[0, None], [729, 31]]
     """
-    cells = _as_formatted(cells, options)
-    if ends is None:
-        return replace(_read(TimeColumn(cells, where, options, rows)), ends=None)
-    rows = pl.int_range(len(cells), eager=True) if rows is None else rows
-    both, num_starts = _join(cells, _as_formatted(ends, options)), len(cells)
+    where, rows = table.where, table.rows
+    columns = [_as_formatted(column, options) for column in table.times]
+    if len(columns) == 1:
+        times = _read(TimeColumn(columns[0], where, options, rows))
+        return replace(times, columns=times.columns[:1])
+    num_facts = table.frame.height
+    rows = pl.int_range(num_facts, eager=True) if rows is None else rows
+    both = _join(*columns)
     column = TimeColumn(both, where, options, pl.concat([rows, rows]), has_intervals=True)
     times = _read(column)
-    assert times.ends is not None
-    first, last = times.values.head(num_starts), times.ends.tail(num_starts)
+    first, last = times.columns[0].head(num_facts), times.columns[1].tail(num_facts)
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
         which = is_reversed.arg_true()
-        shown = {row: f"{both[row]} – {both[num_starts + row]}" for row in which[:3]}
+        shown = {row: f"{both[row]} – {both[num_facts + row]}" for row in which[:3]}
         listed = list_rows(which, shown, rows)
         if options.reversed == "refuse":
             column.refuse(
@@ -78,7 +74,7 @@ def read_times(
         count = int(is_reversed.sum())
         column.notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
         last = last.set(is_reversed, None)
-    return replace(times, values=first, ends=last, notes=tuple(column.notes))
+    return replace(times, columns=(first, last), notes=tuple(column.notes))
 
 
 def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
@@ -115,10 +111,9 @@ def _read(column: TimeColumn) -> Times:
 
 def _spread(column: TimeColumn, distinct: pl.Series, times: Times) -> Times:
     """The times of all cells, given those of the distinct ones."""
-    assert times.ends is not None
-    values = translate(column.cells, distinct, times.values)
-    ends = translate(column.cells, distinct, times.ends) if column.has_intervals else None
-    return replace(times, values=values, ends=ends)
+    needed = times.columns if column.has_intervals else times.columns[:1]
+    spread = tuple(translate(column.cells, distinct, values) for values in needed)
+    return replace(times, columns=spread)
 
 
 def _read_dates(column: TimeColumn) -> Times:
@@ -139,8 +134,9 @@ def _read_dates(column: TimeColumn) -> Times:
     else:
         moments = _to_numpy(known)
     times = column.count(moments, moments, "day")
-    values = times.values.set(cells.is_null(), None) if cells.null_count() else times.values
-    return replace(times, values=values, ends=values)
+    values = times.columns[0]
+    values = values.set(cells.is_null(), None) if cells.null_count() else values
+    return replace(times, columns=(values, values))
 
 
 def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Times]:
