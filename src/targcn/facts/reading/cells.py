@@ -48,7 +48,10 @@ def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[An
     """The value of each cell, given those of all its distinct ones; null where there is none."""
     values = np.asarray(values)
     if not is_text(cells):
-        return cells.replace_strict(texts, values, default=None, return_dtype=pl.Int64)
+        order = texts.arg_sort()
+        places = texts.gather(order).search_sorted(cells)
+        found = pl.Series(values).gather(order.gather(places))
+        return found.set(cells.is_null(), None) if cells.null_count() else found
     codes = texts.cast(TEXT).to_physical().to_numpy()
     table = np.zeros(int(codes.max(initial=0)) + 1, dtype=values.dtype)
     table[codes] = values

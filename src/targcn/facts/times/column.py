@@ -1,4 +1,4 @@
-"""A column of times while it is read: what its readers share, and what is to be said of it."""
+"""The times of a table while they are read: what is shared by texts, numbers and dates."""
 
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
@@ -9,6 +9,7 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.reading.cells import find_cells, is_text, list_rows
 from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, Moments, TimeStyle
 from targcn.facts.times.timeline import CALENDAR_CODES, TICK_CODES, unknown_zone
 
@@ -33,32 +34,36 @@ class Times:
 
 @dataclass
 class TimeColumn:
-    """The cells of a column, and what is found out about them."""
+    """The times of a table, and what is found out about them."""
 
-    # Of intervals the starts and then the ends; what is open is null.
-    cells: pl.Series
-    where: str
+    table: FactTable
+    # The times, or the starts and the ends, of one type; what is open is null.
+    parts: list[pl.Series]
     options: ReadOptions
-    # The positions of the cells in the source, if these are not their own.
-    rows: pl.Series | None = None
-    has_intervals: bool = False
     style: TimeStyle = DEFAULT_STYLE
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def has_intervals(self) -> bool:
+        return len(self.parts) > 1
+
     def refuse(self, problem: str) -> NoReturn:
-        raise InputError(f"{self.where}: {problem}")
+        raise InputError(f"{self.table.where}: {problem}")
 
     def rows_with(self, values: pl.Series) -> str:
-        """The rows of some values, for messages."""
-        wanted = values.implode()
-        if is_text(self.cells):
-            rows = find_cells(self.cells, lambda texts: texts.is_in(wanted)).arg_true()
+        """The rows of some values, for messages: those of starts and ends together."""
+        cells, wanted = pl.concat(self.parts), values.implode()
+        if is_text(cells):
+            places = find_cells(cells, lambda texts: texts.is_in(wanted)).arg_true()
         else:
-            rows = self.cells.is_in(wanted).arg_true()
-        if self.rows is not None:
-            # In the order of the source, its starts and ends together.
-            rows = rows.gather(self.rows.gather(rows).arg_sort())
-        return list_rows(rows, self.cells, self.rows)
+            places = cells.is_in(wanted).arg_true()
+        rows = self.table.rows
+        if rows is None:
+            rows = pl.int_range(self.table.frame.height, eager=True)
+        rows = pl.concat([rows] * len(self.parts))
+        # polars cannot print every date that it can hold.
+        shown = None if cells.dtype.is_temporal() else cells
+        return list_rows(places.gather(rows.gather(places).arg_sort()), shown, rows)
 
     def choose_zone(self, clock: Moments, in_utc: Moments, about: str = "") -> Moments:
         """The moments by one clock, with a note about it.

@@ -9,8 +9,12 @@ from targcn.facts.times.forms import NUMBER_FORMS, UNITS, NumberForm, Numbers
 from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, TICK_CODES, calendar_value
 
 
-def read_numbers(column: TimeColumn, distinct: pl.Series, numbers: pl.Series) -> Times:
-    """Read distinct cells, given as numbers too."""
+def read_numbers(column: TimeColumn, distinct: pl.Series) -> Times:
+    """Read distinct cells that are numbers, perhaps as text."""
+    numbers = distinct
+    if distinct.dtype == pl.String:
+        digits = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
+        numbers = distinct.cast(pl.Float64) if digits.null_count() else digits
     whole = numbers.cast(pl.Int64, strict=False)
     is_whole = whole.is_between(-MAX_TIME, MAX_TIME) & (whole.cast(numbers.dtype) == numbers)
     is_whole = is_whole.fill_null(False)

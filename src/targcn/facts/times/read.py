@@ -50,102 +50,85 @@ def read_times(table: FactTable, options: ReadOptions) -> Times:
     >>> [column.to_list() for column in days.columns]
     [[0, None], [729, 31]]
     """
-    where, rows = table.where, table.rows
-    columns = [_as_formatted(column, options) for column in table.times]
-    if len(columns) == 1:
-        times = _read(TimeColumn(columns[0], where, options, rows))
-        return replace(times, columns=times.columns[:1])
-    num_facts = table.frame.height
-    rows = pl.int_range(num_facts, eager=True) if rows is None else rows
-    both = _join(*columns)
-    column = TimeColumn(both, where, options, pl.concat([rows, rows]), has_intervals=True)
+    column = TimeColumn(table, _cast_alike(table.times, options), options)
     times = _read(column)
-    first, last = times.columns[0].head(num_facts), times.columns[1].tail(num_facts)
+    if not column.has_intervals:
+        return times
+    first, last = times.columns
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
+        starts, ends = column.parts
         which = is_reversed.arg_true()
-        shown = {row: f"{both[row]} – {both[num_facts + row]}" for row in which[:3]}
-        listed = list_rows(which, shown, rows)
+        shown = {row: f"{starts[row]} – {ends[row]}" for row in which[:3]}
+        listed = list_rows(which, shown, table.rows)
         if options.reversed == "refuse":
             column.refuse(
                 f"the end is before the start in {listed}; correct them, or give --reversed open "
                 "to take such ends as open"
             )
         count = int(is_reversed.sum())
-        column.notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
-        last = last.set(is_reversed, None)
-    return replace(times, columns=(first, last), notes=tuple(column.notes))
+        note = f"{count:,} ends before their starts are taken as open: {listed}"
+        columns = first, last.set(is_reversed, None)
+        times = replace(times, columns=columns, notes=(*times.notes, note))
+    return times
 
 
-def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
-    """Text as encoded cells; so are numbers, if --date-format says what their digits mean."""
-    is_formatted = options.date_format and column.dtype.is_integer()
-    return as_cells(column.cast(pl.String) if is_formatted else column)
+def _cast_alike(parts: list[pl.Series], options: ReadOptions) -> list[pl.Series]:
+    """Columns of one type, which is encoded text if no other holds them all.
 
-
-def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
-    """Starts and then ends, of the same type; text if nothing else holds both."""
-    frames = [pl.DataFrame({"time": column}) for column in (starts, ends)]
+    Numbers are text too, if --date-format says what their digits mean.
+    """
+    if options.date_format:
+        parts = [cells.cast(pl.String) if cells.dtype.is_integer() else cells for cells in parts]
+    parts = [as_cells(cells).alias("time") for cells in parts]
     try:
-        joined = pl.concat(frames, how="vertical_relaxed")
+        empty = pl.concat([cells.clear().to_frame() for cells in parts], how="vertical_relaxed")
+        return [cells.cast(empty["time"].dtype) for cells in parts]
     except pl.exceptions.PolarsError:
-        joined = pl.concat([frame.cast(pl.String) for frame in frames])
-    return as_cells(joined["time"])
+        return [as_cells(cells.cast(pl.String)) for cells in parts]
 
 
 def _read(column: TimeColumn) -> Times:
-    """The first and the last number that each cell stands for."""
-    cells, dtype = column.cells, column.cells.dtype
-    # Each distinct cell is read once; there are far fewer of them than facts.
-    if dtype in (pl.Date, pl.Datetime):
-        times = _read_dates(column)
-    elif is_text(cells):
-        times = _spread(column, *_read_texts(column, distinct_texts(cells)))
-    elif dtype.is_integer() or dtype.is_float():
-        distinct = cells.unique().drop_nulls()
-        times = _spread(column, distinct, read_numbers(column, distinct, distinct))
+    """Read each distinct cell, of which there are far fewer than facts."""
+    parts, dtype = column.parts, column.parts[0].dtype
+    is_dated = dtype in (pl.Date, pl.Datetime)
+    if is_text(parts[0]):
+        distinct, times = _read_texts(column, distinct_texts(*parts))
+    elif is_dated or dtype.is_integer() or dtype.is_float():
+        distinct = pl.concat([cells.unique() for cells in parts]).unique().drop_nulls()
+        times = _read_dates(column, distinct) if is_dated else read_numbers(column, distinct)
     else:
         column.refuse(f"times of type {dtype} cannot be read; write ISO dates")
-    return replace(times, style=column.style, notes=tuple(column.notes))
+    columns = tuple(
+        translate(cells, distinct, values)
+        for cells, values in zip(parts, times.columns, strict=False)
+    )
+    return replace(times, columns=columns, style=column.style, notes=tuple(column.notes))
 
 
-def _spread(column: TimeColumn, distinct: pl.Series, times: Times) -> Times:
-    """The times of all cells, given those of the distinct ones."""
-    needed = times.columns if column.has_intervals else times.columns[:1]
-    spread = tuple(translate(column.cells, distinct, values) for values in needed)
-    return replace(times, columns=spread)
-
-
-def _read_dates(column: TimeColumn) -> Times:
-    """Read a column of dates or datetimes; what is open counts as one of its neighbours."""
-    cells = column.cells
-    # Years of other than four digits: polars cannot even print some of them.
-    days = cells.cast(pl.Date, strict=False).to_physical()
+def _read_dates(column: TimeColumn, dates: pl.Series) -> Times:
+    """Read dates or datetimes."""
+    days = dates.cast(pl.Date, strict=False).to_physical()
     first, last = (calendar_value(day, "day") for day in ("0001-01-01", "9999-12-31"))
-    is_within = days.is_between(first, last).fill_null(False) | cells.is_null()
+    is_within = days.is_between(first, last).fill_null(False)
     if not is_within.all():
-        rows = list_rows((~is_within).arg_true(), numbers=column.rows)
+        rows = column.rows_with(dates.filter(~is_within))
         column.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
-    known = cells.fill_null(strategy="forward").fill_null(strategy="backward")
-    if isinstance(known.dtype, pl.Datetime) and known.dtype.time_zone:
-        in_utc = known.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        clock = _to_numpy(known.dt.replace_time_zone(None))
+    if isinstance(dates.dtype, pl.Datetime) and dates.dtype.time_zone:
+        in_utc = dates.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        clock = _to_numpy(dates.dt.replace_time_zone(None))
         moments = column.choose_zone(clock, _to_numpy(in_utc))
     else:
-        moments = _to_numpy(known)
-    times = column.count(moments, moments, "day")
-    values = times.columns[0]
-    values = values.set(cells.is_null(), None) if cells.null_count() else values
-    return replace(times, columns=(values, values))
+        moments = _to_numpy(dates)
+    lasts = last_moments(moments, "day") if dates.dtype == pl.Date else moments
+    return column.count(moments, lasts, "day")
 
 
 def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Times]:
     """The texts in some order, and their times."""
     options = column.options
     if not options.date_format and distinct.str.contains(NUMBER).all():
-        whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
-        numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
-        return distinct, read_numbers(column, distinct, numbers)
+        return distinct, read_numbers(column, distinct)
     column.style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
     has_more = column.has_intervals and not options.date_format
     dates, rest = _match_forms(distinct, column.style.forms + (INTERVAL_FORMS if has_more else ()))
