@@ -1,22 +1,19 @@
 """Facts newer than a data set: they join its context, with entities and times that it never had."""
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.reading.cells import distinct_texts, translate
-from targcn.facts.reading.options import ReadOptions, Unit
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import find_table
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
-from targcn.facts.times.column import count_units, last_moments
 from targcn.facts.times.read import read_times
-from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
+from targcn.facts.times.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
 
@@ -94,22 +91,13 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
         unit=None if timeline.dated else "step",
         tick=None if timeline.dated else timeline.step,
     )
-    times = read_times(table, options)
+    times = read_times(table, options, timeline.unit)
     if times.dated != timeline.dated:
         raise InputError(
             f"{table.where}: the times are whole numbers, but those of the data are dates by "
             f"{timeline.unit}; write them like {timeline.last}"
         )
-    unit = timeline.unit
-    if table.has_intervals and times.unit in ("year", "month") and unit != times.unit:
-        # Read again, since dates beside years would be read as years.
-        times = read_times(table, replace(options, unit=cast("Unit", unit)))
-    columns = list(times.columns)
-    if timeline.dated:
-        columns = [
-            _convert(column, times.unit, unit, is_end)
-            for column, is_end in zip(columns, (False, True), strict=False)
-        ]
+    columns = times.columns
     first = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
     if first < timeline.start:
         raise InputError(
@@ -118,10 +106,3 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
             "with them"
         )
     return [(column - timeline.start).fill_null(OPEN).to_numpy() for column in columns]
-
-
-def _convert(times: pl.Series, unit: str, wanted: str, is_end: bool) -> pl.Series:
-    """Units since 1970 as other units: the last one of each for ends, the first one otherwise."""
-    moments = times.fill_null(0).to_numpy().astype(f"M8[{CALENDAR_CODES[unit]}]")
-    moments = last_moments(moments, unit) if is_end else moments
-    return count_units(moments, wanted).set(times.is_null(), None)

@@ -40,6 +40,8 @@ class TimeColumn:
     # The times, or the starts and the ends, of one type; what is open is null.
     parts: list[pl.Series]
     options: ReadOptions
+    # What dates are counted in, if that is not for the options or the times to say.
+    unit: str | None = None
     style: TimeStyle = DEFAULT_STYLE
     notes: list[str] = field(default_factory=list)
 
@@ -98,7 +100,7 @@ class TimeColumn:
         if self.options.unit == "step":
             self.refuse("unit step is for integers, but these times are dates")
         found = precision if precision in ("year", "month") else _finest_unit(first)
-        unit = self.options.unit or found
+        unit = self.unit or self.options.unit or found
         return Times(unit, True, (count_units(first, unit), count_units(last, unit)))
 
 

@@ -36,10 +36,11 @@ EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17
 WHOLE: Final = "a start is the first of what is left open, an end the last"
 
 
-def read_times(table: FactTable, options: ReadOptions) -> Times:
+def read_times(table: FactTable, options: ReadOptions, unit: str | None = None) -> Times:
     """Read text, dates, datetimes or numbers, or say which rows are unreadable.
 
     Of a start that leaves something out, such as its day, the first one counts, of an end the last.
+    Dates are counted in the `unit`, if one is given, whatever is asked for or found.
 
     >>> table = FactTable("the table", pl.DataFrame({"time": ["2014-03", "2013-12"]}))
     >>> months = read_times(table, ReadOptions())
@@ -50,7 +51,7 @@ def read_times(table: FactTable, options: ReadOptions) -> Times:
     >>> [column.to_list() for column in days.columns]
     [[0, None], [729, 31]]
     """
-    column = TimeColumn(table, _cast_alike(table.times, options), options)
+    column = TimeColumn(table, _cast_alike(table.times, options), options, unit)
     times = _read(column)
     if not column.has_intervals:
         return times
