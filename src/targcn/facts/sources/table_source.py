@@ -4,7 +4,6 @@ A file has a format; text may be compressed, and in another encoding.
 """
 
 import os
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -45,10 +44,6 @@ class TableSource(Source):
     libraries: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
 
-    @abstractmethod
-    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        """The table as it is written, at least the columns that `needed_columns` names."""
-
     def recognizes(self, source: object) -> bool:
         known = [end + packed for end in self.endings for packed in ("", *self.compressions)]
         return is_file(source) and path_of(source).name.lower().endswith(tuple(known))
@@ -85,8 +80,7 @@ class TableSource(Source):
                     f"{label} is {self.title}, which takes no --{option}; leave it out"
                 )
         try:
-            with silence_panics():
-                table = choose_rows(self.load(source, options), label, options)
+            table = self.select(source, options)
         except ModuleNotFoundError as error:
             ours = error.name in self.libraries
             package = f'"targcn[{self.extra}]"' if ours else error.name
@@ -103,6 +97,15 @@ class TableSource(Source):
             raise InputError(f"{label} is damaged; write or fetch it again") from None
         return replace(table, notes=self.notes_of(source) + table.notes)
 
+    def select(self, source: object, options: ReadOptions) -> FactTable:
+        """The same; what is read as another source overrides this, and needs no `load`."""
+        with silence_panics():
+            return choose_rows(self.load(source, options), self.label(source), options)
+
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        """The table as it is written, at least the columns that `needed_columns` names."""
+        raise NotImplementedError
+
 
 class TextFile(TableSource):
     """A file format that is text, and may be compressed."""
@@ -110,12 +113,12 @@ class TextFile(TableSource):
     compressions = COMPRESSIONS
     takes = ("encoding",)
 
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
+    def select(self, source: object, options: ReadOptions) -> FactTable:
         if options.encoding is None:
-            return super().read_columns(source, options)
+            return super().select(source, options)
         with TemporaryDirectory() as folder:
             plain = copy_as_utf8(path_of(source), Path(folder), options.encoding)
-            return super().read_columns(plain, replace(options, encoding=None))
+            return self.read_columns(plain, replace(options, encoding=None))
 
     def explain(self, source: object, message: str) -> str:
         if "utf-8" in message.lower() or "utf8" in message.lower():
