@@ -58,12 +58,14 @@ class FactTable:
 def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
     """The columns of all roles and those that --where names."""
     chosen = find_columns(columns, where, options)
-    asked: list[str] = []
-    if options.where is not None:
-        known = dict.fromkeys([*columns, *chosen])
-        asked = _find_asked(options.where, list(known), where)
-    used = [*chosen.values(), *(name for name in asked if name in columns)]
-    return list(dict.fromkeys(used))
+    known = list(dict.fromkeys([*columns, *chosen]))
+    condition = options.where
+    asked = [] if condition is None else _parse(condition).meta.root_names()
+    for name in asked:
+        if name not in known:
+            listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+            raise _misfit(str(condition), where, f"there is no column {name!r} among {listed}")
+    return [name for name in dict.fromkeys([*chosen.values(), *asked]) if name in columns]
 
 
 def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTable:
@@ -71,6 +73,7 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     schema = table.collect_schema()
     names = schema.names()
     chosen = find_columns(names, where, options)
+    table = table.select(needed_columns(names, where, options))
     roles = {role: pl.col(name) for role, name in chosen.items()}
     notes = []
     for role, name in chosen.items():
@@ -100,8 +103,8 @@ def _encode(role: str, column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
 
 def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.Series:
     """Which rows of a table a condition keeps."""
-    asked = table.select(_find_asked(condition, table.collect_schema().names(), where))
     kept = _parse(condition)
+    asked = table.select(kept.meta.root_names())
     try:
         mask = asked.select(kept).collect(engine="streaming")
     except pl.exceptions.PolarsError as error:
@@ -112,16 +115,6 @@ def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.
     if mask.height != num_rows or mask.dtypes != [pl.Boolean]:
         raise _misfit(condition, where, "it is not true or false for each row")
     return mask.to_series()
-
-
-def _find_asked(condition: str, columns: Sequence[str], where: str) -> list[str]:
-    """The columns that a condition names, among those of the table and its roles."""
-    asked = _parse(condition).meta.root_names()
-    for name in asked:
-        if name not in columns:
-            listed = ", ".join(columns[:12]) + (", …" if len(columns) > 12 else "")
-            raise _misfit(condition, where, f"there is no column {name!r} among {listed}")
-    return asked
 
 
 def _parse(condition: str) -> pl.Expr:
