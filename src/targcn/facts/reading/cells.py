@@ -38,7 +38,12 @@ def distinct_texts(*columns: pl.Series) -> pl.Series:
 
 
 def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Of which cells a test is true, given the distinct texts; null where there is no text."""
+    """Of which cells a test is true, given the distinct texts; null where there is no text.
+
+    What is no text is tested itself.
+    """
+    if not is_text(cells):
+        return test(cells)
     texts = distinct_texts(cells)
     codes = texts.filter(test(texts)).cast(TEXT).to_physical()
     return cells.to_physical().is_in(codes.implode())

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.reading.cells import find_cells, is_text, list_rows
+from targcn.facts.reading.cells import find_cells, list_rows
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, Moments, TimeStyle
@@ -55,10 +55,7 @@ class TimeColumn:
     def rows_with(self, values: pl.Series) -> str:
         """The rows of some values, for messages: those of starts and ends together."""
         cells, wanted = pl.concat(self.parts), values.implode()
-        if is_text(cells):
-            places = find_cells(cells, lambda texts: texts.is_in(wanted)).arg_true()
-        else:
-            places = cells.is_in(wanted).arg_true()
+        places = find_cells(cells, lambda found: found.is_in(wanted)).arg_true()
         rows = self.table.rows
         if rows is None:
             rows = pl.int_range(self.table.frame.height, eager=True)

@@ -115,12 +115,12 @@ def _read_dates(column: TimeColumn, dates: pl.Series) -> Times:
     if not is_within.all():
         rows = column.rows_with(dates.filter(~is_within))
         column.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
-    if isinstance(dates.dtype, pl.Datetime) and dates.dtype.time_zone:
-        in_utc = dates.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        clock = _to_numpy(dates.dt.replace_time_zone(None))
-        moments = column.choose_zone(clock, _to_numpy(in_utc))
-    else:
-        moments = _to_numpy(dates)
+    zone = getattr(dates.dtype, "time_zone", None)
+    exact = dates.cast(pl.Datetime("us", zone))
+    moments = exact.dt.replace_time_zone(None).to_numpy()
+    if zone:
+        in_utc = exact.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        moments = column.choose_zone(moments, in_utc.to_numpy())
     lasts = last_moments(moments, "day") if dates.dtype == pl.Date else moments
     return column.count(moments, lasts, "day")
 
@@ -244,10 +244,6 @@ def _find_vague(column: TimeColumn, dates: pl.DataFrame, precision: str) -> None
     if (dates["kind"] == "a quarter").any():
         whole = f"whole: {WHOLE}" if column.has_intervals else "as their first month"
         column.notes.append(f"quarters are read {whole}")
-
-
-def _to_numpy(cells: pl.Series) -> Moments:
-    return cells.cast(pl.Datetime("us")).to_numpy()
 
 
 def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFrame, pl.Series]:
