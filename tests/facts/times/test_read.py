@@ -217,6 +217,7 @@ CHOICES = [
     ),
     case(["311214", "010115"], "day 2014-12-31 2015-01-01", "", date_format="%d%m%y"),
     case([311214], "day 2014-12-31", date_format="%d%m%y"),
+    case(["4/7/2012"], "day 2012-07-04", "", date_format="%d/%m/%Y"),
     case(["3.2.2014 8h05"], "minute 2014-02-03T08:05", date_format="%d.%m.%Y %Hh%M"),
     case(
         UNKNOWN_DAYS,
@@ -320,6 +321,7 @@ REFUSED = [
     ),
     (["2014-10-15", *"xyxzw"], {}, "row 2 ('x'), row 3 ('y'), row 4 ('x') and 2 more;"),
     (["31.12.14", "2014"], {"date_format": "%d.%m.%y"}, "not like %d.%m.%y: row 2 ('2014'); cor"),
+    (["4/13/2012"], {"date_format": "%d/%m/%Y"}, "not in the calendar: row 1 ('4/13/2012')"),
     *(([bad], {}, "x.csv: times of type") for bad in (True, time(8), b"2014", ["2014"])),
     *(
         ([1.0, bad], {}, f"not whole numbers: row 2 ('{bad}')")

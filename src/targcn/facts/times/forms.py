@@ -94,7 +94,7 @@ class Form:
     @property
     def has_order(self) -> bool:
         """Whether day and month are told apart by their order alone."""
-        return self.format in ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
+        return self.kind == "a date" and self.format in ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
 
     @property
     def pattern(self) -> str:
