@@ -53,6 +53,7 @@ def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[An
     """The value of each cell, given those of all its distinct ones; null where there is none."""
     values = np.asarray(values)
     if not is_text(cells):
+        # A search needs less memory than a table of hashes.
         order = texts.arg_sort()
         places = texts.gather(order).search_sorted(cells)
         found = pl.Series(values).gather(order.gather(places))
