@@ -1,22 +1,19 @@
 """Facts newer than a data set: they join its context, with entities and times that it never had."""
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from targcn.errors import InputError
 from targcn.facts.dataset import NO_FACTS, Context, Dataset, Facts, Split, join_facts
 from targcn.facts.reading.cells import distinct_texts, translate
-from targcn.facts.reading.encode import read_table_times
-from targcn.facts.reading.options import ReadOptions, Unit
+from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.table_source import find_table
 from targcn.facts.splits import distinct_facts, leave_out, leave_out_held
-from targcn.facts.times.column import count_last_units, count_units
-from targcn.facts.times.timeline import CALENDAR_CODES, OPEN, Timeline
+from targcn.facts.times.read import read_times
+from targcn.facts.times.timeline import OPEN, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names, suggest
 
 
@@ -94,22 +91,13 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
         unit=None if timeline.dated else "step",
         tick=None if timeline.dated else timeline.step,
     )
-    times = read_table_times(table, options)
+    times = read_times(table, options, timeline.unit)
     if times.dated != timeline.dated:
         raise InputError(
             f"{table.where}: the times are whole numbers, but those of the data are dates by "
             f"{timeline.unit}; write them like {timeline.last}"
         )
-    unit = timeline.unit
-    if times.ends is not None and times.unit in ("year", "month") and unit != times.unit:
-        # Read again, since dates beside years would be read as years.
-        times = read_table_times(table, replace(options, unit=cast("Unit", unit)))
-    columns = [times.values, *([] if times.ends is None else [times.ends])]
-    if timeline.dated:
-        columns = [
-            _convert(column, times.unit, unit, is_end)
-            for column, is_end in zip(columns, (False, True), strict=False)
-        ]
+    columns = times.columns
     first = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
     if first < timeline.start:
         raise InputError(
@@ -118,10 +106,3 @@ def _ticks_of(table: FactTable, timeline: Timeline) -> list[NDArray[np.int64]]:
             "with them"
         )
     return [(column - timeline.start).fill_null(OPEN).to_numpy() for column in columns]
-
-
-def _convert(times: pl.Series, unit: str, wanted: str, is_end: bool) -> pl.Series:
-    """Units since 1970 as other units: the last one of each for ends, the first one otherwise."""
-    moments = times.fill_null(0).to_numpy().astype(f"M8[{CALENDAR_CODES[unit]}]")
-    counted = count_last_units(moments, unit, wanted) if is_end else count_units(moments, wanted)
-    return counted.set(times.is_null(), None)

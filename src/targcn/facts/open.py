@@ -1,9 +1,9 @@
 """Open a data set, whatever its source is.
 
 A new source is a file in `sources` and its name in MODULES; alike ones share a file, which holds
-each `Source`. One table is a `TableSource`, a file format a `TableFile` or `TextFile`
-(sources/table_source.py), and what is copied into a file first is `Copied` (sources/copied.py);
-each of them can also be a table of questions or of newer facts.
+each `Source`. One table is a `TableSource`, text a `TextFile` (sources/table_source.py), and what
+is copied into a file first is `Copied` (sources/copied.py); each of them can also be a table of
+questions or of newer facts.
 """
 
 import os

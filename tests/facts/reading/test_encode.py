@@ -13,18 +13,10 @@ from targcn.facts.open import open_dataset
 from targcn.facts.reading.options import ReadOptions
 
 
-def test_ids_are_positions_among_sorted_names():
+def test_ids_are_positions_among_sorted_names_and_ticks_keep_true_distances():
     dataset = open_dataset(as_frame(FACTS))
     assert (dataset.entities.names, dataset.relations.names) == (ENTITIES, RELATIONS)
-
-
-def test_facts_survive_with_their_names_and_dates():
-    dataset = open_dataset(as_frame(FACTS))
     assert sorted(chain(*named(dataset).values())) == sorted(FACTS)
-
-
-def test_ticks_keep_true_distances():
-    dataset = open_dataset(as_frame(FACTS))
     assert dataset.timeline.ticks.tolist() == list(range(0, 28, 3))
     assert (dataset.timeline.unit, dataset.timeline.first) == ("day", "2014-01-01")
 

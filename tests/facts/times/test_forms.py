@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
+from targcn.facts.times.column import Times
 from targcn.facts.times.forms import FORMS, TimeStyle, format_of
 from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import Timeline, calendar_value, read_moment
@@ -38,13 +40,17 @@ WRITTEN = [
 ]
 
 
+def read_text(text: str, **choices) -> Times:
+    return read_times(FactTable("x", pl.DataFrame({"time": [text]})), ReadOptions(**choices))
+
+
 @pytest.mark.parametrize("text", WRITTEN)
 @pytest.mark.parametrize("zone", [None, "Asia/Kolkata", "as-written"])
 def test_a_question_is_read_like_a_column(text, zone):
-    column = read_times(pl.Series([text]), "x", ReadOptions(timezone=zone))
+    column = read_text(text, timezone=zone)
     second = Timeline("second", 0, True, [0], style=column.style)
     moment = np.datetime64(second.tick(text), "s")
-    label = Timeline(column.unit, 0, True, [0]).label(column.values[0])
+    label = Timeline(column.unit, 0, True, [0]).label(column.columns[0][0])
     assert column.dated
     assert str(moment).startswith(label)
 
@@ -71,8 +77,8 @@ def test_a_date_format_means_what_strptime_means(moment, format):
     text = moment.strftime(format)
     expected = np.datetime64(datetime.strptime(text, format))
     assert read_moment(text, TimeStyle(date_format=format)) == expected
-    column = read_times(pl.Series([text]), "x", ReadOptions(date_format=format, unit="second"))
-    assert column.values[0] == expected.astype("M8[s]").astype(int)
+    column = read_text(text, date_format=format, unit="second")
+    assert column.columns[0][0] == expected.astype("M8[s]").astype(int)
 
 
 @pytest.mark.parametrize(

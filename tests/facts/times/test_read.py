@@ -8,6 +8,7 @@ import pytest
 
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
+from targcn.facts.reading.rows import FactTable
 from targcn.facts.times.column import Times
 from targcn.facts.times.read import read_times
 from targcn.facts.times.timeline import Timeline
@@ -25,15 +26,15 @@ WHOLE = "a start is the first of what is left open, an end the last"
 
 
 def read(times, ends=None, rows=None, **choices) -> Times:
-    ends = None if ends is None else pl.Series(ends)
-    return read_times(pl.Series(times), "x.csv", ReadOptions(**choices), rows, ends)
+    columns = {"time": times} if ends is None else {"start": times, "end": ends}
+    return read_times(FactTable("x.csv", pl.DataFrame(columns), rows), ReadOptions(**choices))
 
 
 def understand(times, **choices) -> tuple[str, list[str]]:
     """The unit found, and each time as the timeline writes it."""
     found = read(times, **choices)
     timeline = Timeline(found.unit, 0, found.dated, [0], found.step)
-    return found.unit, [timeline.label(value) for value in found.values]
+    return found.unit, [timeline.label(value) for value in found.columns[0]]
 
 
 def complaint(times, ends=None, rows=None, **choices) -> str:
@@ -49,7 +50,7 @@ def spans(starts, ends, **choices) -> list[str]:
     timeline = Timeline(found.unit, 0, found.dated, [0])
     return [
         " – ".join("" if tick is None else timeline.label(tick) for tick in span)
-        for span in zip(found.values, found.ends, strict=True)
+        for span in zip(*found.columns, strict=True)
     ]
 
 
@@ -216,6 +217,7 @@ CHOICES = [
     ),
     case(["311214", "010115"], "day 2014-12-31 2015-01-01", "", date_format="%d%m%y"),
     case([311214], "day 2014-12-31", date_format="%d%m%y"),
+    case(["4/7/2012"], "day 2012-07-04", "", date_format="%d/%m/%Y"),
     case(["3.2.2014 8h05"], "minute 2014-02-03T08:05", date_format="%d.%m.%Y %Hh%M"),
     case(
         UNKNOWN_DAYS,
@@ -319,6 +321,7 @@ REFUSED = [
     ),
     (["2014-10-15", *"xyxzw"], {}, "row 2 ('x'), row 3 ('y'), row 4 ('x') and 2 more;"),
     (["31.12.14", "2014"], {"date_format": "%d.%m.%y"}, "not like %d.%m.%y: row 2 ('2014'); cor"),
+    (["4/13/2012"], {"date_format": "%d/%m/%Y"}, "not in the calendar: row 1 ('4/13/2012')"),
     *(([bad], {}, "x.csv: times of type") for bad in (True, time(8), b"2014", ["2014"])),
     *(
         ([1.0, bad], {}, f"not whole numbers: row 2 ('{bad}')")
@@ -472,6 +475,7 @@ def test_a_tick_that_is_no_tick(tick):
         (195203, 196404, "day", "1952-03-01 – 1964-04-30"),
         (0, 17, None, "0 – 17"),
         (date(1952, 3, 4), date(1964, 1, 1), "month", "1952-03 – 1964-01"),
+        (date(1952, 3, 4), date(1964, 1, 1), "hour", "1952-03-04T00 – 1964-01-01T23"),
         (1952, 1964.0, None, "1952 – 1964"),
         ("1952", 1964, None, "1952 – 1964"),
     ],
@@ -544,3 +548,8 @@ def test_what_was_left_open_is_noted():
     assert read(["1952"], ["1953-01-01"], unit="day").notes == (
         f"row 1 ('1952') leave out a month or day: {WHOLE}",
     )
+
+
+def test_a_date_format_with_a_time_of_day_ends_at_that_moment():
+    ends = spans(["1.2.2014 8h"], ["3.2.2014 9h"], date_format="%d.%m.%Y %Hh")
+    assert ends == ["2014-02-01T08 – 2014-02-03T09"]

@@ -38,7 +38,12 @@ def distinct_texts(*columns: pl.Series) -> pl.Series:
 
 
 def find_cells(cells: pl.Series, test: Callable[[pl.Series], pl.Series]) -> pl.Series:
-    """Of which cells a test is true, given the distinct texts; null where there is no text."""
+    """Of which cells a test is true, given the distinct texts; null where there is no text.
+
+    What is no text is tested itself.
+    """
+    if not is_text(cells):
+        return test(cells)
     texts = distinct_texts(cells)
     codes = texts.filter(test(texts)).cast(TEXT).to_physical()
     return cells.to_physical().is_in(codes.implode())
@@ -48,7 +53,11 @@ def translate(cells: pl.Series, texts: pl.Series, values: pl.Series | NDArray[An
     """The value of each cell, given those of all its distinct ones; null where there is none."""
     values = np.asarray(values)
     if not is_text(cells):
-        return cells.replace_strict(texts, values, default=None, return_dtype=pl.Int64)
+        # A search needs less memory than a table of hashes.
+        order = texts.arg_sort()
+        places = texts.gather(order).search_sorted(cells)
+        found = pl.Series(values).gather(order.gather(places))
+        return found.set(cells.is_null(), None) if cells.null_count() else found
     codes = texts.cast(TEXT).to_physical().to_numpy()
     table = np.zeros(int(codes.max(initial=0)) + 1, dtype=values.dtype)
     table[codes] = values

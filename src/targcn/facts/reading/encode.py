@@ -23,7 +23,7 @@ from targcn.facts.vocabulary import Vocabulary, sort_names
 def encode_table(name: str, table: FactTable, options: ReadOptions) -> Dataset:
     """Encode one table and split it; repeated facts are kept once."""
     where = table.where
-    times = read_table_times(table, options)
+    times = read_times(table, options)
     notes = [*table.notes, *times.notes]
     num_rows = table.frame.height
     names = {role: table.frame[role] for role in NAMES}
@@ -58,11 +58,11 @@ def encode_splits(
     """
     whole = _join_tables(name, tables)
     try:
-        times = read_table_times(whole, options)
+        times = read_times(whole, options)
     except InputError:
         # If the cells of one file alone are at fault, its own error names its rows.
         for table in tables.values():
-            read_table_times(table, options)
+            read_times(table, options)
         raise
     names = {role: whole.frame[role] for role in NAMES}
     timeline, ticks = _encode_times(times)
@@ -74,13 +74,6 @@ def encode_splits(
     notes += times.notes
     repetitions = find_repetitions(splits)
     return Dataset(name, entities, relations, timeline, splits, tuple(notes), repetitions)
-
-
-def read_table_times(table: FactTable, options: ReadOptions) -> Times:
-    frame = table.frame
-    if table.has_intervals:
-        return read_times(frame["start"], table.where, options, table.rows, frame["end"])
-    return read_times(frame["time"], table.where, options, table.rows)
 
 
 def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
@@ -105,7 +98,7 @@ def _join_tables(name: str, tables: Mapping[Split, FactTable]) -> FactTable:
 
 def _encode_times(times: Times) -> tuple[Timeline, list[NDArray[Any]]]:
     """The ticks of all times, or of all starts and all ends."""
-    columns = [times.values] if times.ends is None else [times.values, times.ends]
+    columns = times.columns
     start = min(int(column.min()) for column in columns if column.count())  # type: ignore[arg-type]
     last = max(int(column.max()) for column in columns if column.count())  # type: ignore[arg-type]
     fits = last - start <= np.iinfo(np.int32).max

@@ -8,7 +8,6 @@ import polars as pl
 
 from targcn.errors import InputError
 from targcn.facts.reading.cells import (
-    as_cells,
     distinct_texts,
     encode_text,
     find_cells,
@@ -26,6 +25,8 @@ MISSING: Final = (
 )
 # What an end may hold as well where there is none yet.
 STILL: Final = ("present", "now", "today", "current", "ongoing")
+# Types of columns that hold no names, besides nested ones.
+NO_NAMES: Final = (pl.Binary, pl.Duration, pl.Object)
 # The last day of databases, which stands for an end that is not known.
 LAST_DAY: Final = "9999-12-31"
 
@@ -48,16 +49,23 @@ class FactTable:
     def has_intervals(self) -> bool:
         return "end" in self.frame.columns
 
+    @property
+    def times(self) -> list[pl.Series]:
+        """The times as they are written, or the starts and the ends."""
+        return [column for column in self.frame if column.name not in NAMES]
+
 
 def needed_columns(columns: Sequence[str], where: str, options: ReadOptions) -> list[str]:
     """The columns of all roles and those that --where names."""
     chosen = find_columns(columns, where, options)
-    asked: list[str] = []
-    if options.where is not None:
-        known = dict.fromkeys([*columns, *chosen])
-        asked = _find_asked(options.where, list(known), where)
-    used = [*chosen.values(), *(name for name in asked if name in columns)]
-    return list(dict.fromkeys(used))
+    known = list(dict.fromkeys([*columns, *chosen]))
+    condition = options.where
+    asked = [] if condition is None else _parse(condition).meta.root_names()
+    for name in asked:
+        if name not in known:
+            listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
+            raise _misfit(str(condition), where, f"there is no column {name!r} among {listed}")
+    return [name for name in dict.fromkeys([*chosen.values(), *asked]) if name in columns]
 
 
 def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTable:
@@ -65,9 +73,13 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     schema = table.collect_schema()
     names = schema.names()
     chosen = find_columns(names, where, options)
+    table = table.select(needed_columns(names, where, options))
     roles = {role: pl.col(name) for role, name in chosen.items()}
     notes = []
-    encoded = {role: encode_text(column, schema[chosen[role]]) for role, column in roles.items()}
+    for role, name in chosen.items():
+        if role in NAMES and (schema[name].is_nested() or schema[name] in NO_NAMES):
+            raise InputError(f"{where}: the {role} column holds {schema[name]}, not names")
+    encoded = {role: _encode(role, column, schema[chosen[role]]) for role, column in roles.items()}
     facts = table.select(**encoded).collect(engine="streaming")
     num_rows = facts.height
     if options.where is not None:
@@ -82,10 +94,17 @@ def choose_rows(table: pl.LazyFrame, where: str, options: ReadOptions) -> FactTa
     return FactTable(where, facts, notes=tuple(notes))
 
 
+def _encode(role: str, column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Names as text, and times as text if they are any."""
+    if role in NAMES:
+        return encode_text(column.cast(pl.String), pl.String())
+    return column.fill_nan(None) if dtype.is_float() else encode_text(column, dtype)
+
+
 def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.Series:
     """Which rows of a table a condition keeps."""
-    asked = table.select(_find_asked(condition, table.collect_schema().names(), where))
     kept = _parse(condition)
+    asked = table.select(kept.meta.root_names())
     try:
         mask = asked.select(kept).collect(engine="streaming")
     except pl.exceptions.PolarsError as error:
@@ -96,16 +115,6 @@ def _mask(table: pl.LazyFrame, where: str, condition: str, num_rows: int) -> pl.
     if mask.height != num_rows or mask.dtypes != [pl.Boolean]:
         raise _misfit(condition, where, "it is not true or false for each row")
     return mask.to_series()
-
-
-def _find_asked(condition: str, columns: Sequence[str], where: str) -> list[str]:
-    """The columns that a condition names, among those of the table and its roles."""
-    asked = _parse(condition).meta.root_names()
-    for name in asked:
-        if name not in columns:
-            listed = ", ".join(columns[:12]) + (", …" if len(columns) > 12 else "")
-            raise _misfit(condition, where, f"there is no column {name!r} among {listed}")
-    return asked
 
 
 def _parse(condition: str) -> pl.Expr:
@@ -142,7 +151,7 @@ def check_cells(table: FactTable, options: ReadOptions) -> FactTable:
     both.
     """
     where = table.where
-    frame, notes = _tidy(_cast_cells(table.frame, where))
+    frame, notes = _tidy(table.frame)
     words = MISSING if options.missing != "keep" else ("",)
     missing = {name: _find_missing(frame[name], words) for name in NAMES}
     if "end" in frame.columns:
@@ -205,24 +214,6 @@ def _describe_holes(frame: pl.DataFrame, holes: dict[str, pl.Series]) -> str:
         has_words |= role in NAMES and bool((distinct_texts(cells[rows]) != "").any())
     keep = ", or --missing keep if these are names" if has_words else ""
     return f"{'; '.join(problems)}; fill it in, or give --missing drop to drop the rows{keep}"
-
-
-def _cast_cells(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Names as text, and times as text if they are any."""
-    for role in NAMES:
-        dtype = frame[role].dtype
-        try:
-            if dtype.is_nested() or dtype == pl.Binary:
-                raise pl.exceptions.InvalidOperationError
-            if not is_text(frame[role]):
-                frame = frame.with_columns(as_cells(frame[role].cast(pl.String)))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            raise InputError(f"{where}: the {role} column holds {dtype}, not names") from None
-    for role in frame.columns[len(NAMES) :]:
-        frame = frame.with_columns(as_cells(frame[role]))
-        if frame[role].dtype.is_float():
-            frame = frame.with_columns(pl.col(role).fill_nan(None))
-    return frame
 
 
 def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

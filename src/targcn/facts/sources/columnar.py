@@ -12,8 +12,9 @@ from typing import Any, Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_source import TableFile
+from targcn.facts.sources.table_source import TableSource
 
 # An Arrow file begins with this; what does not is a stream.
 BEGINNING: Final = b"ARROW1"
@@ -33,19 +34,20 @@ COUNTS: Final = (
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 
 
-class Parquet(TableFile):
+class Parquet(TableSource):
     title = "a Parquet file (.parquet)"
     endings = (".parquet",)
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
-        return scan_parquet(path)
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        return scan_parquet(path_of(source))
 
 
-class ArrowFile(TableFile):
+class ArrowFile(TableSource):
     title = "an Arrow file (.arrow .feather .ipc)"
     endings = (".arrow", ".feather", ".ipc")
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         with path.open("rb") as stream:
             is_stream = stream.read(len(BEGINNING)) != BEGINNING
         return pl.read_ipc_stream(path).lazy() if is_stream else pl.scan_ipc(path)

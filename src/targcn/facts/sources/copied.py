@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-import polars as pl
-
 from targcn.errors import InputError
 from targcn.facts.open import is_file, path_of, recognize
 from targcn.facts.reading.options import ReadOptions
@@ -60,7 +58,7 @@ class Copied(TableSource):
     def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
         """Write the file under a name that says what it is."""
 
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
+    def select(self, source: object, options: ReadOptions) -> FactTable:
         with TemporaryDirectory() as folder:
             path, options = self.copy_into(Path(folder), source, options)
             if recognize(path) is None:
@@ -71,9 +69,6 @@ class Copied(TableSource):
                 raise InputError(f"{self.label(source)} holds {path.name}, which cannot be read")
             return kind.read_columns(path, options)
 
-    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        return self.read_columns(source, options).frame.lazy()
-
 
 class Packed(Copied):
     title = "a packed table (.zip .gz .bz2 .xz)"
@@ -81,19 +76,13 @@ class Packed(Copied):
     def recognizes(self, source: object) -> bool:
         return is_file(source) and path_of(source).suffix.lower() in (ZIP, *OPENERS)
 
-    def label(self, source: object) -> str:
-        return path_of(source).name
-
     def copy_into(self, folder: Path, source: object, options: ReadOptions) -> Copy:
         path = path_of(source)
-        try:
-            if path.suffix.lower() == ZIP:
-                return _unzip(path, folder, options)
-            with OPENERS[path.suffix.lower()](path) as stream:
-                blocks = read_blocks(stream.read, path.name)
-                return copy_blocks(blocks, folder / safe_name(path.stem), path.name), options
-        except OSError as error:
-            raise InputError(f"cannot read {path.name}: {error.strerror or error}") from None
+        if path.suffix.lower() == ZIP:
+            return _unzip(path, folder, options)
+        with OPENERS[path.suffix.lower()](path) as stream:
+            blocks = read_blocks(stream.read, path.name)
+            return copy_blocks(blocks, folder / safe_name(path.stem), path.name), options
 
 
 class StandardInput(Copied):

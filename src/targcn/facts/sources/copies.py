@@ -62,12 +62,8 @@ def copy_as_utf8(path: Path, folder: Path, encoding: str) -> Path:
     packing = path.suffix.lower()
     if packing == ".zst":
         raise InputError(f"{path.name}: --encoding needs plain text or .gz; unpack it first")
-    try:
-        opened = OPENERS[packing](path) if packing in OPENERS else path.open("rb")
-    except OSError as error:
-        raise InputError(f"cannot read {path.name}: {error.strerror or error}") from None
     name = path.name[: -len(packing)] if packing in OPENERS else path.name
-    with opened as stream:
+    with OPENERS[packing](path) if packing in OPENERS else path.open("rb") as stream:
         blocks = _encode_text(read_blocks(stream.read, path.name), path.name, encoding)
         return copy_blocks(blocks, folder / name, path.name)
 

@@ -12,14 +12,14 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_source import TableFile, TableSource, choose_table, first_line
+from targcn.facts.sources.table_source import TableSource, choose_table, first_line
 
 ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 BATCH_ROWS: Final = 100_000
 NO_ROWS: Final = "--query gives no rows; write a SELECT"
 
 
-class DuckdbFile(TableFile):
+class DuckdbFile(TableSource):
     title = "a DuckDB file (.duckdb .db)"
     endings = (".duckdb", ".db")
     takes = ("table", "query")
@@ -30,9 +30,10 @@ class DuckdbFile(TableFile):
             path_of(source).suffix.lower() == ".duckdb" or _is_duckdb(path_of(source))
         )
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
         import duckdb
 
+        path = path_of(source)
         names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"
         try:
             with duckdb.connect(str(path), read_only=True) as connection:
@@ -43,12 +44,13 @@ class DuckdbFile(TableFile):
             raise InputError(f"{path.name}: {first_line(str(error))}") from None
 
 
-class SqliteFile(TableFile):
+class SqliteFile(TableSource):
     title = "an SQLite file (.sqlite .sqlite3 .db)"
     endings = (".sqlite", ".sqlite3", ".db")
     takes = ("table", "query")
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         address = path.absolute().as_uri() + "?mode=ro"
         names = (
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "

@@ -14,21 +14,23 @@ from typing import Final
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_source import TableFile, choose_table, first_line
+from targcn.facts.sources.table_source import TableSource, choose_table, first_line
 
 # The exit code of the process if it has said what is wrong.
 EXPLAINED: Final = 2
 PROGRAM: Final = f"import sys; from {__name__} import copy_sheet; copy_sheet(*sys.argv[1:])"
 
 
-class Excel(TableFile):
+class Excel(TableSource):
     title = "an Excel or OpenDocument workbook (.xlsx .xlsm .xlsb .xls .ods)"
     endings = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
     takes = ("table",)
     libraries, extra = ("fastexcel",), "excel"
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         import fastexcel  # noqa: F401
 
         with TemporaryDirectory() as folder:

@@ -23,7 +23,7 @@ from targcn.facts.reading.encode import encode_splits
 from targcn.facts.reading.options import ReadOptions
 from targcn.facts.reading.rows import FactTable
 from targcn.facts.sources.columnar import Parquet, scan_parquet
-from targcn.facts.sources.table_source import TableFile, TableSource
+from targcn.facts.sources.table_source import TableSource
 from targcn.facts.vocabulary import tidy_name
 
 # What the file of each split may be called, before its ending.
@@ -68,14 +68,14 @@ class ManyFiles(TableSource):
             raise InputError(f"no file is named like {label}; check the pattern")
         kinds = {recognize(path) for path in paths}
         kind = kinds.pop()
-        if kinds or not isinstance(kind, TableFile):
+        if kinds or not isinstance(kind, TableSource) or not kind.endings:
             raise InputError(
                 f"{label} names {len(paths):,} files, which are not tables of one kind, such as "
                 f"{paths[0].name}; name files of one kind"
             )
         if isinstance(kind, Parquet):
             return scan_parquet(paths, hive_partitioning=True)
-        tables = [kind.parse(path, options) for path in paths]
+        tables = [kind.load(path, options) for path in paths]
         names = tables[0].collect_schema().names()
         return pl.concat([table.select(names) for table in tables])
 

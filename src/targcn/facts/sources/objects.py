@@ -28,11 +28,12 @@ class Frame(TableSource):
     title = "a polars or pandas frame, an Arrow table, a Hugging Face data set"
 
     def recognizes(self, source: object) -> bool:
-        return (
-            isinstance(source, pl.DataFrame | pl.LazyFrame)
-            or _is(source, "pandas", "DataFrame")
-            or _is(source, "datasets", "Dataset")
-            or _is_arrow(source)
+        if isinstance(source, pl.LazyFrame) or _is(source, "pandas", "DataFrame"):
+            return True
+        # A single column of Arrow offers a stream too, but has no columns.
+        has_columns = any(hasattr(source, name) for name in ("columns", "column_names", "schema"))
+        return _is(source, "datasets", "Dataset") or (
+            has_columns and hasattr(source, "__arrow_c_stream__")
         )
 
     def label(self, source: object) -> str:
@@ -41,16 +42,18 @@ class Frame(TableSource):
     def name_of(self, source: object) -> str:
         return "frame"
 
-    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        if isinstance(source, pl.LazyFrame):
-            return source.collect().lazy()
-        if isinstance(source, pl.DataFrame):
-            return source.lazy()
+    def load(self, source: Any, options: ReadOptions) -> pl.LazyFrame:
+        if isinstance(source, pl.DataFrame | pl.LazyFrame):
+            return source.lazy().collect().lazy()
         if _is(source, "pandas", "DataFrame"):
-            return _read_pandas(source, self.label(source), options).lazy()
+            # Column by column, so that pyarrow is not needed; by position, as names may repeat.
+            names = [str(name) for name in source.columns]
+            needed = needed_columns(names, self.label(source), options)
+            columns = [_to_polars(source.iloc[:, names.index(name)]) for name in needed]
+            return pl.LazyFrame(dict(zip(needed, columns, strict=True)))
         if _is(source, "datasets", "Dataset"):
-            source = source.with_format("arrow")[:]  # type: ignore[attr-defined]
-        return pl.DataFrame(source).lazy()  # type: ignore[arg-type]
+            source = source.with_format("arrow")[:]
+        return pl.DataFrame(source).lazy()
 
 
 class NetworkxGraph(TableSource):
@@ -110,23 +113,6 @@ def _is(source: object, library: str, kind: str) -> bool:
     # Nobody has an object of a library without having imported the library.
     module = sys.modules.get(library)
     return module is not None and isinstance(source, getattr(module, kind, ()))
-
-
-def _is_arrow(source: object) -> bool:
-    # A single column offers a stream too, but has no columns.
-    has_columns = any(hasattr(source, name) for name in ("columns", "column_names", "schema"))
-    return hasattr(source, "__arrow_c_stream__") and has_columns
-
-
-def _read_pandas(frame: Any, where: str, options: ReadOptions) -> pl.DataFrame:
-    # Column by column, so that pyarrow is not needed; by position, as names may repeat.
-    names = [str(name) for name in frame.columns]
-    return pl.DataFrame(
-        {
-            name: _to_polars(frame.iloc[:, names.index(name)])
-            for name in needed_columns(names, where, options)
-        }
-    )
 
 
 def _to_polars(column: Any) -> pl.Series:

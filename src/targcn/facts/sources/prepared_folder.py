@@ -129,7 +129,9 @@ def load_prepared(folder: Path) -> Dataset:
     try:
         num_entities, num_relations = manifest["num_entities"], manifest["num_relations"]
         unit, start, dated = manifest["unit"], int(manifest["start"]), bool(manifest["dated"])
-        step, style = int(manifest.get("step", 1)), _read_style(manifest.get("style", {}))
+        step = int(manifest.get("step", 1))
+        style = build(TimeStyle, manifest.get("style", {}), "style")
+        read_moment("2014-01-01", style)  # refuses a format of dates that is none
         name, notes = str(manifest["name"]), tuple(map(str, manifest["notes"]))
         split_notes = tuple(map(str, manifest.get("split_notes", ())))
         notes = notes[: len(notes) - len(split_notes)]  # which end with those about the splits
@@ -166,17 +168,6 @@ def load_prepared(folder: Path) -> Dataset:
     if not _is_possible(timeline):
         raise damaged(folder, "its times are none that there could be")
     return Dataset(name, entities, relations, timeline, splits, notes, split_notes, folder=folder)
-
-
-def _read_style(content: object) -> TimeStyle:
-    if not isinstance(content, dict):
-        raise TypeError("style")
-    try:
-        style = build(TimeStyle, content, "style")
-        read_moment("2014-01-01", style)
-    except InputError as error:
-        raise ValueError(f"style ({error})") from None
-    return style
 
 
 def _is_possible(timeline: Timeline) -> bool:

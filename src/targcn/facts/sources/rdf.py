@@ -7,15 +7,15 @@ property that annotates them; if there are none, the time is the last part of th
 import re
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
 from targcn.errors import InputError
+from targcn.facts.open import path_of
 from targcn.facts.reading.columns import NAMES, USUAL_NAMES, usual_role
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_source import TableFile, first_line
+from targcn.facts.sources.table_source import TableSource, first_line
 
 REIFIES: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies"
 # N-Triples are read as Turtle, which also knows the older << s p o >> as a subject.
@@ -28,12 +28,13 @@ FORMATS: Final = {
 BEFORE_DATE: Final = r"^(?:.*[/#]|[a-zA-Z][a-zA-Z0-9+.-]*:)*"
 
 
-class Rdf(TableFile):
+class Rdf(TableSource):
     title = f"an RDF file ({' '.join(FORMATS)})"
     endings = tuple(FORMATS)
     libraries, extra = ("pyoxigraph",), "rdf"
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         import pyoxigraph
 
         kind = getattr(pyoxigraph.RdfFormat, FORMATS[path.suffix.lower()])

@@ -4,7 +4,6 @@ A file has a format; text may be compressed, and in another encoding.
 """
 
 import os
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,21 +31,26 @@ STDERR_LOCK: Final = Lock()
 
 
 class TableSource(Source):
-    """One table; a library that not everybody has is imported inside `load`."""
+    """One table; a library that not everybody has is imported inside `load`.
 
+    A file format is recognized by the ending of the file; what is no file has none.
+    """
+
+    endings: ClassVar[tuple[str, ...]] = ()
+    compressions: ClassVar[tuple[str, ...]] = ()
     # Which of the special options it takes.
     takes: ClassVar[tuple[str, ...]] = ()
     # The libraries that it imports, and the extra of this package that brings them.
     libraries: ClassVar[tuple[str, ...]] = ()
     extra: ClassVar[str] = ""
 
-    @abstractmethod
-    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        """The table as it is written, at least the columns that `needed_columns` names."""
+    def recognizes(self, source: object) -> bool:
+        known = [end + packed for end in self.endings for packed in ("", *self.compressions)]
+        return is_file(source) and path_of(source).name.lower().endswith(tuple(known))
 
-    @abstractmethod
     def label(self, source: object) -> str:
         """What messages call this source; a password never stands in it."""
+        return path_of(source).name
 
     def name_of(self, source: object) -> str:
         """The name of the data set."""
@@ -76,8 +80,7 @@ class TableSource(Source):
                     f"{label} is {self.title}, which takes no --{option}; leave it out"
                 )
         try:
-            with silence_panics():
-                table = choose_rows(self.load(source, options), label, options)
+            table = self.select(source, options)
         except ModuleNotFoundError as error:
             ours = error.name in self.libraries
             package = f'"targcn[{self.extra}]"' if ours else error.name
@@ -94,40 +97,28 @@ class TableSource(Source):
             raise InputError(f"{label} is damaged; write or fetch it again") from None
         return replace(table, notes=self.notes_of(source) + table.notes)
 
-
-class TableFile(TableSource):
-    """A file format, recognized by the ending of the file."""
-
-    endings: ClassVar[tuple[str, ...]]
-    compressions: ClassVar[tuple[str, ...]] = ()
-
-    @abstractmethod
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
-        """The table as it is written, at least the columns that `needed_columns` names."""
-
-    def recognizes(self, source: object) -> bool:
-        known = [end + packed for end in self.endings for packed in ("", *self.compressions)]
-        return is_file(source) and path_of(source).name.lower().endswith(tuple(known))
-
-    def label(self, source: object) -> str:
-        return path_of(source).name
+    def select(self, source: object, options: ReadOptions) -> FactTable:
+        """The same; what is read as another source overrides this, and needs no `load`."""
+        with silence_panics():
+            return choose_rows(self.load(source, options), self.label(source), options)
 
     def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
-        return self.parse(path_of(source), options)
+        """The table as it is written, at least the columns that `needed_columns` names."""
+        raise NotImplementedError
 
 
-class TextFile(TableFile):
+class TextFile(TableSource):
     """A file format that is text, and may be compressed."""
 
     compressions = COMPRESSIONS
     takes = ("encoding",)
 
-    def read_columns(self, source: object, options: ReadOptions) -> FactTable:
+    def select(self, source: object, options: ReadOptions) -> FactTable:
         if options.encoding is None:
-            return super().read_columns(source, options)
+            return super().select(source, options)
         with TemporaryDirectory() as folder:
             plain = copy_as_utf8(path_of(source), Path(folder), options.encoding)
-            return super().read_columns(plain, replace(options, encoding=None))
+            return self.read_columns(plain, replace(options, encoding=None))
 
     def explain(self, source: object, message: str) -> str:
         if "utf-8" in message.lower() or "utf8" in message.lower():

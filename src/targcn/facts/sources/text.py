@@ -37,7 +37,8 @@ class DelimitedText(TextFile):
     title = "a CSV or TSV file (.csv .tsv .tab .txt, also .gz or .zst)"
     endings = (".csv", ".tsv", ".tab", ".txt")
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         num_blank, first_line, separator, has_quotes = _find_dialect(path)
         if "\ufffd" in first_line and find_bad_line(path):
             raise InputError(explain_encoding(path))
@@ -168,7 +169,8 @@ class JsonLines(TextFile):
     title = "a JSON lines file (.jsonl .ndjson, also .gz or .zst)"
     endings = (".jsonl", ".ndjson")
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         with path.open("rb") as stream:
             is_marked = stream.read(3) == codecs.BOM_UTF8
         # polars skips the byte order mark of CSV, but not that of JSON lines.
@@ -185,7 +187,8 @@ class JsonArray(TextFile):
     endings = (".json",)
     compressions = ()
 
-    def parse(self, path: Path, options: ReadOptions) -> pl.LazyFrame:
+    def load(self, source: object, options: ReadOptions) -> pl.LazyFrame:
+        path = path_of(source)
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8).strip()
         if not content:
             raise InputError(explain_empty(path))

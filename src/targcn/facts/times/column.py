@@ -1,4 +1,4 @@
-"""A column of times while it is read: what its readers share, and what is to be said of it."""
+"""The times of a table while they are read: what is shared by texts, numbers and dates."""
 
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
@@ -7,25 +7,24 @@ import numpy as np
 import polars as pl
 
 from targcn.errors import InputError
-from targcn.facts.reading.cells import find_cells, is_text, list_rows
+from targcn.facts.reading.cells import find_cells, list_rows
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, UNITS, Moments, TimeStyle
-from targcn.facts.times.timeline import CALENDAR_CODES, unknown_zone
+from targcn.facts.reading.rows import FactTable
+from targcn.facts.times.forms import AS_WRITTEN, DEFAULT_STYLE, Moments, TimeStyle
+from targcn.facts.times.timeline import CALENDAR_CODES, TICK_CODES, unknown_zone
 
 
 @dataclass(frozen=True)
 class Times:
     """Whole numbers of one unit, one per row, counted from 1970 if `dated`.
 
-    While a column is read, there is one per distinct cell, and `ends` are the last ones that each
-    cell stands for.
+    While a column is read, these are the first and the last number of each cell.
     """
 
     unit: str
     dated: bool
-    values: pl.Series
-    # Of intervals: the last ones. What is open is null, here and among the values.
-    ends: pl.Series | None = None
+    # The times, or the starts and the ends; what is open is null.
+    columns: tuple[pl.Series, ...]
     # How many of the source's numbers are one of these; 1 if `dated`.
     step: int = 1
     style: TimeStyle = DEFAULT_STYLE
@@ -35,32 +34,35 @@ class Times:
 
 @dataclass
 class TimeColumn:
-    """The cells of a column, and what is found out about them."""
+    """The times of a table, and what is found out about them."""
 
-    # Of intervals the starts and then the ends; what is open is null.
-    cells: pl.Series
-    where: str
+    table: FactTable
+    # The times, or the starts and the ends, of one type; what is open is null.
+    parts: list[pl.Series]
     options: ReadOptions
-    # The positions of the cells in the source, if these are not their own.
-    rows: pl.Series | None = None
-    has_intervals: bool = False
+    # What dates are counted in, if that is not for the options or the times to say.
+    unit: str | None = None
     style: TimeStyle = DEFAULT_STYLE
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def has_intervals(self) -> bool:
+        return len(self.parts) > 1
+
     def refuse(self, problem: str) -> NoReturn:
-        raise InputError(f"{self.where}: {problem}")
+        raise InputError(f"{self.table.where}: {problem}")
 
     def rows_with(self, values: pl.Series) -> str:
-        """The rows of some values, for messages."""
-        wanted = values.implode()
-        if is_text(self.cells):
-            rows = find_cells(self.cells, lambda texts: texts.is_in(wanted)).arg_true()
-        else:
-            rows = self.cells.is_in(wanted).arg_true()
-        if self.rows is not None:
-            # In the order of the source, its starts and ends together.
-            rows = rows.gather(self.rows.gather(rows).arg_sort())
-        return list_rows(rows, self.cells, self.rows)
+        """The rows of some values, for messages: those of starts and ends together."""
+        cells, wanted = pl.concat(self.parts), values.implode()
+        places = find_cells(cells, lambda found: found.is_in(wanted)).arg_true()
+        rows = self.table.rows
+        if rows is None:
+            rows = pl.int_range(self.table.frame.height, eager=True)
+        rows = pl.concat([rows] * len(self.parts))
+        # polars cannot print every date that it can hold.
+        shown = None if cells.dtype.is_temporal() else cells
+        return list_rows(places.gather(rows.gather(places).arg_sort()), shown, rows)
 
     def choose_zone(self, clock: Moments, in_utc: Moments, about: str = "") -> Moments:
         """The moments by one clock, with a note about it.
@@ -90,16 +92,16 @@ class TimeColumn:
         self.notes.append(about + note)
         return moments
 
-    def count(self, moments: Moments, precision: str) -> Times:
-        """The times of moments, in the unit that is asked for or found."""
-        unit = self.options.unit
-        if unit == "step":
+    def count(self, first: Moments, last: Moments, precision: str) -> Times:
+        """The times between moments, in the unit that is asked for or found."""
+        if self.options.unit == "step":
             self.refuse("unit step is for integers, but these times are dates")
-        counted = unit or (finest_unit(moments) if precision == "day" else precision)
-        return Times(counted, True, count_units(moments, counted))
+        found = precision if precision in ("year", "month") else _finest_unit(first)
+        unit = self.unit or self.options.unit or found
+        return Times(unit, True, (count_units(first, unit), count_units(last, unit)))
 
 
-def finest_unit(moments: Moments) -> str:
+def _finest_unit(moments: Moments) -> str:
     """The coarsest unit, from day down to second, that loses at most fractions of a second."""
     units = ("day", "hour", "minute")
     return next((unit for unit in units if _is_whole(moments, CALENDAR_CODES[unit])), "second")
@@ -114,10 +116,6 @@ def count_units(moments: Moments, unit: str) -> pl.Series:
     return pl.Series(moments.astype(f"M8[{CALENDAR_CODES[unit]}]").astype(np.int64))
 
 
-def count_last_units(moments: Moments, precision: str, unit: str, span: int = 1) -> pl.Series:
-    """The last unit of what each moment stands for: a month, if that is the precision."""
-    if UNITS.index(unit) <= UNITS.index(precision) and span == 1:
-        return count_units(moments, unit)
-    code = CALENDAR_CODES[precision]
-    after = moments.astype(f"M8[{code}]") + np.timedelta64(span, code)  # type: ignore[call-overload]
-    return count_units(after.astype("M8[us]") - np.timedelta64(1, "us"), unit)
+def last_moments(moments: Moments, unit: str, span: int = 1) -> Moments:
+    """The last microsecond of the units that begin with that of each moment."""
+    return (moments.astype(f"M8[{TICK_CODES[unit]}]") + span).astype("M8[us]") - 1

@@ -94,7 +94,7 @@ class Form:
     @property
     def has_order(self) -> bool:
         """Whether day and month are told apart by their order alone."""
-        return self.format in ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
+        return self.kind == "a date" and self.format in ("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y")
 
     @property
     def pattern(self) -> str:
@@ -155,7 +155,9 @@ def format_of(date_format: str) -> Form:
             listed = " ".join(f"%{letter}" for letter in known)
             raise InputError(f"--date-format {date_format!r}: %{directive} is none of {listed}")
     parts = re.compile(pattern_of(date_format)).groupindex
-    finest = "day" if "day" in parts else "month" if {"month", "name"} & set(parts) else "year"
+    finest = "month" if {"month", "name"} & set(parts) else "year"
+    # With a time of day, it is a moment.
+    finest = "second" if "hour" in parts else "day" if "day" in parts else finest
     return Form(f"a time like {date_format}", finest, date_format)
 
 

@@ -4,13 +4,17 @@ import numpy as np
 import polars as pl
 
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.column import TimeColumn, Times, count_last_units, count_units, finest_unit
+from targcn.facts.times.column import TimeColumn, Times, count_units, last_moments
 from targcn.facts.times.forms import NUMBER_FORMS, UNITS, NumberForm, Numbers
 from targcn.facts.times.timeline import CALENDAR_CODES, MAX_TIME, TICK_CODES, calendar_value
 
 
-def read_numbers(column: TimeColumn, distinct: pl.Series, numbers: pl.Series) -> Times:
-    """Read distinct cells, given as numbers too."""
+def read_numbers(column: TimeColumn, distinct: pl.Series) -> Times:
+    """Read distinct cells that are numbers, perhaps as text."""
+    numbers = distinct
+    if distinct.dtype == pl.String:
+        digits = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
+        numbers = distinct.cast(pl.Float64) if digits.null_count() else digits
     whole = numbers.cast(pl.Int64, strict=False)
     is_whole = whole.is_between(-MAX_TIME, MAX_TIME) & (whole.cast(numbers.dtype) == numbers)
     is_whole = is_whole.fill_null(False)
@@ -24,7 +28,8 @@ def read_numbers(column: TimeColumn, distinct: pl.Series, numbers: pl.Series) ->
     if column.options.origin is not None:
         return _date_counts(column, values, column.options.origin)
     unit, step = _find_step(column)
-    return Times(unit, False, pl.Series(values // step), step=step)
+    counts = pl.Series(values // step)
+    return Times(unit, False, (counts, counts), step)
 
 
 def _find_form(values: Numbers, options: ReadOptions) -> NumberForm | None:
@@ -65,23 +70,21 @@ def _read_form(column: TimeColumn, form: NumberForm, values: Numbers, distinct: 
         moments = column.choose_zone(moments, moments, f"the times are {form.name}; ")
     elif form.is_count:
         column.notes.append(f"the times are {form.name}")
-    is_found = form.is_count or form.unit == "second"
-    counted = unit or (finest_unit(moments) if is_found else form.unit)
-    ends = None if form.is_count else count_last_units(moments, form.unit, counted)
-    return Times(counted, True, count_units(moments, counted), ends)
+    last = moments if form.is_count else last_moments(moments, form.unit)
+    return column.count(moments, last, form.unit)
 
 
 def _date_counts(column: TimeColumn, values: Numbers, origin: str) -> Times:
     """Count from the origin on, in the unit of the numbers."""
     tick = column.options.tick
-    if tick == "nanosecond":  # of which 64 bits hold no more than 584 years
-        values, tick = values // 1000, "microsecond"
     unit = str(column.options.unit or (tick if tick in CALENDAR_CODES else "day"))
     if unit not in CALENDAR_CODES:
         column.refuse(f"--origin needs a calendar unit, not {unit}")
-    counted = tick if isinstance(tick, str) else unit
     if isinstance(tick, int):
         values = values // tick
+    elif tick == "nanosecond":  # of which 64 bits hold no more than 584 years
+        values, tick = values // 1000, "microsecond"
+    counted = tick if isinstance(tick, str) else unit
     start, first, last = (
         calendar_value(day, counted) for day in (origin, "0001-01-01", "9999-12-31")
     )
@@ -92,10 +95,8 @@ def _date_counts(column: TimeColumn, values: Numbers, origin: str) -> Times:
             "years 1 to 9999; give another --unit"
         )
     moments = (start + values).astype(f"M8[{TICK_CODES[counted]}]")
-    # Parts of a second are shorter than any unit.
-    precision = counted if counted in CALENDAR_CODES else "second"
-    ends = count_last_units(moments, precision, unit)
-    return Times(unit, True, count_units(moments, unit), ends)
+    lasts = last_moments(moments, counted)
+    return Times(unit, True, (count_units(moments, unit), count_units(lasts, unit)))
 
 
 def _find_step(column: TimeColumn) -> tuple[str, int]:

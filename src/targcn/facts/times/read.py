@@ -13,7 +13,8 @@ import polars as pl
 
 from targcn.facts.reading.cells import as_cells, distinct_texts, is_text, list_rows, translate
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.times.column import TimeColumn, Times, count_last_units
+from targcn.facts.reading.rows import FactTable
+from targcn.facts.times.column import TimeColumn, Times, last_moments
 from targcn.facts.times.forms import (
     ABSENT,
     IN_NO_CALENDAR,
@@ -33,136 +34,102 @@ from targcn.facts.times.timeline import calendar_value
 
 EXAMPLES: Final = "2014-10-15, 2014-10-15T08:30, 7 Apr 2014, 2014-10, 2014 or 17"
 WHOLE: Final = "a start is the first of what is left open, an end the last"
-# What is known about each distinct text: how it is written; its parts are further columns.
-ABOUT: Final = {
-    "text": pl.String,
-    "kind": pl.String,
-    "precision": pl.Int64,
-    "span": pl.Int64,
-    "is_marked": pl.Boolean,
-    "has_order": pl.Boolean,
-    "has_zone": pl.Boolean,
-}
 
 
-def read_times(
-    cells: pl.Series,
-    where: str,
-    options: ReadOptions,
-    rows: pl.Series | None = None,
-    ends: pl.Series | None = None,
-) -> Times:
+def read_times(table: FactTable, options: ReadOptions, unit: str | None = None) -> Times:
     """Read text, dates, datetimes or numbers, or say which rows are unreadable.
 
-    `rows` are the positions of the cells in the source, if it has others as well. With `ends` the
-    cells are starts; both are null where they are open. Of a start that leaves something out, such
-    as its day, the first one counts, of an end the last.
+    Of a start that leaves something out, such as its day, the first one counts, of an end the last.
+    Dates are counted in the `unit`, if one is given, whatever is asked for or found.
 
-    >>> months = read_times(pl.Series(["2014-03", "2013-12"]), "the table", ReadOptions())
-    >>> months.unit, months.dated, months.values.to_list()
+    >>> table = FactTable("the table", pl.DataFrame({"time": ["2014-03", "2013-12"]}))
+    >>> months = read_times(table, ReadOptions())
+    >>> months.unit, months.dated, months.columns[0].to_list()
     ('month', True, [530, 527])
-    >>> starts, ends = pl.Series(["1970", None]), pl.Series(["1971", "1970-02-01"])
-    >>> days = read_times(starts, "the table", ReadOptions(unit="day"), ends=ends)
-    >>> days.values.to_list(), days.ends.to_list()
-    ([0, None], [729, 31])
+    >>> frame = pl.DataFrame({"start": ["1970", None], "end": ["1971", "1970-02-01"]})
+    >>> days = read_times(FactTable("the table", frame), ReadOptions(unit="day"))
+    >>> [column.to_list() for column in days.columns]
+    [[0, None], [729, 31]]
     """
-    cells = _as_formatted(cells, options)
-    if ends is None:
-        return replace(_read(TimeColumn(cells, where, options, rows)), ends=None)
-    rows = pl.int_range(len(cells), eager=True) if rows is None else rows
-    both = _join(cells, _as_formatted(ends, options))
-    column = TimeColumn(both, where, options, pl.concat([rows, rows]), has_intervals=True)
+    column = TimeColumn(table, _cast_alike(table.times, options), options, unit)
     times = _read(column)
-    assert times.ends is not None
-    num_starts = len(cells)
-    first, last = times.values.head(num_starts), times.ends.tail(num_starts)
+    if not column.has_intervals:
+        return times
+    first, last = times.columns
     is_reversed = (last < first).fill_null(False)
     if is_reversed.any():
+        starts, ends = column.parts
         which = is_reversed.arg_true()
-        shown = {row: f"{both[row]} – {both[num_starts + row]}" for row in which[:3]}
-        listed = list_rows(which, shown, rows)
+        shown = {row: f"{starts[row]} – {ends[row]}" for row in which[:3]}
+        listed = list_rows(which, shown, table.rows)
         if options.reversed == "refuse":
             column.refuse(
                 f"the end is before the start in {listed}; correct them, or give --reversed open "
                 "to take such ends as open"
             )
         count = int(is_reversed.sum())
-        column.notes.append(f"{count:,} ends before their starts are taken as open: {listed}")
-        last = last.set(is_reversed, None)
-    return replace(times, values=first, ends=last, notes=tuple(column.notes))
+        note = f"{count:,} ends before their starts are taken as open: {listed}"
+        columns = first, last.set(is_reversed, None)
+        times = replace(times, columns=columns, notes=(*times.notes, note))
+    return times
 
 
-def _as_formatted(column: pl.Series, options: ReadOptions) -> pl.Series:
-    """Text as encoded cells; so are numbers, if --date-format says what their digits mean."""
-    is_formatted = options.date_format and column.dtype.is_integer()
-    return as_cells(column.cast(pl.String) if is_formatted else column)
+def _cast_alike(parts: list[pl.Series], options: ReadOptions) -> list[pl.Series]:
+    """Columns of one type, which is encoded text if no other holds them all.
 
-
-def _join(starts: pl.Series, ends: pl.Series) -> pl.Series:
-    """Starts and then ends, of the same type; text if nothing else holds both."""
-    frames = [pl.DataFrame({"time": column}) for column in (starts, ends)]
+    Numbers are text too, if --date-format says what their digits mean.
+    """
+    if options.date_format:
+        parts = [cells.cast(pl.String) if cells.dtype.is_integer() else cells for cells in parts]
+    parts = [as_cells(cells).alias("time") for cells in parts]
     try:
-        joined = pl.concat(frames, how="vertical_relaxed")
+        empty = pl.concat([cells.clear().to_frame() for cells in parts], how="vertical_relaxed")
+        return [cells.cast(empty["time"].dtype) for cells in parts]
     except pl.exceptions.PolarsError:
-        joined = pl.concat([frame.cast(pl.String) for frame in frames])
-    return as_cells(joined["time"])
+        return [as_cells(cells.cast(pl.String)) for cells in parts]
 
 
 def _read(column: TimeColumn) -> Times:
-    """The first and the last number that each cell stands for."""
-    is_dated = column.cells.dtype in (pl.Date, pl.Datetime)
-    times = _read_dates(column) if is_dated else _read_distinct(column)
-    return replace(times, style=column.style, notes=tuple(column.notes))
-
-
-def _read_distinct(column: TimeColumn) -> Times:
     """Read each distinct cell, of which there are far fewer than facts."""
-    cells, dtype = column.cells, column.cells.dtype
-    if is_text(cells):
-        distinct = distinct_texts(cells)
-    elif dtype.is_integer() or dtype.is_float():
-        distinct = cells.unique().drop_nulls()
+    parts, dtype = column.parts, column.parts[0].dtype
+    is_dated = dtype in (pl.Date, pl.Datetime)
+    if is_text(parts[0]):
+        distinct, times = _read_texts(column, distinct_texts(*parts))
+    elif is_dated or dtype.is_integer() or dtype.is_float():
+        distinct = pl.concat([cells.unique() for cells in parts]).unique().drop_nulls()
+        times = _read_dates(column, distinct) if is_dated else read_numbers(column, distinct)
     else:
         column.refuse(f"times of type {dtype} cannot be read; write ISO dates")
-    if not is_text(cells):
-        times = read_numbers(column, distinct, distinct)
-    elif not column.options.date_format and distinct.str.contains(NUMBER).all():
-        whole = distinct.str.replace(r"[.]0*$", "").cast(pl.Int64, strict=False)
-        numbers = distinct.cast(pl.Float64) if whole.null_count() else whole
-        times = read_numbers(column, distinct, numbers)
-    else:
-        distinct, times = _read_texts(column, distinct)
-    first = last = translate(cells, distinct, times.values)
-    if column.has_intervals and times.ends is not None:
-        last = translate(cells, distinct, times.ends)
-    return replace(times, values=first, ends=last)
+    columns = tuple(
+        translate(cells, distinct, values)
+        for cells, values in zip(parts, times.columns, strict=False)
+    )
+    return replace(times, columns=columns, style=column.style, notes=tuple(column.notes))
 
 
-def _read_dates(column: TimeColumn) -> Times:
-    """Read a column of dates or datetimes; what is open counts as one of its neighbours."""
-    cells = column.cells
-    # Years of other than four digits: polars cannot even print some of them.
-    days = cells.cast(pl.Date, strict=False).to_physical()
+def _read_dates(column: TimeColumn, dates: pl.Series) -> Times:
+    """Read dates or datetimes."""
+    days = dates.cast(pl.Date, strict=False).to_physical()
     first, last = (calendar_value(day, "day") for day in ("0001-01-01", "9999-12-31"))
-    is_within = days.is_between(first, last).fill_null(False) | cells.is_null()
+    is_within = days.is_between(first, last).fill_null(False)
     if not is_within.all():
-        rows = list_rows((~is_within).arg_true(), numbers=column.rows)
+        rows = column.rows_with(dates.filter(~is_within))
         column.refuse(f"times outside the years 1 to 9999 in {rows}; correct them")
-    known = cells.fill_null(strategy="forward").fill_null(strategy="backward")
-    if isinstance(known.dtype, pl.Datetime) and known.dtype.time_zone:
-        in_utc = known.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        clock = _to_numpy(known.dt.replace_time_zone(None))
-        moments = column.choose_zone(clock, _to_numpy(in_utc))
-    else:
-        moments = _to_numpy(known)
-    times = column.count(moments, "day")
-    values = times.values.set(cells.is_null(), None) if cells.null_count() else times.values
-    return replace(times, values=values, ends=values)
+    zone = getattr(dates.dtype, "time_zone", None)
+    exact = dates.cast(pl.Datetime("us", zone))
+    moments = exact.dt.replace_time_zone(None).to_numpy()
+    if zone:
+        in_utc = exact.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        moments = column.choose_zone(moments, in_utc.to_numpy())
+    lasts = last_moments(moments, "day") if dates.dtype == pl.Date else moments
+    return column.count(moments, lasts, "day")
 
 
 def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Times]:
     """The texts in some order, and their times."""
     options = column.options
+    if not options.date_format and distinct.str.contains(NUMBER).all():
+        return distinct, read_numbers(column, distinct)
     column.style = TimeStyle(date_order=options.date_order, date_format=options.date_format)
     has_more = column.has_intervals and not options.date_format
     dates, rest = _match_forms(distinct, column.style.forms + (INTERVAL_FORMS if has_more else ()))
@@ -170,7 +137,7 @@ def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Tim
     if dates["has_order"].any():
         dates = _put_day_first(column, dates)
     precision = UNITS[int(dates["precision"].min())]  # type: ignore[arg-type]
-    clock, offsets = _assemble(dates.drop(ABOUT))
+    clock, offsets = _assemble(dates)
     clock[(dates["kind"] == IN_NO_CALENDAR.kind).to_numpy()] = np.datetime64("NaT", "us")
     if np.isnat(clock).any():
         unknown = dates["text"].filter(pl.Series(np.isnat(clock)))
@@ -185,8 +152,11 @@ def _read_texts(column: TimeColumn, distinct: pl.Series) -> tuple[pl.Series, Tim
         clock = column.choose_zone(clock, clock - offsets * np.timedelta64(1, "m"))
     elif options.timezone:
         column.notes.append("the times have no zone, so that --timezone changes nothing")
-    times = column.count(clock, precision)
-    return dates["text"], replace(times, ends=_last_units(dates, clock, times.unit))
+    last = clock.copy()
+    for unit, span in dates.select("precision", "span").unique().rows():
+        chosen = ((dates["precision"] == unit) & (dates["span"] == span)).to_numpy()
+        last[chosen] = last_moments(clock[chosen], UNITS[unit], span)
+    return dates["text"], column.count(clock, last, precision)
 
 
 def _refuse_misfits(column: TimeColumn, dates: pl.DataFrame, rest: pl.Series) -> None:
@@ -276,13 +246,9 @@ def _find_vague(column: TimeColumn, dates: pl.DataFrame, precision: str) -> None
         column.notes.append(f"quarters are read {whole}")
 
 
-def _to_numpy(cells: pl.Series) -> Moments:
-    return cells.cast(pl.Datetime("us")).to_numpy()
-
-
 def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFrame, pl.Series]:
     """The texts that have a form, each with its parts, and the rest."""
-    frames = [pl.DataFrame(schema=ABOUT)]
+    frames = [_find_parts(texts.clear(), forms[0])]
     for form in forms:
         hits = texts.str.contains(form.pattern)
         if hits.any():
@@ -292,22 +258,27 @@ def _match_forms(texts: pl.Series, forms: tuple[Form, ...]) -> tuple[pl.DataFram
 
 
 def _find_parts(texts: pl.Series, form: Form) -> pl.DataFrame:
+    """The parts of texts of one form as numbers, and what is known about each text."""
     parts = texts.str.extract_groups(form.pattern).struct.unnest()
-    kind = pl.lit(form.kind)
+    kind, precision = pl.lit(form.kind), pl.lit(UNITS.index(form.unit), dtype=pl.Int64)
+    has_zone = pl.col("zone").is_not_null() if "zone" in parts.columns else pl.lit(False)
     if form.kind == "a date":
-        with_hour = pl.when(pl.col("hour").is_not_null())
-        with_zone = pl.when(pl.col("zone").is_not_null())
-        kind = with_hour.then(pl.lit("a datetime")).otherwise(kind)
-        kind = with_zone.then(pl.lit("a datetime with zone")).otherwise(kind)
+        with_clock = pl.when(pl.col("hour").is_not_null())
+        kind = (
+            pl.when(has_zone)
+            .then(pl.lit("a datetime with zone"))
+            .otherwise(with_clock.then(pl.lit("a datetime")).otherwise(kind))
+        )
+        precision = with_clock.then(UNITS.index("second")).otherwise(precision)
     return parts.select(
         *(_to_numbers(parts[name]) for name in parts.columns if name != "zone"),
         text=texts,
         kind=kind,
-        precision=pl.lit(UNITS.index(form.unit), dtype=pl.Int64),
+        precision=precision,
         span=pl.lit(form.span, dtype=pl.Int64),
         is_marked=pl.lit(form.is_marked),
         has_order=pl.lit(form.has_order),
-        has_zone=pl.col("zone").is_not_null() if "zone" in parts.columns else pl.lit(False),
+        has_zone=has_zone,
     )
 
 
@@ -320,18 +291,7 @@ def _to_numbers(part: pl.Series) -> pl.Series:
     return part.cast(pl.Int64)
 
 
-def _assemble(parts: pl.DataFrame) -> tuple[Moments, Numbers]:
+def _assemble(dates: pl.DataFrame) -> tuple[Moments, Numbers]:
     """Moments, and their minutes before UTC."""
-    return assemble({part.name: part.fill_null(ABSENT).to_numpy() for part in parts})
-
-
-def _last_units(dates: pl.DataFrame, clock: Moments, unit: str) -> pl.Series:
-    """The last unit of what each text stands for."""
-    last = np.zeros(len(clock), dtype=np.int64)
-    with_clock = dates["kind"].str.starts_with("a datetime")
-    precisions = dates["precision"].set(with_clock, UNITS.index("second")).to_numpy()
-    spans = dates["span"].to_numpy()
-    for precision, span in {*zip(precisions.tolist(), spans.tolist(), strict=True)}:
-        chosen = (precisions == precision) & (spans == span)
-        last[chosen] = count_last_units(clock[chosen], UNITS[precision], unit, span).to_numpy()
-    return pl.Series(last)
+    numbers = dates.select(pl.col(pl.Int64).fill_null(ABSENT))
+    return assemble({part.name: part.to_numpy() for part in numbers})
