@@ -222,7 +222,8 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
     reports = {run.validation.setting: run.validation} if run.validation else {}
     for setting, evaluator in evaluators.items():
         if (read := relevant(setting)) not in reports:
-            reports[read] = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model)
+            ranks = evaluator.ranks(run.model_to_evaluate())
+            reports[read] = evaluator.summarize(ranks, run.recipe.model)
     return {
         setting: {
             which: {key: round(value, 5) for key, value in sides["both"].items()}
