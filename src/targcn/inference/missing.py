@@ -14,18 +14,20 @@ from targcn.facts.holes import GAPS, Gaps
 from targcn.facts.open import open_dataset
 from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
+from targcn.inference.ask import predictor_of
+from targcn.inference.predictor import Predictor
 from targcn.inference.questions import PLACES, QuestionIds, Time, name_finders
 from targcn.inference.verdict import find_signs
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
+from targcn.runs.judge import learn_judge
 from targcn.runs.run import Run
+from targcn.runs.store import is_run
 from targcn.truth.training import PRESUMED
-from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth, fit_judge
+from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from targcn.inference.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,17 @@ class MissingFilter:
     entity: str | None = None
     top: int = 100
     at_least: float = LEAST_PROBABILITY
+    # The share of all facts that is presumed missing at most, in each way.
+    presume: float = PRESUMED
     # Whether facts are listed that repeat a known one under another relation.
     with_mirrors: bool = True
 
+    def __post_init__(self) -> None:
+        require_share(at_least=self.at_least, presume=self.presume)
+        require_at_least(1, top=self.top)
+
     def ids(self, dataset: Dataset) -> dict[str, int | None]:
         """The time, relation and entity as numbers; what the data set does not have is refused."""
-        require_at_least(1, top=self.top)
         return {
             "time": None if self.time is None else dataset.timeline.tick(self.time),
             "relation": None if self.relation is None else dataset.relations.find(self.relation),
@@ -60,18 +67,18 @@ def missing(
     at_least: float = LEAST_PROBABILITY,
     presume: float = PRESUMED,
     with_mirrors: bool = True,
-    gaps: Gaps = "mixed",
+    gaps: Gaps | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
 ) -> "pl.DataFrame":
     """The facts that are probably true and not known, by a run, or by a data set alone.
 
     `probability` is that of being true, on average over the times from `time` to `until`, which
-    are next to each other in the data. A run that keeps a judge uses it; else one learns, in some
-    seconds, from facts that it hides as `gaps` says: single ones, whole blocks, or both. `presume`
-    is the share of all facts that is presumed missing at most, in each of these ways. `p_object` is
-    the probability of the object as the answer to the rest, if there is one, and `p_subject` that
-    of the subject; both are the run's.
+    are next to each other in the data. A run that keeps a judge uses it; else, and where `gaps` are
+    given, one learns in some seconds from facts that it hides: single ones, whole blocks, or both.
+    `presume` is the share of all facts that is presumed missing at most, in each of these ways.
+    `p_object` is the probability of the object as the answer to the rest, if there is one, and
+    `p_subject` that of the subject; both are the run's.
 
     >>> import polars as pl
     >>> import targcn
@@ -82,47 +89,50 @@ def missing(
     >>> targcn.missing(frame, gaps="facts").rows()[0][1:5]
     ('Cy', 'is married to', 'Di', '2004')
     """
-    from targcn.inference.predictor import Predictor
-    from targcn.runs.store import is_run
-
-    require_share(at_least=at_least, presume=presume)
-    require_choice(GAPS, gaps=gaps)
-    wanted = MissingFilter(time, relation, entity, top, at_least, with_mirrors)
-    if isinstance(source, Run) or is_run(source):
-        source = Predictor(source, context, "cpu")  # type: ignore[arg-type]
-        wanted.ids(source.dataset)
-        if not source.knows_truth:
-            source.learn_truth(gaps)
-    if isinstance(source, Predictor):
-        return source.missing(**vars(wanted), presume=presume, progress=progress)
-    truth, dataset = truth_of_data(source, gaps, presume, context or "all", wanted)
-    return list_missing(truth, dataset, wanted, None, progress)
+    wanted = MissingFilter(time, relation, entity, top, at_least, presume, with_mirrors)
+    if isinstance(source, Predictor | Run) or is_run(source):
+        source = predictor_of(source, context)  # type: ignore[arg-type]
+    elif not isinstance(source, Dataset):
+        source = open_dataset(source)
+    return find_missing(source, wanted, gaps, context, progress)[0]
 
 
-def truth_of_data(
-    source: object, gaps: Gaps, presume: float, context: Context, wanted: MissingFilter
-) -> tuple[Truth, Dataset]:
-    """What is probably true by a data set alone, of which every fact is learned from.
+def find_missing(
+    source: Predictor | Dataset,
+    wanted: MissingFilter,
+    gaps: Gaps | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> tuple["pl.DataFrame", Truth]:
+    """The missing facts in words, by a run or by data alone, and what judged them.
 
-    What is wanted is not looked for yet, but refused first if it cannot be.
+    What is wanted is refused, if it has to be, before anything is learned.
     """
-    dataset = source if isinstance(source, Dataset) else open_dataset(source)
+    if gaps is not None:
+        require_choice(GAPS, gaps=gaps)
+    predictor = source if isinstance(source, Predictor) else None
+    dataset = source.dataset if isinstance(source, Predictor) else source
     wanted.ids(dataset)
-    with count_progress("learning what is true", "folds") as shown:
-        judge = fit_judge(dataset, context, gaps, max(presume, PRESUMED), progress=shown)
-    return Truth(TemporalGraph.of_context(dataset, context), dataset, judge, presume), dataset
+    if predictor is not None:
+        truth = predictor.truth_presuming(wanted.presume, gaps)
+    else:
+        context = context or "all"
+        judge = learn_judge(dataset, context, gaps or "mixed", wanted.presume)
+        truth = Truth(TemporalGraph.of_context(dataset, context), dataset, judge, wanted.presume)
+    return list_missing(truth, dataset, wanted, predictor, progress), truth
 
 
 def list_missing(
     truth: Truth,
     dataset: Dataset,
     wanted: MissingFilter,
-    predictor: "Predictor | None" = None,
+    predictor: Predictor | None = None,
     progress: Progress | None = None,
 ) -> "pl.DataFrame":
     """The most probable facts in words; a predictor says what its model makes of both ends."""
     ids = wanted.ids(dataset)
-    judged = truth.find_missing(**ids, least=wanted.at_least, progress=progress)
+    with count_progress("judging", "facts", progress) as shown:
+        judged = truth.find_missing(**ids, least=wanted.at_least, progress=shown)
     # What some split holds is known, also where the context does not hold it.
     judged = judged[~known_answers(dataset, "cpu")["time-aware"].hold(judged.facts)]
     if not wanted.with_mirrors:
@@ -183,7 +193,7 @@ def _in_words(found: MissingFacts, truth: Truth, dataset: Dataset) -> "pl.DataFr
     return pl.DataFrame(rows, schema, orient="row").with_row_index("rank", offset=1)
 
 
-def _with_ends(frame: "pl.DataFrame", facts: FactColumns, predictor: "Predictor") -> "pl.DataFrame":
+def _with_ends(frame: "pl.DataFrame", facts: FactColumns, predictor: Predictor) -> "pl.DataFrame":
     """The facts with the probabilities of both ends as answers, if the model has any."""
     import polars as pl
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 from torch import Tensor
 
-from targcn.config import require_at_least, require_choice, require_share
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
@@ -34,7 +34,6 @@ from targcn.inference.explanation import (
     name_others,
     name_reasons,
 )
-from targcn.inference.missing import MissingFilter, list_missing
 from targcn.inference.questions import (
     PLACES,
     Ask,
@@ -50,11 +49,12 @@ from targcn.inference.questions import (
 from targcn.inference.verdict import Verdict, judge_answers, judge_fact
 from targcn.inference.what_if import Fact, ask_what_if
 from targcn.models.base import Model, Shortlist
-from targcn.runs.judge import with_judge
+from targcn.runs.judge import learn_judge
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
+from targcn.truth.judge import Judge
 from targcn.truth.training import PRESUMED
-from targcn.truth.truth import LEAST_PROBABILITY, Truth, fit_judge
+from targcn.truth.truth import Truth
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +84,10 @@ class Predictor:
     ) -> None:
         self.device: torch.device = choose_device(device)
         loaded = open_run(run)
-        self.context: Context = context or loaded.default_context(None)
+        usual = loaded.default_context(None)
+        self.context: Context = context or usual
+        # That of a run has learned from all facts, so that it is of no use to other contexts.
+        self.kept_judge: Judge | None = loaded.judge if self.context == usual else None
         self._load(loaded)
 
     def _load(self, run: Run) -> None:
@@ -169,43 +172,22 @@ class Predictor:
 
     @cached_property
     def truth(self) -> Truth:
-        """What is probably true in the context, which is learned first where no judge is kept.
-
-        The one that a run keeps has learned from all facts, so that it is of no use to other
-        contexts.
-        """
-        if self.knows_truth and self.run.judge is not None:
-            return Truth(self.graph, self.dataset, self.run.judge)
-        return self.learn_truth()
-
-    def truth_presuming(self, presumed: float, gaps: Gaps | None = None) -> Truth:
-        """The same, where at most this share is missing, in these ways; learned anew if need be.
-
-        A judge knows what is possible if less is missing than was presumed while it learned.
-        """
-        if gaps is None and presumed <= PRESUMED:
-            return self.truth.presuming(presumed)
-        if presumed <= PRESUMED:
-            return self.learn_truth(gaps or "mixed").presuming(presumed)
-        judge = fit_judge(self.dataset, self.context, gaps or "mixed", presumed)
-        return Truth(self.graph, self.dataset, judge, presumed)
-
-    def learn_truth(self, gaps: Gaps = "mixed") -> Truth:
-        """Learn what is probably true in the context anew, if facts are missing in this way."""
-        if self.context != self.run.default_context(None):
-            judge = fit_judge(self.dataset, self.context, gaps)
-        else:
-            self.run = with_judge(self.run, gaps)
-            assert self.run.judge is not None
-            judge = self.run.judge
-        self.truth = Truth(self.graph, self.dataset, judge)
-        return self.truth
+        """What is probably true in the context, which is learned first where no judge is kept."""
+        if self.kept_judge is None:
+            self.kept_judge = learn_judge(self.dataset, self.context, seed=self.run.seed)
+        return Truth(self.graph, self.dataset, self.kept_judge)
 
     @property
     def knows_truth(self) -> bool:
         """Whether a judge for this context is at hand."""
-        is_usual = self.context == self.run.default_context(None)
-        return "truth" in self.__dict__ or (is_usual and self.run.judge is not None)
+        return self.kept_judge is not None
+
+    def truth_presuming(self, presumed: float, gaps: Gaps | None = None) -> Truth:
+        """The same, where at most this share is missing, in these ways; learned anew if need be."""
+        if gaps is None and presumed <= PRESUMED:
+            return self.truth.presuming(presumed)
+        judge = learn_judge(self.dataset, self.context, gaps or "mixed", presumed, self.run.seed)
+        return Truth(self.graph, self.dataset, judge, presumed)
 
     def judge(self, subject: str, relation: str, object: str, time: Time) -> Verdict:
         """Whether a fact is so: how probable it is that it is true, and what says so."""
@@ -287,30 +269,6 @@ class Predictor:
             measure=reasons.measure,
             others=name_others(reasons, top),
             parts=reasons.parts,
-        )
-
-    def missing(
-        self,
-        *,
-        time: Time | None = None,
-        relation: str | None = None,
-        entity: str | None = None,
-        top: int = 100,
-        at_least: float = LEAST_PROBABILITY,
-        presume: float = PRESUMED,
-        with_mirrors: bool = True,
-        progress: Progress | None = None,
-    ) -> "pl.DataFrame":
-        """The facts that are probably true and not known; see `targcn.missing`."""
-        require_share(at_least=at_least, presume=presume)
-        wanted = MissingFilter(time, relation, entity, top, at_least, with_mirrors)
-        wanted.ids(self.dataset)
-        return list_missing(
-            self.truth_presuming(presume),
-            self.dataset,
-            wanted,
-            self,
-            progress,
         )
 
     @property

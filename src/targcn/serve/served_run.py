@@ -13,7 +13,7 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
 from targcn.files import parse_json, read_json, read_text
-from targcn.inference.missing import describe_presumed
+from targcn.inference.missing import MissingFilter, describe_presumed, find_missing
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
 from targcn.runs.evaluate import evaluate
@@ -154,10 +154,10 @@ class ServedRun:
             self._searching = Predictor(self._copy_run(), predictor.context, predictor.device)
             self._searching.truth = predictor.truth
         if key not in self._found:
-            rows = self._searching.missing(**wanted, progress=progress).to_dicts()
-            presumed = describe_presumed(predictor.truth.presuming(wanted["presume"]))
-            kept = list(self._found.items())[1 - MOST_KEPT :]
-            self._found = dict(kept) | {key: {"rows": rows, "presumed": presumed}}
+            filter = MissingFilter(**wanted)
+            frame, truth = find_missing(self._searching, filter, progress=progress)
+            found = {"rows": frame.to_dicts(), "presumed": describe_presumed(truth)}
+            self._found = dict(list(self._found.items())[1 - MOST_KEPT :]) | {key: found}
         return self._found[key]
 
     def _copy_run(self) -> Run:
