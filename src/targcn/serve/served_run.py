@@ -12,7 +12,7 @@ from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
-from targcn.files import parse_json, read_json, read_text
+from targcn.files import free_name, parse_json, read_json, read_text
 from targcn.inference.missing import MissingFilter, describe_presumed, find_missing
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
@@ -230,11 +230,7 @@ def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
     """A name for each run: that of its folder, with a number where several are called alike."""
     named: dict[str, Path] = {}
     for folder in folders:
-        name, number = folder.resolve().name or "run", 1
-        while name in named:
-            number += 1
-            name = f"{folder.resolve().name}-{number}"
-        named[name] = folder
+        named[free_name(folder.resolve().name or "run", named.__contains__)] = folder
     return named
 
 
