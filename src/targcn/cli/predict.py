@@ -123,7 +123,7 @@ def predict_answers(
     else:
         answers = ask(asked)
     if dataset.additions:
-        content["new_entities"] = tables.new_among(predictor, question, answers.names(dataset))
+        content["new_entities"] = tables.new_among(predictor, question, answers)
     # Of a complete fact the reasons are shown if the model gives any.
     wanted = predictor.gives_reasons if question.asked == "fact" else explain
     if wanted and len(answers):

@@ -1,6 +1,6 @@
 """Answers for people: a table of them, an interval of times, and what to know about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 def answer_table(predictor: Predictor, question: Question, answers: Answers) -> Table:
     """The answers to one question; of a what-if every rank and value twice, before and after."""
     dataset = predictor.dataset
-    ids = ids_of(question, dataset)
-    asked = as_written(question, dataset, ids)
+    asked = as_written(question, dataset)
     title = (
         f"{asked.subject} — {asked.relation} — {asked.object}, {asked.time} "
         f"(context {predictor.context}{dataset.addition})"
     )
     first = ("asked",) if question.asked == "fact" else ()
-    tied = {ending: int(side.tied[0]) for ending, side in answers.sides.items() if len(side)}
-    notes = notes_on(predictor, question, ids, tied, answers.names(dataset))
+    notes = notes_on(predictor, question, answers)
     return answers_table(answers, answers.to_frame(dataset), first, title, notes)
 
 
@@ -72,30 +70,22 @@ def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.Data
     return numbered.join(answers, on="question", maintain_order="right")
 
 
-def notes_on(
-    predictor: Predictor,
-    question: Question,
-    ids: Ids,
-    tied: Mapping[str, int],
-    names: Sequence[str],
-) -> list[str]:
-    """What to know about the answers of these names; `tied`: how many share the first one's score.
-
-    A what-if has two such numbers, before and after.
-    """
+def notes_on(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
+    """What to know about the answers to a question."""
     dataset = predictor.dataset
+    ids = ids_of(question, dataset)
     forecast = describe_forecast(dataset, [] if question.asked == "time" else [ids[3]])
     notes = [forecast] if forecast else []
     if question.asked in ENDS:
         notes += [
             f"Every entity has the same score{ending.replace('_', ' ')}: nothing in the context "
             "speaks for any answer."
-            for ending, count in tied.items()
-            if count == len(dataset.entities) > 1
+            for ending, side in answers.sides.items()
+            if len(side) and side.tied[0] == len(dataset.entities) > 1
         ]
     if question.asked in ENDS and predictor.knows_truth:
         notes.append(describe_expected(predictor, ids))
-    if new := new_among(predictor, question, names):
+    if new := new_among(predictor, question, answers):
         notes.append(describe_new(new, predictor.model))
     return notes
 
@@ -144,10 +134,10 @@ def explain_answer(
     return predictor.explain(*words, question.time or "", asked=side, top=top)
 
 
-def new_among(predictor: Predictor, question: Question, names: Sequence[str]) -> list[str]:
+def new_among(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
     """The entities in a question and its answers that the model was not trained on."""
     new = set(predictor.dataset.new_entities)
-    shown = (question.subject, question.object, *names)
+    shown = (question.subject, question.object, *answers.names(predictor.dataset))
     return [str(name) for name in dict.fromkeys(shown) if name in new]
 
 

@@ -290,25 +290,19 @@ class Predictor:
         hide_known: bool,
     ) -> Answers:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
-        if what == "fact":
-            objects = self.score_entities(self.model, facts.ask_objects(), numbers, graph)
-            queries = facts.ask_subjects(len(self.dataset.relations))
-            subjects = self.score_entities(self.model, queries, numbers, graph)
-            return Answers.of_all(
-                [
-                    objects.among(facts.objects, hide_known),
-                    subjects.among(facts.subjects, hide_known),
-                ]
-            )
         if what == "relation" or what == "time":
             return self._score_candidates(what, facts, numbers, graph).best(top, hide_known)
         # Whoever asks for a subject asks for the object of the reciprocal relation (`encode`).
         queries = facts.ask_objects()
-        likely = self.model.shortlist(queries, graph, top)
-        if likely is None:
-            return self.score_entities(self.model, queries, numbers, graph).best(top, hide_known)
-        values, logs = score_shortlist(likely, self.has_probabilities)
-        return self._of_entities(queries, numbers, values, logs, likely).best(top, hide_known)
+        if what != "fact":
+            likely = self.model.shortlist(queries, graph, top)
+            scores = self.score_entities(self.model, queries, numbers, graph, likely)
+            return scores.best(top, hide_known)
+        objects = self.score_entities(self.model, queries, numbers, graph)
+        queries = facts.ask_subjects(len(self.dataset.relations))
+        subjects = self.score_entities(self.model, queries, numbers, graph)
+        ends = (objects, facts.objects), (subjects, facts.subjects)
+        return Answers.of_all([scores.among(targets, hide_known) for scores, targets in ends])
 
     def _score_candidates(
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
@@ -326,21 +320,19 @@ class Predictor:
         return Scores(numbers, places, width, values, logs, known_then, known_ever, candidates.ids)
 
     def score_entities(
-        self, model: Model, queries: Queries, numbers: Tensor, graph: TemporalGraph
-    ) -> Scores:
-        """The scores of all entities by a model, ours or what-if's copy; and which are known."""
-        values = model(queries, graph)
-        return self._of_entities(queries, numbers, values, model.log_probabilities(values))
-
-    def _of_entities(
         self,
+        model: Model,
         queries: Queries,
         numbers: Tensor,
-        values: Tensor,
-        logs: Tensor | None,
+        graph: TemporalGraph,
         likely: Shortlist | None = None,
     ) -> Scores:
-        """Scores of entities, with what each query asks for and which of them are known."""
+        """The scores of all entities, or likely ones, by a model, ours or what-if's copy."""
+        if likely is None:
+            values = model(queries, graph)
+            logs = model.log_probabilities(values)
+        else:
+            values, logs = score_shortlist(likely, self.has_probabilities)
         is_reciprocal = queries.relations >= len(self.dataset.relations)
         places = torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
         known_then, known_ever = (
