@@ -34,12 +34,12 @@ from targcn.evaluation.report import Setting
 from targcn.experiments.cells import Cell, open_data
 from targcn.experiments.results import Figures, Result
 from targcn.experiments.spec import SETTINGS
-from targcn.files import explained, parse_json, read_text, remove_drafts, sole_writer
+from targcn.files import explained, remove_drafts, sole_writer
 from targcn.runs.fuse import fuse
 from targcn.runs.run import Run
 from targcn.runs.store import TRACE
 from targcn.training.fit import fit
-from targcn.training.progress import ProgressCallback
+from targcn.training.progress import ProgressCallback, read_trace
 
 UNFINISHED: Final = ".unfinished"
 # One for every setting; all cells of a data set share them.
@@ -237,8 +237,7 @@ def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
     """Epochs and times of a training; None where nothing is trained, or nobody knows."""
     if run.trained is None or not (folder / TRACE).exists():
         return None
-    lines = read_text(folder / TRACE).splitlines()
-    seconds = [line["seconds"] for line in map(parse_json, lines) if "seconds" in line]
+    seconds = [line["seconds"] for line in read_trace(folder / TRACE) if "seconds" in line]
     return {
         "epochs": run.trained.epochs,
         "best_epoch": run.trained.best_epoch,

@@ -12,7 +12,7 @@ from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
-from targcn.files import free_name, parse_json, read_json, read_text
+from targcn.files import free_name, read_json
 from targcn.inference.missing import MissingFilter, describe_presumed, find_missing
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
@@ -28,6 +28,7 @@ from targcn.serve.answering import (
     cost_of,
 )
 from targcn.serve.worker import Worker
+from targcn.training.progress import read_trace
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
@@ -237,16 +238,10 @@ def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
 def _read_trace(folder: Path) -> list[dict[str, Any]]:
     """The loss of every epoch, and the MRR of the valid split after those that were validated."""
     epochs: dict[int, dict[str, Any]] = {}
-    path = folder / TRACE
-    for line in read_text(path, "replace").splitlines() if path.is_file() else ():
-        try:
-            content = parse_json(line)
-            number = content["epoch"]
-            epoch = epochs.setdefault(number, {"epoch": number, "loss": None, "valid": None})
-            epoch["loss"] = content.get("loss", epoch["loss"])
-            if "valid" in content:
-                epoch["valid"] = content["valid"]["time-aware"]["both"]["mrr"]
-        except (ValueError, KeyError, TypeError):
-            # The last line of a training that was stopped may be cut short.
-            continue
+    for line in read_trace(folder / TRACE):
+        number = line["epoch"]
+        epoch = epochs.setdefault(number, {"epoch": number, "loss": None, "valid": None})
+        epoch["loss"] = line.get("loss", epoch["loss"])
+        if "valid" in line:
+            epoch["valid"] = line["valid"]["time-aware"]["both"]["mrr"]
     return list(epochs.values())
