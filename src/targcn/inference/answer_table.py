@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import torch
+
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
 from targcn.facts.dataset import Dataset
+from targcn.graph.queries import FactColumns
 from targcn.inference.answers import Answers
 from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ids, Question, as_written, encode_ids, ids_of
+from targcn.inference.questions import Ask, Ids, Question, as_written, ids_of
 from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
 
@@ -84,15 +87,16 @@ def notes_on(predictor: Predictor, question: Question, answers: Answers) -> list
             if len(side) and side.tied[0] == len(dataset.entities) > 1
         ]
     if question.asked in ENDS and predictor.knows_truth:
-        notes.append(describe_expected(predictor, ids))
+        notes.append(describe_expected(predictor, question.asked, ids))
     if new := new_among(predictor, question, answers):
         notes.append(describe_new(new, predictor.model))
     return notes
 
 
-def describe_expected(predictor: Predictor, ids: Ids) -> str:
-    """How many answers a question is expected to have."""
-    asked = encode_ids(ids, len(predictor.dataset.relations))
+def describe_expected(predictor: Predictor, end: Ask, ids: Ids) -> str:
+    """How many answers a question for an end is expected to have."""
+    facts = FactColumns(*torch.tensor(ids)[:, None])
+    asked = predictor.queries(end, facts)
     known = predictor.known["time-aware"].look_up(asked.to(predictor.device))[1]
     expected = predictor.truth.expect_answers(*(int(column) for column in asked.tensors()))
     more = f"About {expected:.1f} more" if expected >= 0.05 else "No more"

@@ -1,6 +1,7 @@
 """Names in, names out: a run that is loaded once and then asked again and again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,7 +25,7 @@ from targcn.facts.holes import Gaps
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Scores, score_shortlist
+from targcn.inference.answers import THEN, Answers, Scores, score_shortlist
 from targcn.inference.explanation import (
     ENDS,
     RANK_FILTER,
@@ -46,9 +47,9 @@ from targcn.inference.questions import (
     ids_of,
     list_questions,
 )
-from targcn.inference.verdict import Verdict, judge_answers, judge_fact
+from targcn.inference.verdict import Verdict, judge_fact
 from targcn.inference.what_if import Fact, ask_what_if
-from targcn.models.base import Model, Shortlist
+from targcn.models.base import Model
 from targcn.runs.judge import learn_judge
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
@@ -167,8 +168,16 @@ class Predictor:
         answers = Answers.of_all(parts)
         # Whether a complete fact is so is what the judge says, which learns it if need be.
         if self.knows_truth or "fact" in asked.facts:
-            answers = judge_answers(self.truth, self.dataset, asked, answers)
+            answers = self._judged(asked, answers)
         return answers
+
+    def _judged(self, asked: QuestionIds, answers: Answers) -> Answers:
+        """The answers, each with how probable the fact with it is to be true; 1 if it is known."""
+        facts = asked.facts_of(answers.questions)
+        facts[answers.places, torch.arange(len(answers))] = answers.ids
+        probabilities = self.truth.judge_facts(FactColumns(*facts)).probabilities
+        truths = torch.where(answers.known == THEN, 1.0, probabilities)
+        return replace(answers, truths=truths)
 
     @cached_property
     def truth(self) -> Truth:
@@ -236,9 +245,7 @@ class Predictor:
             raise InputError("a complete fact is explained; leave no place of it open")
         subject_id, _, object_id, tick = ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
-        query, target = fact.ask_objects(), object_id
-        if asked == "subject":
-            query, target = fact.ask_subjects(len(self.dataset.relations)), subject_id
+        query, target = self.queries(asked, fact), object_id if asked == "object" else subject_id
         with torch.inference_mode():
             reasons = self.model.reasons(query, target, self.graph)
             if reasons is None:
@@ -292,17 +299,14 @@ class Predictor:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
         if what == "relation" or what == "time":
             return self._score_candidates(what, facts, numbers, graph).best(top, hide_known)
-        # Whoever asks for a subject asks for the object of the reciprocal relation (`encode`).
-        queries = facts.ask_objects()
         if what != "fact":
-            likely = self.model.shortlist(queries, graph, top)
-            scores = self.score_entities(self.model, queries, numbers, graph, likely)
+            scores = self.score_entities(self.model, what, facts, numbers, graph, top)
             return scores.best(top, hide_known)
-        objects = self.score_entities(self.model, queries, numbers, graph)
-        queries = facts.ask_subjects(len(self.dataset.relations))
-        subjects = self.score_entities(self.model, queries, numbers, graph)
-        ends = (objects, facts.objects), (subjects, facts.subjects)
-        return Answers.of_all([scores.among(targets, hide_known) for scores, targets in ends])
+        ends = [
+            self.score_entities(self.model, end, facts, numbers, graph).among(targets, hide_known)
+            for end, targets in zip(ENDS, (facts.objects, facts.subjects), strict=True)
+        ]
+        return Answers.of_all(ends)
 
     def _score_candidates(
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
@@ -322,24 +326,35 @@ class Predictor:
     def score_entities(
         self,
         model: Model,
-        queries: Queries,
+        end: Ask,
+        facts: FactColumns,
         numbers: Tensor,
         graph: TemporalGraph,
-        likely: Shortlist | None = None,
+        top: int | None = None,
     ) -> Scores:
-        """The scores of all entities, or likely ones, by a model, ours or what-if's copy."""
+        """The scores of all entities by a model, ours or what-if's copy, for an end of facts.
+
+        Where only so many are wanted, a model may score the likely ones alone.
+        """
+        queries = self.queries(end, facts)
+        likely = None if top is None else model.shortlist(queries, graph, top)
         if likely is None:
             values = model(queries, graph)
             logs = model.log_probabilities(values)
         else:
             values, logs = score_shortlist(likely, self.has_probabilities)
-        is_reciprocal = queries.relations >= len(self.dataset.relations)
-        places = torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
+        places = torch.full_like(numbers, PLACES.index(end))
         known_then, known_ever = (
             self.known[which].look_up(queries) for which in ("time-aware", "static")
         )
         width = self.graph.num_entities
         return Scores(numbers, places, width, values, logs, known_then, known_ever, likely=likely)
+
+    def queries(self, end: Ask, facts: FactColumns) -> Queries:
+        """What asks for one end of facts."""
+        if end == "object":
+            return facts.ask_objects()
+        return facts.ask_subjects(len(self.dataset.relations))
 
     def questions_at_once(self, what: Ask) -> int:
         """How many questions are answered at once."""
