@@ -1,46 +1,13 @@
 """`targcn evaluate`: the figures of a run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from targcn.cli import options
 from targcn.cli.options import load_folder, show_table, warn_if_in_context
+from targcn.config import require_share
 from targcn.errors import InputError
-from targcn.output.terminal import show
-
-if TYPE_CHECKING:
-    from targcn.runs.run import Run
-    from targcn.truth.figures import TruthReport
-
-
-def _evaluate_truth(
-    run: "Run",
-    split: options.Split,
-    context: options.Context,
-    gaps: options.HowFactsAreMissing,
-    presume: float,
-    seed: int,
-) -> "TruthReport":
-    """How well probabilities of being true fit."""
-    from targcn.config import require_share
-    from targcn.output.terminal import count_progress
-    from targcn.truth.figures import measure_truth
-
-    require_share(presume=presume)
-    seen = context or run.default_context(split)
-    warn_if_in_context(split, seen)
-    with count_progress("learning what is true", "folds") as progress:
-        return measure_truth(
-            run.dataset,
-            split,
-            seen,
-            gaps=gaps or "mixed",
-            presumed=presume,
-            seed=seed,
-            model=run.model,
-            model_name=run.recipe.model,
-            progress=progress,
-        )
+from targcn.output.terminal import count_progress, show
 
 
 def evaluate_run(
@@ -95,9 +62,24 @@ def evaluate_run(
                 "--ask truth looks for the facts of a split; leave out --facts, --intervals, "
                 "--queries and --ranks-out"
             )
-        from targcn.truth.figures import truth_table
+        from targcn.truth.figures import measure_truth, truth_table
 
-        found = _evaluate_truth(load_folder(run), split, context, gaps, presume, seed)
+        require_share(presume=presume)
+        loaded = load_folder(run)
+        seen = context or loaded.default_context(split)
+        warn_if_in_context(split, seen)
+        with count_progress("learning what is true", "folds") as progress:
+            found = measure_truth(
+                loaded.dataset,
+                split,
+                seen,
+                gaps=gaps or "mixed",
+                presumed=presume,
+                seed=seed,
+                model=loaded.model,
+                model_name=loaded.recipe.model,
+                progress=progress,
+            )
         if plot is not None:
             bins = {which: of_list.bins for which, of_list in found.found.items()}
             axes = "probability of being true", "share that is true"
