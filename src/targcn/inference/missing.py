@@ -1,8 +1,9 @@
 """The most probable facts that are not known, over the whole graph (truth/)."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import polars as pl
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.inference.ask import predictor_of
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import PLACES, QuestionIds, Time, name_finders
+from targcn.inference.questions import PLACES, Ids, QuestionIds, Time, name_finders
 from targcn.inference.verdict import find_signs
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
@@ -25,9 +26,6 @@ from targcn.runs.run import Run
 from targcn.runs.store import is_run
 from targcn.truth.training import PRESUMED
 from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def missing(
     gaps: Gaps | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
-) -> "pl.DataFrame":
+) -> pl.DataFrame:
     """The facts that are probably true and not known, by a run, or by a data set alone.
 
     `probability` is that of being true, on average over the times from `time` to `until`, which
@@ -103,7 +101,7 @@ def find_missing(
     gaps: Gaps | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
-) -> tuple["pl.DataFrame", Truth]:
+) -> tuple[pl.DataFrame, Truth]:
     """The missing facts in words, by a run or by data alone, and what judged them.
 
     What is wanted is refused, if it has to be, before anything is learned.
@@ -128,7 +126,7 @@ def list_missing(
     wanted: MissingFilter,
     predictor: Predictor | None = None,
     progress: Progress | None = None,
-) -> "pl.DataFrame":
+) -> pl.DataFrame:
     """The most probable facts in words; a predictor says what its model makes of both ends."""
     ids = wanted.ids(dataset)
     with count_progress("judging", "facts", progress) as shown:
@@ -138,77 +136,57 @@ def list_missing(
     if not wanted.with_mirrors:
         judged = judged[~judged.is_mirror]
     found = _merge_times(judged, truth.ticks, wanted.top)
-    frame = _in_words(found, truth, dataset)
-    return frame if predictor is None else _with_ends(frame, found.facts, predictor)
+    facts = list(found.select(PLACES).iter_rows())
+    names = name_finders(dataset) | {"until": dataset.timeline.label}
+    words: dict[str, Iterable[str | None]]
+    words = {name: map(names[name], found[name]) for name in (*PLACES, "until")}
+    words["sign"] = (_speaks_for(truth, dataset, ids) for ids in facts)
+    frame = found.with_columns(pl.Series(name, said, pl.String) for name, said in words.items())
+    if predictor is not None:
+        frame = frame.with_columns(_probabilities_of_ends(facts, predictor))
+    return frame.with_row_index("rank", offset=1)
 
 
-@dataclass(frozen=True, eq=False)
-class MissingFacts:
-    """Facts that are probably true, one per row, the most probable first."""
+def _merge_times(judged: Judged, ticks: Tensor, top: int) -> pl.DataFrame:
+    """The most probable facts as ids, in a row what differs in neighbouring times alone.
 
-    # At the first of its times; the last, and how many there are.
-    facts: FactColumns
-    lasts: Tensor
-    counts: Tensor
-    # The mean over its times.
-    probabilities: Tensor
-
-
-def _merge_times(judged: Judged, ticks: Tensor, top: int) -> MissingFacts:
-    """Join what differs in neighbouring times alone; facts are in the order of what they say."""
-    facts, probabilities = judged.facts, judged.probabilities
-    positions = torch.searchsorted(ticks, facts.times)
-    is_new = torch.ones(len(facts), dtype=torch.bool)
-    same = [column[1:] == column[:-1] for column in facts.tensors()[:3]]
-    is_new[1:] = ~(torch.stack(same).all(0) & (positions[1:] == positions[:-1] + 1))
-    groups = is_new.cumsum(0) - 1
-    counts = torch.bincount(groups)
-    sums = torch.zeros(len(counts), dtype=torch.float64).index_add_(0, groups, probabilities)
-    means = sums / counts.clamp(min=1)
-    order = means.argsort(descending=True, stable=True)[:top]
-    firsts = is_new.nonzero().flatten()
-    lasts = firsts + counts - 1
-    return MissingFacts(
-        facts[firsts[order]], facts.times[lasts[order]], counts[order], means[order]
+    The judged facts are in the order of what they say, then of time.
+    """
+    # In neighbouring rows and at neighbouring times the difference of both is the same.
+    run = torch.searchsorted(ticks, judged.facts.times) - torch.arange(len(judged))
+    columns = *judged.facts.tensors(), run, judged.probabilities
+    frame = pl.DataFrame([c.numpy() for c in columns], [*PLACES, "run", "p"])
+    runs = frame.group_by("subject", "relation", "object", "run", maintain_order=True)
+    merged = runs.agg(
+        pl.col("time").first(),
+        until=pl.col("time").last(),
+        times=pl.len().cast(pl.Int64),
+        probability=pl.col("p").mean(),
     )
+    best = merged.drop("run").sort("probability", descending=True, maintain_order=True)
+    return best.head(top)
 
 
-def _in_words(found: MissingFacts, truth: Truth, dataset: Dataset) -> "pl.DataFrame":
-    """The facts in words, each with the strongest sign that it is true."""
-    import polars as pl
-
-    rows = []
-    for number, ids in enumerate(zip(*(c.tolist() for c in found.facts.tensors()), strict=True)):
-        named = zip(name_finders(dataset).values(), ids, strict=True)
-        words = [name_of(id) for name_of, id in named]
-        until = dataset.timeline.label(int(found.lasts[number]))
-        signs = (str(sign) for sign in find_signs(truth, dataset, ids) if sign.factor > 1)
-        figures = int(found.counts[number]), float(found.probabilities[number])
-        rows.append((*words, until, *figures, next(signs, None)))
-    schema = dict.fromkeys((*PLACES, "until"), pl.String) | {
-        "times": pl.Int64,
-        "probability": pl.Float64,
-        "sign": pl.String,
-    }
-    return pl.DataFrame(rows, schema, orient="row").with_row_index("rank", offset=1)
+def _speaks_for(truth: Truth, dataset: Dataset, ids: Ids) -> str | None:
+    """The strongest sign that a fact is true."""
+    signs = (str(sign) for sign in find_signs(truth, dataset, ids) if sign.factor > 1)
+    return next(signs, None)
 
 
-def _with_ends(frame: "pl.DataFrame", facts: FactColumns, predictor: Predictor) -> "pl.DataFrame":
-    """The facts with the probabilities of both ends as answers, if the model has any."""
-    import polars as pl
-
+def _probabilities_of_ends(facts: Sequence[Ids], predictor: Predictor) -> list[pl.Series]:
+    """The probabilities of both ends as answers, if the model has any."""
     ends = dict.fromkeys(("p_object", "p_subject"), [None] * len(facts))
-    if predictor.has_probabilities and len(facts):
-        asked = QuestionIds({"fact": torch.arange(len(facts))}, {"fact": facts})
+    if predictor.has_probabilities and facts:
+        columns = FactColumns(*torch.tensor(facts).T)
+        asked = QuestionIds({"fact": torch.arange(len(facts))}, {"fact": columns})
         answers = predictor.answer(asked, top=1)
         for name in ends:
             place = answers.places == PLACES.index(name.removeprefix("p_"))
             ends[name] = answers.probabilities[place].tolist()
-    columns = [pl.Series(name, values, pl.Float64) for name, values in ends.items()]
-    return frame.with_columns(columns)
+    return [pl.Series(name, values, pl.Float64) for name, values in ends.items()]
 
 
-def missing_table(frame: "pl.DataFrame", truth: Truth, title: str, at_least: float) -> Table:
+def missing_table(frame: pl.DataFrame, truth: Truth, title: str, at_least: float) -> Table:
     """The facts for people."""
     several = bool((frame["times"] > 1).any())
     ends = [name for name in ("p_object", "p_subject") if name in frame.columns]
