@@ -31,8 +31,7 @@ from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
-from targcn.experiments.cells import Cell, open_data
-from targcn.experiments.results import Figures, Result
+from targcn.experiments.cells import Cell, Figures, Result, open_data
 from targcn.experiments.spec import SETTINGS
 from targcn.files import explained, remove_drafts, sole_writer
 from targcn.runs.fuse import fuse
