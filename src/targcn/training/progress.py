@@ -151,7 +151,7 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     """What a trace says of each epoch and each validation; a kill may have cut its last line."""
     lines = []
     with explained(path):
-        text = read_text(path, errors="replace") if path.is_file() else ""
+        text = read_text(path, errors="replace") if path.exists() else ""
     for line in text.splitlines(keepends=True):
         with suppress(ValueError, KeyError, TypeError):
             content = parse_json(line)
