@@ -58,10 +58,10 @@ def test_what_was_found_is_kept(runs: dict[str, Run], monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("targcn.serve.served_run.find_missing", count_and_search)
     served = ServedRun("copy", runs["copy"], device="cpu")
-    some = {"presume": 0.1, "time": "1970-01-09"}
     ask = [*range(1, MOST_KEPT + 1), MOST_KEPT, 1, MOST_KEPT + 1, 2, 1]
     for top in ask:
-        served.missing(some | {"top": top}, lambda done, total: None)
+        wanted = MissingFilter(presume=0.1, time="1970-01-09", top=top)
+        served.missing(wanted, lambda done, total: None)
     # The oldest was forgotten for one more, and again for the next.
     assert tops == [*range(1, MOST_KEPT + 1), MOST_KEPT + 1, 1]
     served.worker.stop()

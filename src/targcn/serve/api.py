@@ -13,6 +13,7 @@ from pydantic_core import to_json
 from targcn.errors import InputError
 from targcn.facts.names import FoundName
 from targcn.inference.explanation import End, Explanation
+from targcn.inference.missing import MissingFilter
 from targcn.inference.questions import Question, encode, ids_of
 from targcn.inference.what_if import Fact, ask_what_if
 from targcn.serve.answering import Answer, HowToAnswer
@@ -209,7 +210,7 @@ def make_router(runs: Mapping[str, ServedRun], aside: Aside) -> APIRouter:
     async def find_missing(body: MissingBody) -> Response:
         """The facts that are probably true and not known, and what the probabilities presume."""
         served = find_run(runs, body.run)
-        wanted = body.model_dump(exclude={"run"})
+        wanted = MissingFilter(**body.model_dump(exclude={"run"}))
         found = await aside.run("missing", lambda progress: served.missing(wanted, progress))
         return json_of(found)
 

@@ -1,6 +1,6 @@
 """A run as it is served: its predictor, what is found in its data, and its thread."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,7 +109,7 @@ class ServedRun:
             self.kept_reports = read_json(folder / REPORTS).get("reports", [])
         self._test_report: dict[str, Any] | None = None
         self._searching: Predictor | None = None
-        self._found: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._found: dict[MissingFilter, dict[str, Any]] = {}
         self._warm_up()
         self.worker = Worker(name, self._do)
 
@@ -144,22 +144,21 @@ class ServedRun:
         measured = [report["calibration"] for report in reports if report.get("calibration")]
         return RunReport(self.name, reports, self.trace, measured[-1] if measured else None)
 
-    def missing(self, wanted: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    def missing(self, wanted: MissingFilter, progress: Progress) -> dict[str, Any]:
         """The missing facts that are wanted, and what their probabilities presume.
 
         What was found last is kept: searching a large graph may take longer than a request waits.
         """
-        predictor, key = self.predictor, tuple(wanted.items())
+        predictor = self.predictor
         if self._searching is None:
             # With a model of its own, since another thread asks it.
             self._searching = Predictor(self._copy_run(), predictor.context, predictor.device)
             self._searching.truth = predictor.truth
-        if key not in self._found:
-            filter = MissingFilter(**wanted)
-            frame, truth = find_missing(self._searching, filter, progress=progress)
+        if wanted not in self._found:
+            frame, truth = find_missing(self._searching, wanted, progress=progress)
             found = {"rows": frame.to_dicts(), "presumed": describe_presumed(truth)}
-            self._found = dict(list(self._found.items())[1 - MOST_KEPT :]) | {key: found}
-        return self._found[key]
+            self._found = dict(list(self._found.items())[1 - MOST_KEPT :]) | {wanted: found}
+        return self._found[wanted]
 
     def _copy_run(self) -> Run:
         """The run with a model of its own, for another thread."""
