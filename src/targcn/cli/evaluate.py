@@ -7,7 +7,7 @@ from targcn.cli import options
 from targcn.cli.options import load_folder, show_table, warn_if_in_context
 from targcn.config import require_share
 from targcn.errors import InputError
-from targcn.output.terminal import count_progress, show
+from targcn.output.terminal import show
 
 
 def evaluate_run(
@@ -68,18 +68,16 @@ def evaluate_run(
         loaded = load_folder(run)
         seen = context or loaded.default_context(split)
         warn_if_in_context(split, seen)
-        with count_progress("learning what is true", "folds") as progress:
-            found = measure_truth(
-                loaded.dataset,
-                split,
-                seen,
-                gaps=gaps or "mixed",
-                presumed=presume,
-                seed=seed,
-                model=loaded.model,
-                model_name=loaded.recipe.model,
-                progress=progress,
-            )
+        found = measure_truth(
+            loaded.dataset,
+            split,
+            seen,
+            gaps=gaps or "mixed",
+            presumed=presume,
+            seed=seed,
+            model=loaded.model,
+            model_name=loaded.recipe.model,
+        )
         if plot is not None:
             bins = {which: of_list.bins for which, of_list in found.found.items()}
             axes = "probability of being true", "share that is true"

@@ -21,11 +21,10 @@ from targcn.inference.questions import PLACES, Ids, QuestionIds, Time, name_find
 from targcn.inference.verdict import find_signs
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
-from targcn.runs.judge import learn_judge
 from targcn.runs.run import Run
 from targcn.runs.store import is_run
 from targcn.truth.training import PRESUMED
-from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth
+from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth, fit_judge
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def find_missing(
         truth = predictor.truth_presuming(wanted.presume, gaps)
     else:
         context = context or "all"
-        judge = learn_judge(dataset, context, gaps or "mixed", wanted.presume)
+        judge = fit_judge(dataset, context, gaps or "mixed", max(wanted.presume, PRESUMED))
         truth = Truth(TemporalGraph.of_context(dataset, context), dataset, judge, wanted.presume)
     return list_missing(truth, dataset, wanted, predictor, progress), truth
 

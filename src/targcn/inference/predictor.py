@@ -50,12 +50,11 @@ from targcn.inference.questions import (
 from targcn.inference.verdict import Verdict, judge_fact
 from targcn.inference.what_if import Fact, ask_what_if
 from targcn.models.base import Model
-from targcn.runs.judge import learn_judge
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
 from targcn.truth.judge import Judge
 from targcn.truth.training import PRESUMED
-from targcn.truth.truth import Truth
+from targcn.truth.truth import Truth, fit_judge
 
 if TYPE_CHECKING:
     import polars as pl
@@ -183,7 +182,7 @@ class Predictor:
     def truth(self) -> Truth:
         """What is probably true in the context, which is learned first where no judge is kept."""
         if self.kept_judge is None:
-            self.kept_judge = learn_judge(self.dataset, self.context, seed=self.run.seed)
+            self.kept_judge = fit_judge(self.dataset, self.context, seed=self.run.seed)
         return Truth(self.graph, self.dataset, self.kept_judge)
 
     @property
@@ -195,7 +194,9 @@ class Predictor:
         """The same, where at most this share is missing, in these ways; learned anew if need be."""
         if gaps is None and presumed <= PRESUMED:
             return self.truth.presuming(presumed)
-        judge = learn_judge(self.dataset, self.context, gaps or "mixed", presumed, self.run.seed)
+        # A judge knows what is possible if less is missing than was presumed while it learned.
+        most = max(presumed, PRESUMED)
+        judge = fit_judge(self.dataset, self.context, gaps or "mixed", most, self.run.seed)
         return Truth(self.graph, self.dataset, judge, presumed)
 
     def judge(self, subject: str, relation: str, object: str, time: Time) -> Verdict:

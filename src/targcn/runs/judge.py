@@ -5,32 +5,14 @@ from pathlib import Path
 from typing import Final
 
 from targcn.errors import DamagedError
-from targcn.facts.dataset import Context, Dataset
 from targcn.facts.holes import GAPS, Gaps
-from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
 from targcn.runs.tensors import expect_like, read_tensors, write_tensors
 from targcn.truth.judge import Judge
-from targcn.truth.training import PRESUMED
 from targcn.truth.truth import fit_judge
 
 # The judge of single facts, of blocks, or of both: truth-mixed.safetensors, …
 FILE: Final = "truth-{}.safetensors"
-
-
-def learn_judge(
-    dataset: Dataset,
-    context: Context,
-    gaps: Gaps = "mixed",
-    presumed: float = PRESUMED,
-    seed: int = 0,
-) -> Judge:
-    """A judge of what is true by a context, if facts are missing in this way; it shows progress.
-
-    It knows what is possible if less is missing than was presumed while it learned.
-    """
-    with count_progress("learning what is true", "folds") as shown:
-        return fit_judge(dataset, context, gaps, max(presumed, PRESUMED), seed, shown)
 
 
 def with_judge(run: Run, gaps: Gaps = "mixed", folder: Path | None = None) -> Run:
@@ -38,7 +20,7 @@ def with_judge(run: Run, gaps: Gaps = "mixed", folder: Path | None = None) -> Ru
 
     `gaps` says how facts are missing (facts/holes.py).
     """
-    judge = learn_judge(run.dataset, run.default_context(None), gaps, seed=run.seed)
+    judge = fit_judge(run.dataset, run.default_context(None), gaps, seed=run.seed)
     if folder is not None:
         write_judge(folder, judge)
     return replace(run, judge=judge)

@@ -18,7 +18,7 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.calibration import Bin, mean_error
 from targcn.evaluation.filters import KnownAnswers, known_answers
-from targcn.evaluation.ranking import Progress, in_batches, rows_at_once
+from targcn.evaluation.ranking import in_batches, rows_at_once
 from targcn.facts.dataset import Context, Dataset, Facts, Split
 from targcn.facts.holes import Gaps
 from targcn.graph.queries import FactColumns
@@ -97,12 +97,11 @@ def measure_truth(
     seed: int = 0,
     model: Model | None = None,
     model_name: str | None = None,
-    progress: Progress | None = None,
 ) -> TruthReport:
     """The figures of a judge that learns from a context; a model says which answers tempt most."""
     if len(dataset.splits[split]) == 0:
         raise InputError(f"{dataset.name} has no facts in its {split} split; nothing to look for")
-    judge = fit_judge(dataset, context, gaps, presumed, seed, progress)
+    judge = fit_judge(dataset, context, gaps, presumed, seed)
     graph = TemporalGraph.of_context(dataset, context)
     truth = Truth(graph, dataset, judge, presumed)
     hidden = _hidden_facts(dataset, split, graph)
