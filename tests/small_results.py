@@ -7,8 +7,7 @@ from typing import Any
 
 from small_runs import WORLD as SMALL_WORLD
 from targcn.evaluation.filters import FILTERS
-from targcn.experiments.cells import Cell, cells_of
-from targcn.experiments.results import Result
+from targcn.experiments.cells import Cell, Result, cells_of
 from targcn.experiments.spec import SETTINGS, Experiment, Row, find_experiment
 
 WORLD = SMALL_WORLD.dataset

@@ -9,7 +9,7 @@ import pytest
 from figures import fill, lines_over_parameters, lines_over_places, main, plot_experiments
 from small_results import results_of, write_results
 from targcn.errors import InputError
-from targcn.experiments.results import read_results
+from targcn.experiments.cells import read_results
 from targcn.experiments.spec import EXPERIMENTS, find_experiment
 from targcn.experiments.tables import lines_of
 

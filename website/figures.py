@@ -18,8 +18,7 @@ from typing import Final
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
-from targcn.experiments.cells import choose_data
-from targcn.experiments.results import read_results
+from targcn.experiments.cells import choose_data, read_results
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
 from targcn.experiments.tables import Line, Results, lines_of, mrr_table, tables_of
 from targcn.output.plots import Curve, plot_lines

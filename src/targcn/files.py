@@ -12,8 +12,9 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,16 @@ def require_absent(path: Path) -> None:
     require_unicode(path)
     if os.path.lexists(path):
         raise InputError(f"{path} already exists; choose another name or remove it first")
+
+
+def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
+    """The name, or where that is taken the first that is free of name-2, name-3 and so on.
+
+    >>> free_name("run", ["run", "run-2"].__contains__)
+    'run-3'
+    """
+    numbered = (f"{name}-{number}" for number in count(2))
+    return next(free for free in chain([name], numbered) if not is_taken(free))
 
 
 def require_ending(path: Path, *endings: str) -> None:

@@ -13,9 +13,8 @@ from small_results import SMALL, WORLD, cell
 from small_training import create
 from targcn.errors import InputError
 from targcn.experiments import execute
-from targcn.experiments.cells import cells_of, fused_cell
+from targcn.experiments.cells import cells_of, fused_cell, read_results
 from targcn.experiments.execute import UNFINISHED, run_cells
-from targcn.experiments.results import read_results
 from targcn.experiments.spec import SETTINGS, find_experiment
 from targcn.files import DRAFT, sole_writer
 from targcn.graph.queries import queries_of

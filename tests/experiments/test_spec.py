@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from targcn.evaluation.filters import FILTERS
-from targcn.experiments.results import read_results
+from targcn.experiments.cells import read_results
 from targcn.experiments.spec import EXPERIMENTS, FOLDER, SETTINGS, find_experiment
 from targcn.experiments.tables import lines_of
 from targcn.facts.catalog import CATALOG

@@ -79,7 +79,7 @@ def test_what_is_wanted_can_be_chosen(
 ) -> None:
     # What speaks for thousands of facts would take long.
     monkeypatch.setattr("targcn.inference.missing.find_signs", lambda *_: ())
-    every = predictor.missing(top=9999, at_least=LEAST)
+    every = targcn.missing(predictor, top=9999, at_least=LEAST)
     everything = facts_in(every, WORLD)
     timeline = WORLD.dataset.timeline
     for chosen, wanted in (
@@ -88,18 +88,18 @@ def test_what_is_wanted_can_be_chosen(
         ({"entity": "E3"}, lambda fact: 3 in (fact[0], fact[2])),
     ):
         options: dict[str, Any] = chosen
-        found = facts_in(predictor.missing(top=9999, at_least=LEAST, **options), WORLD)
+        found = facts_in(targcn.missing(predictor, top=9999, at_least=LEAST, **options), WORLD)
         assert found == {fact for fact in everything if wanted(fact)}
         assert found
-    without = predictor.missing(top=9999, at_least=LEAST, with_mirrors=False)
+    without = targcn.missing(predictor, top=9999, at_least=LEAST, with_mirrors=False)
     assert facts_in(without, WORLD) < everything
     least = float(np.median(every["probability"]))
-    fewer = predictor.missing(top=9999, at_least=least)
+    fewer = targcn.missing(predictor, top=9999, at_least=least)
     assert facts_in(fewer, WORLD) < everything
     assert fewer["probability"].min() >= least
     # Half as much presumed, half the odds.
     odds, half = (
-        predictor.missing(top=9999, at_least=1e-9, presume=share).sort(KEYS)["probability"]
+        targcn.missing(predictor, top=9999, at_least=1e-9, presume=share).sort(KEYS)["probability"]
         for share in (0.1, 0.05)
     )
     assert len(odds) == len(half)
@@ -107,7 +107,7 @@ def test_what_is_wanted_can_be_chosen(
 
 
 def test_a_model_says_what_it_makes_of_both_ends(predictor: Predictor) -> None:
-    frame = predictor.missing(top=5, at_least=LEAST)
+    frame = targcn.missing(predictor, top=5, at_least=LEAST)
     for row in frame.to_dicts():
         both = predictor.predict(*(row[key] for key in KEYS))["probability"].to_list()
         assert [row["p_object"], row["p_subject"]] == [

@@ -77,9 +77,9 @@ def test_a_judge_of_all_facts_is_not_asked_in_another_context(run: Run) -> None:
     judged = with_untaught(run)
     other = Predictor(judged, context="train")
     assert not other.knows_truth
-    other.learn_truth("blocks")
-    assert other.truth.judge is not judged.judge
-    assert other.truth.judge.gaps == "blocks"
+    truth = other.truth_presuming(0.1, "blocks")
+    assert truth.judge is not judged.judge
+    assert truth.judge.gaps == "blocks"
     assert Predictor(judged).truth.judge is judged.judge
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from small_server import Answer, Here, problem_of, serving
-from targcn.inference.missing import describe_presumed
+from targcn.inference.missing import MissingFilter, describe_presumed, find_missing, missing
 from targcn.inference.predictor import Predictor
 from targcn.runs.evaluate import evaluate
 from targcn.runs.run import Run
@@ -29,7 +29,7 @@ def test_missing_facts(here: Here, runs: dict[str, Run]) -> None:
     ):
         found = here.ask("POST", "/api/missing", {"run": "evidence", **wanted})
         assert found.status == 200
-        expected = predictor.missing(**wanted).to_dicts()  # type: ignore[arg-type]
+        expected = missing(predictor, **wanted).to_dicts()  # type: ignore[arg-type]
         assert found.json["rows"] == json.loads(json.dumps(expected))
         assert expected or "with_mirrors" in wanted
         truth = predictor.truth.presuming(wanted.get("presume", PRESUMED))  # type: ignore[arg-type]
@@ -50,18 +50,18 @@ def test_missing_facts_of_what_is_not_there(here: Here) -> None:
 
 def test_what_was_found_is_kept(runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was told to ask again need not wait for all of it again."""
-    search, tops = Predictor.missing, []
+    tops = []
 
-    def count_and_search(predictor: Predictor, **wanted: Any) -> Any:
-        tops.append(wanted["top"])
-        return search(predictor, **wanted)
+    def count_and_search(predictor: Predictor, wanted: MissingFilter, **how: Any) -> Any:
+        tops.append(wanted.top)
+        return find_missing(predictor, wanted, **how)
 
-    monkeypatch.setattr(Predictor, "missing", count_and_search)
+    monkeypatch.setattr("targcn.serve.served_run.find_missing", count_and_search)
     served = ServedRun("copy", runs["copy"], device="cpu")
-    some = {"presume": 0.1, "time": "1970-01-09"}
     ask = [*range(1, MOST_KEPT + 1), MOST_KEPT, 1, MOST_KEPT + 1, 2, 1]
     for top in ask:
-        served.missing(some | {"top": top}, lambda done, total: None)
+        wanted = MissingFilter(presume=0.1, time="1970-01-09", top=top)
+        served.missing(wanted, lambda done, total: None)
     # The oldest was forgotten for one more, and again for the next.
     assert tops == [*range(1, MOST_KEPT + 1), MOST_KEPT + 1, 1]
     served.worker.stop()

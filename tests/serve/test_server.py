@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from small_server import Here, problem_of, serving
 from targcn.errors import InputError
@@ -102,3 +103,23 @@ def test_the_page_is_served_and_no_other_file(here: Here) -> None:
     assert (again.status, again.body) == (304, b"")
     for path in ("../app.py", "%2e%2e/app.py", "..%2fapp.py", "/etc/passwd", "app.js%00", ""):
         problem_of(here.ask("GET", f"/page/{path}"), 404)
+
+
+def test_what_is_counted(here: Here) -> None:
+    here.ask("GET", "/nothing/at/all")
+    body = {"run": "copy", "questions": [{"subject": "plain", "relation": "r0", "time": "1970"}]}
+    here.ask("POST", "/api/predict", body)
+    answer = here.ask("GET", "/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    values = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(answer.body.decode())
+        for sample in family.samples
+    }
+    # Addresses that clients think up do not become labels.
+    assert values["targcn_requests_total", "other", "404"] >= 1
+    assert values["targcn_requests_total", "/api/predict", "200"] >= 1
+    assert values["targcn_questions_total", "copy"] >= 1
+    assert values["targcn_questions_waiting", "copy"] >= 0
+    assert values["targcn_request_seconds_count",] >= 2
+    assert values["targcn_requests_in_flight",] >= 1

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from targcn.experiments.cells import read_results
 from targcn.experiments.execute import UNFINISHED
-from targcn.experiments.results import read_results
 from targcn.facts.dataset import Dataset
 from targcn.files import DRAFT, parse_json
 from targcn.recipes.recipe import find_recipe

@@ -90,7 +90,7 @@ def script_validations(monkeypatch: pytest.MonkeyPatch, *mrrs: tuple[float, floa
     """Let every validation find the next of these MRRs: under the time-aware and another filter."""
     left = iter(mrrs)
 
-    def evaluate(evaluator: Evaluator, model: Any, name: str, progress: Any = None) -> Report:
+    def summarize(evaluator: Evaluator, ranks: object, name: str, leaks: object) -> Report:
         time_aware, other = next(left)
         mrrs = {which: time_aware if which == "time-aware" else other for which in FILTERS}
         metrics: Any = {
@@ -98,7 +98,7 @@ def script_validations(monkeypatch: pytest.MonkeyPatch, *mrrs: tuple[float, floa
         }
         return Report("world", name, evaluator.setting, 90, metrics, {}, {})
 
-    monkeypatch.setattr(Evaluator, "evaluate", evaluate)
+    monkeypatch.setattr(Evaluator, "summarize", summarize)
 
 
 @pytest.mark.parametrize(("select_by", "best_epoch"), [("time-aware", 2), ("static", 3)])
@@ -239,7 +239,7 @@ def test_a_signal_during_the_last_validation_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = train(epochs=2)
-    found, validations = Evaluator.evaluate, []
+    found, validations = Evaluator.ranks, []
 
     def validate(evaluator: Evaluator, *arguments: Any) -> Any:
         validations.append(evaluator.setting.split)
@@ -247,7 +247,7 @@ def test_a_signal_during_the_last_validation_is_not_lost(
             signal.raise_signal(signal.SIGINT)
         return found(evaluator, *arguments)
 
-    monkeypatch.setattr(Evaluator, "evaluate", validate)
+    monkeypatch.setattr(Evaluator, "ranks", validate)
     with pytest.raises(TrainingStopped, match="after its last epoch"):
         train(tmp_path / "run", epochs=2, validate_every=2)
     assert same_weights(resume(tmp_path / "run", device="cpu"), whole)

@@ -1,46 +1,13 @@
 """`targcn evaluate`: the figures of a run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from targcn.cli import options
 from targcn.cli.options import load_folder, show_table, warn_if_in_context
+from targcn.config import require_share
 from targcn.errors import InputError
 from targcn.output.terminal import show
-
-if TYPE_CHECKING:
-    from targcn.runs.run import Run
-    from targcn.truth.figures import TruthReport
-
-
-def _evaluate_truth(
-    run: "Run",
-    split: options.Split,
-    context: options.Context,
-    gaps: options.HowFactsAreMissing,
-    presume: float,
-    seed: int,
-) -> "TruthReport":
-    """How well probabilities of being true fit."""
-    from targcn.config import require_share
-    from targcn.output.terminal import count_progress
-    from targcn.truth.figures import measure_truth
-
-    require_share(presume=presume)
-    seen = context or run.default_context(split)
-    warn_if_in_context(split, seen)
-    with count_progress("learning what is true", "folds") as progress:
-        return measure_truth(
-            run.dataset,
-            split,
-            seen,
-            gaps=gaps or "mixed",
-            presumed=presume,
-            seed=seed,
-            model=run.model,
-            model_name=run.recipe.model,
-            progress=progress,
-        )
 
 
 def evaluate_run(
@@ -87,17 +54,34 @@ def evaluate_run(
             or .pdf (needs matplotlib).
         ranks_out: Write the ranks of every query to this new .parquet file (docs/judging.md).
     """
+    from targcn.evaluation.calibration import plot_reliability
+
     if ask == "truth":
         if any(given is not None for given in (facts, intervals, queries, ranks_out)):
             raise InputError(
                 "--ask truth looks for the facts of a split; leave out --facts, --intervals, "
                 "--queries and --ranks-out"
             )
-        from targcn.truth.figures import plot_truth, truth_table
+        from targcn.truth.figures import measure_truth, truth_table
 
-        found = _evaluate_truth(load_folder(run), split, context, gaps, presume, seed)
+        require_share(presume=presume)
+        loaded = load_folder(run)
+        seen = context or loaded.default_context(split)
+        warn_if_in_context(split, seen)
+        found = measure_truth(
+            loaded.dataset,
+            split,
+            seen,
+            gaps=gaps or "mixed",
+            presumed=presume,
+            seed=seed,
+            model=loaded.model,
+            model_name=loaded.recipe.model,
+        )
         if plot is not None:
-            plot_truth(found, plot)
+            bins = {which: of_list.bins for which, of_list in found.found.items()}
+            axes = "probability of being true", "share that is true"
+            plot_reliability(bins, plot, f"truth on {found.dataset}", *axes)
         show_table(truth_table(found), out, json, found.to_json())
         return
     if gaps is not None:
@@ -105,7 +89,6 @@ def evaluate_run(
     if plot is not None and ask != "entity":
         raise InputError("--plot shows the probabilities of entities; leave out --ask")
     from targcn.distributed import join_process_group
-    from targcn.evaluation.calibration import plot_reliability
     from targcn.evaluation.report import relation_table, report_table
     from targcn.runs.evaluate import evaluate
 
@@ -132,7 +115,9 @@ def evaluate_run(
     if plot is not None:
         if report.calibration is None:
             raise InputError(f"the scores of {report.model} do not stand for probabilities")
-        plot_reliability(report.calibration, plot, f"{report.model} on {report.dataset}")
+        bins = {"measured": report.calibration.bins}
+        axes = "probability of the best answer", "share of them that are right"
+        plot_reliability(bins, plot, f"{report.model} on {report.dataset}", *axes)
     show_table(report_table(report), out, json, report.to_json(by_relation))
     if by_relation and not json:
         show(relation_table(report))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from targcn.cli import options
-from targcn.cli.options import checked, load_predictor, show_table
+from targcn.cli.options import checked, load_predictor, open_source, show_table
 from targcn.config import require_at_least
 from targcn.errors import InputError
 from targcn.files import require_absent, require_ending
@@ -17,6 +17,7 @@ from targcn.output.terminal import count_progress, say, show, show_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from targcn.facts.dataset import Dataset
     from targcn.inference.answers import Answers
     from targcn.inference.predictor import Predictor
 
@@ -122,7 +123,7 @@ def predict_answers(
     else:
         answers = ask(asked)
     if dataset.additions:
-        content["new_entities"] = tables.new_among(predictor, question, answers.names(dataset))
+        content["new_entities"] = tables.new_among(predictor, question, answers)
     # Of a complete fact the reasons are shown if the model gives any.
     wanted = predictor.gives_reasons if question.asked == "fact" else explain
     if wanted and len(answers):
@@ -229,31 +230,21 @@ def find_missing_facts(
         presume: The share of all facts that is presumed missing at most, in each way of --gaps.
         without_mirrors: Leave out facts that repeat a known one under another relation.
     """
-    from targcn.config import require_share
-    from targcn.inference.missing import (
-        MissingFilter,
-        list_missing,
-        missing_table,
-        truth_of_data,
-    )
+    from targcn.inference.missing import MissingFilter, find_missing, missing_table
     from targcn.runs.store import is_run
 
-    require_share(at_least=at_least, presume=presume)
-    require_at_least(1, top=top)
-    wanted = MissingFilter(time, relation, entity, top, at_least, not without_mirrors)
-    predictor = None
+    wanted = MissingFilter(
+        time, relation, entity, top, at_least, presume, with_mirrors=not without_mirrors
+    )
+    asked: Predictor | Dataset
     if is_run(source):
-        predictor = load_predictor(Path(source), context, facts)
-        wanted.ids(predictor.dataset)
-        truth = predictor.truth_presuming(presume, gaps)
-        dataset = predictor.dataset
+        asked = load_predictor(Path(source), context, facts)
+        dataset, seen = asked.dataset, asked.context
     elif facts is not None:
         raise InputError("--facts joins the context of a run; put them into the data set")
     else:
-        how = gaps or "mixed", presume, context or "all"
-        truth, dataset = truth_of_data(source, *how, wanted)
-    with count_progress("judging", "facts") as progress:
-        probable = list_missing(truth, dataset, wanted, predictor, progress)
-    shown = predictor.context if predictor else context or "all"
-    title = f"{dataset.name}{dataset.addition}: probably true and not known, context {shown}"
-    show_table(missing_table(probable, truth, title, at_least), out, json)
+        asked = dataset = open_source(source, None)
+        seen = context or "all"
+    found, truth = find_missing(asked, wanted, gaps, context)
+    title = f"{dataset.name}{dataset.addition}: probably true and not known, context {seen}"
+    show_table(missing_table(found, truth, title, at_least), out, json)

@@ -56,9 +56,8 @@ def run_experiments(
             figures mean nothing.
         results: The folder of results; default: results/, and results-quick/ for a quick run.
     """
-    from targcn.experiments.cells import cells_of, choose_data, num_seeds_of
+    from targcn.experiments.cells import cells_of, choose_data, num_seeds_of, read_results
     from targcn.experiments.execute import CellError, run_cells
-    from targcn.experiments.results import read_results
     from targcn.experiments.spec import EXPERIMENTS, find_experiment
     from targcn.experiments.tables import tables_of
     from targcn.facts.derive import origin_of

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +12,7 @@ from targcn.cli import options
 from targcn.cli.options import open_source
 from targcn.errors import InputError
 from targcn.facts.reading.options import ReadOptions
-from targcn.files import require_absent
+from targcn.files import free_name, require_absent
 from targcn.output.tables import Table
 from targcn.output.terminal import say, show
 
@@ -88,7 +87,10 @@ def train(
                         if is_main and out is not None and not restarted:
                             require_absent(out)
                         dataset = open_source(source or "congress", read)
-        out = resume or out or _free_folder(Path("runs"), f"{dataset.name}-{name}")
+        out = resume or out
+        if out is None:
+            runs = Path("runs")
+            out = runs / free_name(f"{dataset.name}-{name}", lambda given: (runs / given).exists())
         try:
             how: dict[str, Any] = {"device": place, "processes": processes}
             if resume is not None:
@@ -158,11 +160,6 @@ def _check_settings(model: str, known: type, given: Mapping[str, str]) -> None:
             option = nearest[0].replace("_", "-") if nearest else ""
             hint = f"did you mean --{option}?" if nearest else f"see 'targcn models {model}'"
             raise InputError(f"--{written} is no option of {model}; {hint}")
-
-
-def _free_folder(parent: Path, name: str) -> Path:
-    names = chain([name], (f"{name}-{number}" for number in count(2)))
-    return next(parent / free for free in names if not (parent / free).exists())
 
 
 def list_models(name: str | None = None, /) -> None:

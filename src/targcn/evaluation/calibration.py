@@ -5,7 +5,7 @@ probability p, the share p has this answer. Other answers that are true at that 
 as under the time-aware filter: they are no rivals.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -86,12 +86,13 @@ def mean_error(bins: Sequence[Bin]) -> float:
     return sum(errors) / total
 
 
-def plot_reliability(calibration: Calibration, path: Path, title: str) -> None:
-    """Plot the share of right answers over their probability, and where both are equal."""
-    points = [(of_bin.probability, of_bin.share_right) for of_bin in calibration.bins]
+def plot_reliability(
+    measured: Mapping[str, Sequence[Bin]], path: Path, title: str, across: str, up: str
+) -> None:
+    """Plot the share of what is right over its probability, and where both are equal."""
     curves = [
-        Curve("measured", points, 0, dashed=False),
-        Curve("as they should be", [(0.0, 0.0), (1.0, 1.0)], 1, dashed=True),
+        Curve(name, [(of.probability, of.share_right) for of in bins], number, dashed=False)
+        for number, (name, bins) in enumerate(measured.items())
     ]
-    across, up = "probability of the best answer", "share of them that are right"
-    plot_lines(curves, path, title=title, across=across, up=up, logarithmic=False)
+    curves.append(Curve("as they should be", [(0.0, 0.0), (1.0, 1.0)], len(curves), dashed=True))
+    plot_lines(curves, path, title, across, up, logarithmic=False)

@@ -12,12 +12,13 @@ from typing import Final, Literal
 import torch
 from torch import Tensor
 
-from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers, require_keys
+from targcn.evaluation.filters import FILTERS, Filter, KnownAnswers
 from targcn.evaluation.ranking import in_batches, rows_at_once
 from targcn.facts.dataset import Dataset
 from targcn.graph.columns import Columns
 from targcn.graph.queries import FactColumns, Queries, time_order
-from targcn.graph.temporal_graph import TemporalGraph
+from targcn.graph.ragged import expand_ranges
+from targcn.graph.temporal_graph import TemporalGraph, find_first
 from targcn.models.base import Model
 
 # What stands in the open place of a question that is no entity.
@@ -106,23 +107,18 @@ def relation_prior(facts: FactColumns, context: TemporalGraph) -> Tensor:
     Where the context is the past, the facts before each fact's time are counted.
     """
     num, span = context.num_relations, context.span
-    require_keys(context.num_entities * num, span)
-    ends = facts.times.clamp(0, span) if context.past_only else torch.full_like(facts.times, span)
+    ends = facts.times if context.past_only else torch.full_like(facts.times, span)
     relations = torch.arange(num, device=context.device)
-    # Facts that are read from object to subject are not counted.
-    forward = context.relations < num
-    subjects, under, times = (
-        column[forward].long() for column in (context.subjects, context.relations, context.times)
+    before, after = (
+        find_first(context.by_relation, span, relations, times[:, None])
+        for times in (torch.zeros_like(ends), ends)
     )
-    of_anybody = _count(under, times, relations[None], ends[:, None], span)
-    owners = facts.subjects[:, None] * num + relations
-    counts = _count(subjects * num + under, times, owners, ends[:, None], span)
+    of_anybody = (after - before).double()
+    # The facts of a subject come in to it under reciprocal relations.
+    starts = context.offsets[facts.subjects.long()]
+    rows, places = expand_ranges(starts, context.ends_before(facts.subjects, ends))
+    under = context.relations[places].long() - num
+    cells = (rows * num + under)[under >= 0]
+    counts = torch.bincount(cells, minlength=len(facts) * num).view(-1, num).double()
     shares = (of_anybody + 1) / (of_anybody + 1).sum(1, keepdim=True)
     return ((counts + SMOOTHING * shares) / (counts.sum(1, keepdim=True) + SMOOTHING)).log()
-
-
-def _count(known: Tensor, times: Tensor, owners: Tensor, ends: Tensor, span: int) -> Tensor:
-    """How many facts, which are known to have these owners and times, each has before its end."""
-    keys, starts = torch.sort(known * span + times).values, owners * span
-    counts = torch.searchsorted(keys, starts + ends) - torch.searchsorted(keys, starts)
-    return counts.double()

@@ -26,10 +26,8 @@ from targcn.evaluation.intervals import (
 )
 from targcn.evaluation.metrics import compute_metrics, mrr_interval
 from targcn.evaluation.ranking import (
-    NO_QUERY,
     TIES,
     Progress,
-    Watch,
     in_batches,
     rank_targets,
     ranks_of,
@@ -38,7 +36,7 @@ from targcn.evaluation.ranking import (
 )
 from targcn.evaluation.report import PROTOCOLS, Report, Setting, Side
 from targcn.facts.dataset import SPLITS, Dataset, Facts
-from targcn.graph.queries import Queries, queries_of
+from targcn.graph.queries import Queries, queries_of, time_order
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
 
@@ -84,38 +82,38 @@ class Evaluator:
                 )
 
     def evaluate(self, model: Model, name: str, progress: Progress | None = None) -> Report:
-        """The report of a model, which is named in it."""
-        return self.measure(model, name, progress)[1]
+        """The report of a model, which is named in it, with how well its probabilities fit."""
+        report = self.summarize(self.ranks(model, progress), name, model.leaks)
+        return replace(report, calibration=self.calibrate(model))
 
-    def measure(
-        self, model: Model, name: str, progress: Progress | None = None
-    ) -> tuple[dict[Filter, Tensor], Report]:
-        """The ranks of a model and their report, with how well its probabilities fit."""
+    def calibrate(self, model: Model) -> Calibration | None:
+        """How well the probabilities of a model fit, if its scores stand for any."""
         if not model.has_probabilities:
-            ranks = self.ranks(model, progress)
-            return ranks, self.summarize(ranks, name, model.leaks)
+            return None
+        model = model.to(self.device).eval()
         is_chosen = self.processes.shard(choose_queries(self.num_queries)).to(self.device)
+        chosen = is_chosen.nonzero().flatten()
+        chosen = chosen[time_order(self.queries.times[chosen])]
+        queries, targets = self.queries[chosen], self.targets[chosen]
+
+        def count(rows: slice) -> Tensor:
+            known = self.known["time-aware"].look_up(queries[rows])
+            scores = without_others(model(queries[rows], self.graph), targets[rows], known)
+            return count_right(model, scores, targets[rows])
+
+        size = rows_at_once(self.graph.num_entities, self.device)
         counts = torch.zeros(3, NUM_BINS, dtype=torch.float64)
+        with self.processes.barrier():
+            for of_batch in in_batches(count, len(queries), size):
+                counts += of_batch
+        return Calibration.of(self.processes.sum(counts))
 
-        def watch(numbers: Tensor, scores: Tensor) -> None:
-            rows = (is_chosen[numbers] & (numbers != NO_QUERY)).nonzero().flatten()
-            asked, targets = self.queries[numbers[rows]], self.targets[numbers[rows]]
-            known = self.known["time-aware"].look_up(asked)
-            left = without_others(scores[rows], targets, known)
-            counts.add_(count_right(model, left, targets))
-
-        ranks = self.ranks(model, progress, watch)
-        fits = Calibration.of(self.processes.sum(counts))
-        return ranks, replace(self.summarize(ranks, name, model.leaks), calibration=fits)
-
-    def ranks(
-        self, model: Model, progress: Progress | None = None, watch: Watch | None = None
-    ) -> dict[Filter, Tensor]:
+    def ranks(self, model: Model, progress: Progress | None = None) -> dict[Filter, Tensor]:
         """The ranks under every filter: of each fact's object, then of each fact's subject."""
         model, ties = model.to(self.device), self.setting.ties
         with self.processes.barrier():
             asked = model, self.queries, self.targets, self.graph, self.known
-            mine = rank_targets(*asked, ties, progress, self.ticks, watch)
+            mine = rank_targets(*asked, ties, progress, self.ticks)
         return {
             which: self.processes.gather_shards(mine[which], self.num_queries) for which in FILTERS
         }

@@ -29,9 +29,6 @@ MOST_ROWS: Final = 4096
 
 # Done so far, and in all.
 Progress = Callable[[int, int], None]
-# Sees a batch of scores, with the number of the query that each row is about.
-Watch = Callable[[Tensor, Tensor], None]
-NO_QUERY: Final = -1
 
 
 def ranks_of(
@@ -99,13 +96,11 @@ def rank_targets(
     ties: Ties,
     progress: Progress | None = None,
     ticks: Ticks | None = None,
-    watch: Watch | None = None,
 ) -> dict[Filter, Tensor]:
     """The rank of each target among all entities, under every filter; on the CPU, as doubles.
 
     With `ticks` a query is asked at each tick of its interval, and its rank is the mean of the
-    ranks. Batches are as large as memory comfortably holds. `watch` gets every batch of scores;
-    rows that are asked at another tick than the query's own are about NO_QUERY.
+    ranks. Batches are as large as memory comfortably holds.
     """
     model.eval()
     order = time_order(queries.times)
@@ -117,26 +112,23 @@ def rank_targets(
     def rank(rows: slice) -> Tensor:
         """A row of ranks for every filter, and one of the queries that they belong to."""
         numbers = torch.arange(rows.start, rows.stop, device=order.device)
-        # Positions among the sorted queries; `askers` are those in the order given.
         owners = torch.searchsorted(ends, numbers, right=True)
-        asked, askers = queries[owners], order[owners]
+        asked = queries[owners]
         if ticks is not None:
             places = numbers - (ends - counts)[owners]
             asked = replace(asked, times=ticks.pick(owners, places))
         scores = model(asked, context)
         pairs = {which: answers.look_up(asked) for which, answers in known.items()}
         ranks = ranks_of(scores, targets[owners], pairs, ties)
-        if watch is not None:
-            watch(askers.where(asked.times == queries.times[owners], NO_QUERY), scores)
-        return torch.stack([*(ranks[which] for which in known), askers.double()]).cpu()
+        return torch.stack([*(ranks[which] for which in known), owners.double()]).cpu()
 
     batch_size = rows_at_once(context.num_entities, context.device)
     sums = torch.zeros(len(known), len(queries), dtype=torch.float64)
     num_asked = int(counts.sum())
-    for *ranks, askers in in_batches(rank, num_asked, batch_size, progress):
-        sums.index_add_(1, askers.long(), torch.stack(ranks))
-    counts_as_given = torch.empty_like(counts).scatter_(0, order, counts).cpu()
-    means = sums / counts_as_given
+    for *ranks, owners in in_batches(rank, num_asked, batch_size, progress):
+        sums.index_add_(1, owners.long(), torch.stack(ranks))
+    # Back from the order of times.
+    means = (sums / counts.cpu())[:, order.argsort().cpu()]
     return dict(zip(known, means, strict=True))
 
 

@@ -1,27 +1,34 @@
-"""The cells of an experiment: each is a recipe on one data set with one seed.
+"""The cells of an experiment: each is a recipe on one data set with one seed, and has one result.
 
-A cell is named after its settings, so that experiments share the cells they have in common.
+A cell is named after its settings, so that experiments share the cells they have in common. What
+came of it stands in one JSON file, with its figures and how they were measured.
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from targcn.experiments.spec import Experiment, Row
+from targcn.errors import InputError
+from targcn.evaluation.filters import FILTERS, Filter
+from targcn.evaluation.metrics import PAPER_METRICS
+from targcn.evaluation.report import Setting
+from targcn.experiments.spec import SETTINGS, Experiment, Row
 from targcn.facts.catalog import CATALOG, find_local
 from targcn.facts.dataset import Dataset
 from targcn.facts.derive import DERIVED, origin_of
 from targcn.facts.open import open_dataset
+from targcn.files import atomic_file, read_json, to_json
 from targcn.models.base import Learner
 from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import find_model
-from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe
+from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe, without_gone
 from targcn.recipes.training_settings import TrainingSettings
 
 # A larger data set is downloaded only if it is asked for by name.
@@ -47,6 +54,9 @@ QUICK: Final[Mapping[str, Callable[[Any], Any]]] = {
     "warm_up": lambda epochs: 0,
     "compile": lambda wanted: False,
 }
+
+# Filter -> key of a metric -> value, both directions together.
+Figures = Mapping[Filter, Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,3 +190,79 @@ def open_data(name: str) -> Dataset:
         part = {name: facts.where(np.arange(0, len(facts), QUICK_STRIDE)) for name, facts in whole}
         dataset = replace(dataset, splits=part, folder=None)
     return dataset if seed is None else DERIVED[kind](dataset, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The content of a result file."""
+
+    cell: Cell
+    figures: Mapping[Setting, Figures]
+    # All settings, also those that are as by default.
+    settings: Mapping[str, Any]
+    training: Mapping[str, Any]
+    parameters: int
+    # Epochs and seconds; None where nothing is trained.
+    trained: Mapping[str, Any] | None
+    peak_megabytes: int | None
+    # Training and evaluation.
+    seconds: float
+    device: str
+    commit: str | None
+    targcn: str
+    torch: str
+    python: str
+    # How many processes shared the machine; times are meaningful where it was one.
+    jobs: int = 1
+    # Of a fused cell: the weight of each member, by the name of its cell.
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        figures = [
+            setting.to_json() | {"metrics": metrics} for setting, metrics in self.figures.items()
+        ]
+        return vars(self) | {"cell": self.cell.to_json(), "figures": figures}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Result":
+        """The result that `to_json` described; a ValueError, KeyError or TypeError if none is."""
+        cell = Cell.from_json(content["cell"])
+        # Settings that were recorded before a default changed are those of another cell.
+        for group in ("settings", "training"):
+            present = asdict(getattr(cell.recipe, group))
+            for name, value in without_gone(content[group], group).items():
+                if present.get(name) != value:
+                    raise ValueError(
+                        f"it was run with {name} {value}, which is {present.get(name)} now"
+                    )
+        figures = {
+            Setting(part["split"], part["context"], part["ties"]): part["metrics"]
+            for part in content["figures"]
+        }
+        for setting, which, metric in product(SETTINGS, FILTERS, PAPER_METRICS):
+            if setting not in figures:
+                raise ValueError(f"it was not evaluated on the {setting}")
+            float(figures[setting][which][metric.key])
+        # A later version may say more.
+        known = {part.name: content[part.name] for part in fields(cls) if part.name in content}
+        return cls(**{**known, "cell": cell, "figures": figures})
+
+    def write(self, folder: Path) -> None:
+        """Write the file of this result into a folder of results."""
+        with atomic_file(self.cell.path(folder)) as draft:
+            draft.write_text(to_json(self.to_json(), indent=1), encoding="utf-8")
+
+
+def read_results(folder: Path) -> dict[str, Result]:
+    """Every result in a folder, by the key of its cell."""
+    results = {}
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            result = Result.from_json(read_json(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, InputError) as error:
+            raise InputError(
+                f"{path} is not the result of a cell ({error}); take a folder of 'targcn "
+                "reproduce', or remove the file and run it again"
+            ) from None
+        results[result.cell.key] = result
+    return results

@@ -31,15 +31,14 @@ from targcn.devices import choose_device, describe_device, is_out_of_memory
 from targcn.errors import InputError
 from targcn.evaluation.evaluator import Evaluator
 from targcn.evaluation.report import Setting
-from targcn.experiments.cells import Cell, open_data
-from targcn.experiments.results import Figures, Result
+from targcn.experiments.cells import Cell, Figures, Result, open_data
 from targcn.experiments.spec import SETTINGS
-from targcn.files import explained, parse_json, read_text, remove_drafts, sole_writer
+from targcn.files import explained, remove_drafts, sole_writer
 from targcn.runs.fuse import fuse
 from targcn.runs.run import Run
 from targcn.runs.store import TRACE
 from targcn.training.fit import fit
-from targcn.training.progress import ProgressCallback
+from targcn.training.progress import ProgressCallback, read_trace
 
 UNFINISHED: Final = ".unfinished"
 # One for every setting; all cells of a data set share them.
@@ -222,7 +221,8 @@ def _evaluate(run: Run, evaluators: Evaluators) -> dict[Setting, Figures]:
     reports = {run.validation.setting: run.validation} if run.validation else {}
     for setting, evaluator in evaluators.items():
         if (read := relevant(setting)) not in reports:
-            reports[read] = evaluator.evaluate(run.model_to_evaluate(), run.recipe.model)
+            ranks = evaluator.ranks(run.model_to_evaluate())
+            reports[read] = evaluator.summarize(ranks, run.recipe.model)
     return {
         setting: {
             which: {key: round(value, 5) for key, value in sides["both"].items()}
@@ -236,8 +236,7 @@ def _describe_training(folder: Path, run: Run) -> dict[str, Any] | None:
     """Epochs and times of a training; None where nothing is trained, or nobody knows."""
     if run.trained is None or not (folder / TRACE).exists():
         return None
-    lines = read_text(folder / TRACE).splitlines()
-    seconds = [line["seconds"] for line in map(parse_json, lines) if "seconds" in line]
+    seconds = [line["seconds"] for line in read_trace(folder / TRACE) if "seconds" in line]
     return {
         "epochs": run.trained.epochs,
         "best_epoch": run.trained.best_epoch,

@@ -9,8 +9,7 @@ from typing import Any, Final
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.evaluation.report import Setting
-from targcn.experiments.cells import cells_of, is_quick, num_seeds_of
-from targcn.experiments.results import Result
+from targcn.experiments.cells import Result, cells_of, is_quick, num_seeds_of
 from targcn.experiments.spec import Experiment, Row
 from targcn.output.tables import Table
 

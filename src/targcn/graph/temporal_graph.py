@@ -206,6 +206,12 @@ class TemporalGraph:
         return ByEnd.of(self) if self.has_intervals else None
 
     @cached_property
+    def by_relation(self) -> Tensor:
+        """Relation · span + time of every fact, sorted; reciprocal facts are left out."""
+        forward = self.relations < self.num_relations
+        return (self.relations[forward].long() * self.span + self.times[forward]).sort().values
+
+    @cached_property
     def triples(self) -> "Moments":
         """When each distinct (subject, relation, object) holds, by its `fact_codes`."""
         from targcn.graph.hidden import fact_codes

@@ -1,16 +1,19 @@
 """Answers for people: a table of them, an interval of times, and what to know about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import torch
+
 from targcn.evaluation.intervals import grow_intervals, usual_lengths
 from targcn.facts.dataset import Dataset
+from targcn.graph.queries import FactColumns
 from targcn.inference.answers import Answers
 from targcn.inference.explanation import ENDS, End, Explanation
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import Ids, Question, as_written, encode_ids, ids_of
+from targcn.inference.questions import Ask, Ids, Question, as_written, ids_of
 from targcn.output.tables import Column, Table
 from targcn.runs.run import describe_new
 
@@ -21,15 +24,13 @@ if TYPE_CHECKING:
 def answer_table(predictor: Predictor, question: Question, answers: Answers) -> Table:
     """The answers to one question; of a what-if every rank and value twice, before and after."""
     dataset = predictor.dataset
-    ids = ids_of(question, dataset)
-    asked = as_written(question, dataset, ids)
+    asked = as_written(question, dataset)
     title = (
         f"{asked.subject} — {asked.relation} — {asked.object}, {asked.time} "
         f"(context {predictor.context}{dataset.addition})"
     )
     first = ("asked",) if question.asked == "fact" else ()
-    tied = {ending: int(side.tied[0]) for ending, side in answers.sides.items() if len(side)}
-    notes = notes_on(predictor, question, ids, tied, answers.names(dataset))
+    notes = notes_on(predictor, question, answers)
     return answers_table(answers, answers.to_frame(dataset), first, title, notes)
 
 
@@ -72,37 +73,30 @@ def beside_questions(asked: "pl.DataFrame", answers: "pl.DataFrame") -> "pl.Data
     return numbered.join(answers, on="question", maintain_order="right")
 
 
-def notes_on(
-    predictor: Predictor,
-    question: Question,
-    ids: Ids,
-    tied: Mapping[str, int],
-    names: Sequence[str],
-) -> list[str]:
-    """What to know about the answers of these names; `tied`: how many share the first one's score.
-
-    A what-if has two such numbers, before and after.
-    """
+def notes_on(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
+    """What to know about the answers to a question."""
     dataset = predictor.dataset
+    ids = ids_of(question, dataset)
     forecast = describe_forecast(dataset, [] if question.asked == "time" else [ids[3]])
     notes = [forecast] if forecast else []
     if question.asked in ENDS:
         notes += [
             f"Every entity has the same score{ending.replace('_', ' ')}: nothing in the context "
             "speaks for any answer."
-            for ending, count in tied.items()
-            if count == len(dataset.entities) > 1
+            for ending, side in answers.sides.items()
+            if len(side) and side.tied[0] == len(dataset.entities) > 1
         ]
     if question.asked in ENDS and predictor.knows_truth:
-        notes.append(describe_expected(predictor, ids))
-    if new := new_among(predictor, question, names):
+        notes.append(describe_expected(predictor, question.asked, ids))
+    if new := new_among(predictor, question, answers):
         notes.append(describe_new(new, predictor.model))
     return notes
 
 
-def describe_expected(predictor: Predictor, ids: Ids) -> str:
-    """How many answers a question is expected to have."""
-    asked = encode_ids(ids, len(predictor.dataset.relations))
+def describe_expected(predictor: Predictor, end: Ask, ids: Ids) -> str:
+    """How many answers a question for an end is expected to have."""
+    facts = FactColumns(*torch.tensor(ids)[:, None])
+    asked = predictor.queries(end, facts)
     known = predictor.known["time-aware"].look_up(asked.to(predictor.device))[1]
     expected = predictor.truth.expect_answers(*(int(column) for column in asked.tensors()))
     more = f"About {expected:.1f} more" if expected >= 0.05 else "No more"
@@ -144,10 +138,10 @@ def explain_answer(
     return predictor.explain(*words, question.time or "", asked=side, top=top)
 
 
-def new_among(predictor: Predictor, question: Question, names: Sequence[str]) -> list[str]:
+def new_among(predictor: Predictor, question: Question, answers: Answers) -> list[str]:
     """The entities in a question and its answers that the model was not trained on."""
     new = set(predictor.dataset.new_entities)
-    shown = (question.subject, question.object, *names)
+    shown = (question.subject, question.object, *answers.names(predictor.dataset))
     return [str(name) for name in dict.fromkeys(shown) if name in new]
 
 

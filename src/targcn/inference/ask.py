@@ -57,7 +57,7 @@ def predict(
     │ subject ┆ 2    ┆ 1    ┆ Mark Kirk     ┆ 0.83085  ┆ null        ┆ null ┆ at another time │
     └─────────┴──────┴──────┴───────────────┴──────────┴─────────────┴──────┴─────────────────┘
     """
-    predictor = _predictor_of(run, context)
+    predictor = predictor_of(run, context)
     return predictor.predict(subject, relation, object, time, top=top, hide_known=hide_known)
 
 
@@ -78,7 +78,7 @@ def predict_many(
     or it is skipped, and has one row with nothing but the reason, in the column `error`. Complete
     facts are hidden from the context together.
     """
-    predictor = _predictor_of(run, context)
+    predictor = predictor_of(run, context)
     with count_progress("answering", "questions", progress) as shown:
         return predictor.predict_many(
             questions, top=top, hide_known=hide_known, on_error=on_error, progress=shown
@@ -104,11 +104,11 @@ def explain(
     one. A run of t-gap: the effect of a path is its part of the answer's probability. If the
     context holds the explained fact itself, it is hidden.
     """
-    predictor = _predictor_of(run, context)
+    predictor = predictor_of(run, context)
     return predictor.explain(subject, relation, object, time, asked=asked, top=top)
 
 
-def _predictor_of(run: Run | Predictor | Path | str, context: Context | None) -> Predictor:
+def predictor_of(run: Run | Predictor | Path | str, context: Context | None) -> Predictor:
     """The predictor itself, or one for a single call, for which a GPU would not pay."""
     if not isinstance(run, Predictor):
         return Predictor(run, context, "cpu")

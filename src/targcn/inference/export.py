@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from targcn.config import require_choice
 from targcn.errors import InputError
@@ -18,10 +19,10 @@ from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context, Dataset, Facts, Split
 from targcn.facts.export import as_frame, write_frame
 from targcn.files import atomic_folder, require_absent
-from targcn.graph.queries import FactColumns, queries_of, time_order
+from targcn.graph.queries import FactColumns, time_order
 from targcn.inference.answers import Answers
 from targcn.inference.predictor import Predictor
-from targcn.inference.questions import OPEN_ID, QuestionIds
+from targcn.inference.questions import Ask, QuestionIds
 from targcn.models.factorization import learned_ticks
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
@@ -89,11 +90,10 @@ def row_names(dataset: Dataset, table: str, num_rows: int) -> list[str]:
 
 def ask_split(dataset: Dataset, split: Split) -> QuestionIds:
     """The questions for the objects of a split's facts, then those for their subjects."""
-    queries, answers = queries_of(dataset.splits[split], len(dataset.relations))
-    nothing = torch.full_like(answers, OPEN_ID)
-    columns = FactColumns(queries.subjects, queries.relations, nothing, queries.times)
-    order = time_order(queries.times)
-    return QuestionIds({"object": order + 1}, {"object": columns[order]})
+    facts = FactColumns.of(dataset.splits[split])
+    order = time_order(facts.times)
+    numbers: dict[Ask, Tensor] = {"object": order + 1, "subject": order + 1 + len(facts)}
+    return QuestionIds(numbers, dict.fromkeys(numbers, facts[order]))
 
 
 def _write_csv(

@@ -1,8 +1,9 @@
 """The most probable facts that are not known, over the whole graph (truth/)."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import polars as pl
 import torch
 from torch import Tensor
 
@@ -14,18 +15,16 @@ from targcn.facts.holes import GAPS, Gaps
 from targcn.facts.open import open_dataset
 from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.questions import PLACES, QuestionIds, Time, name_finders
+from targcn.inference.ask import predictor_of
+from targcn.inference.predictor import Predictor
+from targcn.inference.questions import PLACES, Ids, QuestionIds, Time, name_finders
 from targcn.inference.verdict import find_signs
 from targcn.output.tables import Column, Table
 from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
+from targcn.runs.store import is_run
 from targcn.truth.training import PRESUMED
 from targcn.truth.truth import LEAST_PROBABILITY, Judged, Truth, fit_judge
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from targcn.inference.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,17 @@ class MissingFilter:
     entity: str | None = None
     top: int = 100
     at_least: float = LEAST_PROBABILITY
+    # The share of all facts that is presumed missing at most, in each way.
+    presume: float = PRESUMED
     # Whether facts are listed that repeat a known one under another relation.
     with_mirrors: bool = True
 
+    def __post_init__(self) -> None:
+        require_share(at_least=self.at_least, presume=self.presume)
+        require_at_least(1, top=self.top)
+
     def ids(self, dataset: Dataset) -> dict[str, int | None]:
         """The time, relation and entity as numbers; what the data set does not have is refused."""
-        require_at_least(1, top=self.top)
         return {
             "time": None if self.time is None else dataset.timeline.tick(self.time),
             "relation": None if self.relation is None else dataset.relations.find(self.relation),
@@ -60,18 +64,18 @@ def missing(
     at_least: float = LEAST_PROBABILITY,
     presume: float = PRESUMED,
     with_mirrors: bool = True,
-    gaps: Gaps = "mixed",
+    gaps: Gaps | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
-) -> "pl.DataFrame":
+) -> pl.DataFrame:
     """The facts that are probably true and not known, by a run, or by a data set alone.
 
     `probability` is that of being true, on average over the times from `time` to `until`, which
-    are next to each other in the data. A run that keeps a judge uses it; else one learns, in some
-    seconds, from facts that it hides as `gaps` says: single ones, whole blocks, or both. `presume`
-    is the share of all facts that is presumed missing at most, in each of these ways. `p_object` is
-    the probability of the object as the answer to the rest, if there is one, and `p_subject` that
-    of the subject; both are the run's.
+    are next to each other in the data. A run that keeps a judge uses it; else, and where `gaps` are
+    given, one learns in some seconds from facts that it hides: single ones, whole blocks, or both.
+    `presume` is the share of all facts that is presumed missing at most, in each of these ways.
+    `p_object` is the probability of the object as the answer to the rest, if there is one, and
+    `p_subject` that of the subject; both are the run's.
 
     >>> import polars as pl
     >>> import targcn
@@ -82,123 +86,106 @@ def missing(
     >>> targcn.missing(frame, gaps="facts").rows()[0][1:5]
     ('Cy', 'is married to', 'Di', '2004')
     """
-    from targcn.inference.predictor import Predictor
-    from targcn.runs.store import is_run
-
-    require_share(at_least=at_least, presume=presume)
-    require_choice(GAPS, gaps=gaps)
-    wanted = MissingFilter(time, relation, entity, top, at_least, with_mirrors)
-    if isinstance(source, Run) or is_run(source):
-        source = Predictor(source, context, "cpu")  # type: ignore[arg-type]
-        wanted.ids(source.dataset)
-        if not source.knows_truth:
-            source.learn_truth(gaps)
-    if isinstance(source, Predictor):
-        return source.missing(**vars(wanted), presume=presume, progress=progress)
-    truth, dataset = truth_of_data(source, gaps, presume, context or "all", wanted)
-    return list_missing(truth, dataset, wanted, None, progress)
+    wanted = MissingFilter(time, relation, entity, top, at_least, presume, with_mirrors)
+    if isinstance(source, Predictor | Run) or is_run(source):
+        source = predictor_of(source, context)  # type: ignore[arg-type]
+    elif not isinstance(source, Dataset):
+        source = open_dataset(source)
+    return find_missing(source, wanted, gaps, context, progress)[0]
 
 
-def truth_of_data(
-    source: object, gaps: Gaps, presume: float, context: Context, wanted: MissingFilter
-) -> tuple[Truth, Dataset]:
-    """What is probably true by a data set alone, of which every fact is learned from.
+def find_missing(
+    source: Predictor | Dataset,
+    wanted: MissingFilter,
+    gaps: Gaps | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+) -> tuple[pl.DataFrame, Truth]:
+    """The missing facts in words, by a run or by data alone, and what judged them.
 
-    What is wanted is not looked for yet, but refused first if it cannot be.
+    What is wanted is refused, if it has to be, before anything is learned.
     """
-    dataset = source if isinstance(source, Dataset) else open_dataset(source)
+    if gaps is not None:
+        require_choice(GAPS, gaps=gaps)
+    predictor = source if isinstance(source, Predictor) else None
+    dataset = source.dataset if isinstance(source, Predictor) else source
     wanted.ids(dataset)
-    with count_progress("learning what is true", "folds") as shown:
-        judge = fit_judge(dataset, context, gaps, max(presume, PRESUMED), progress=shown)
-    return Truth(TemporalGraph.of_context(dataset, context), dataset, judge, presume), dataset
+    if predictor is not None:
+        truth = predictor.truth_presuming(wanted.presume, gaps)
+    else:
+        context = context or "all"
+        judge = fit_judge(dataset, context, gaps or "mixed", max(wanted.presume, PRESUMED))
+        truth = Truth(TemporalGraph.of_context(dataset, context), dataset, judge, wanted.presume)
+    return list_missing(truth, dataset, wanted, predictor, progress), truth
 
 
 def list_missing(
     truth: Truth,
     dataset: Dataset,
     wanted: MissingFilter,
-    predictor: "Predictor | None" = None,
+    predictor: Predictor | None = None,
     progress: Progress | None = None,
-) -> "pl.DataFrame":
+) -> pl.DataFrame:
     """The most probable facts in words; a predictor says what its model makes of both ends."""
     ids = wanted.ids(dataset)
-    judged = truth.find_missing(**ids, least=wanted.at_least, progress=progress)
+    with count_progress("judging", "facts", progress) as shown:
+        judged = truth.find_missing(**ids, least=wanted.at_least, progress=shown)
     # What some split holds is known, also where the context does not hold it.
     judged = judged[~known_answers(dataset, "cpu")["time-aware"].hold(judged.facts)]
     if not wanted.with_mirrors:
         judged = judged[~judged.is_mirror]
     found = _merge_times(judged, truth.ticks, wanted.top)
-    frame = _in_words(found, truth, dataset)
-    return frame if predictor is None else _with_ends(frame, found.facts, predictor)
+    facts = list(found.select(PLACES).iter_rows())
+    names = name_finders(dataset) | {"until": dataset.timeline.label}
+    words: dict[str, Iterable[str | None]]
+    words = {name: map(names[name], found[name]) for name in (*PLACES, "until")}
+    words["sign"] = (_speaks_for(truth, dataset, ids) for ids in facts)
+    frame = found.with_columns(pl.Series(name, said, pl.String) for name, said in words.items())
+    if predictor is not None:
+        frame = frame.with_columns(_probabilities_of_ends(facts, predictor))
+    return frame.with_row_index("rank", offset=1)
 
 
-@dataclass(frozen=True, eq=False)
-class MissingFacts:
-    """Facts that are probably true, one per row, the most probable first."""
+def _merge_times(judged: Judged, ticks: Tensor, top: int) -> pl.DataFrame:
+    """The most probable facts as ids, in a row what differs in neighbouring times alone.
 
-    # At the first of its times; the last, and how many there are.
-    facts: FactColumns
-    lasts: Tensor
-    counts: Tensor
-    # The mean over its times.
-    probabilities: Tensor
-
-
-def _merge_times(judged: Judged, ticks: Tensor, top: int) -> MissingFacts:
-    """Join what differs in neighbouring times alone; facts are in the order of what they say."""
-    facts, probabilities = judged.facts, judged.probabilities
-    positions = torch.searchsorted(ticks, facts.times)
-    is_new = torch.ones(len(facts), dtype=torch.bool)
-    same = [column[1:] == column[:-1] for column in facts.tensors()[:3]]
-    is_new[1:] = ~(torch.stack(same).all(0) & (positions[1:] == positions[:-1] + 1))
-    groups = is_new.cumsum(0) - 1
-    counts = torch.bincount(groups)
-    sums = torch.zeros(len(counts), dtype=torch.float64).index_add_(0, groups, probabilities)
-    means = sums / counts.clamp(min=1)
-    order = means.argsort(descending=True, stable=True)[:top]
-    firsts = is_new.nonzero().flatten()
-    lasts = firsts + counts - 1
-    return MissingFacts(
-        facts[firsts[order]], facts.times[lasts[order]], counts[order], means[order]
+    The judged facts are in the order of what they say, then of time.
+    """
+    # In neighbouring rows and at neighbouring times the difference of both is the same.
+    run = torch.searchsorted(ticks, judged.facts.times) - torch.arange(len(judged))
+    columns = *judged.facts.tensors(), run, judged.probabilities
+    frame = pl.DataFrame([c.numpy() for c in columns], [*PLACES, "run", "p"])
+    runs = frame.group_by("subject", "relation", "object", "run", maintain_order=True)
+    merged = runs.agg(
+        pl.col("time").first(),
+        until=pl.col("time").last(),
+        times=pl.len().cast(pl.Int64),
+        probability=pl.col("p").mean(),
     )
+    best = merged.drop("run").sort("probability", descending=True, maintain_order=True)
+    return best.head(top)
 
 
-def _in_words(found: MissingFacts, truth: Truth, dataset: Dataset) -> "pl.DataFrame":
-    """The facts in words, each with the strongest sign that it is true."""
-    import polars as pl
-
-    rows = []
-    for number, ids in enumerate(zip(*(c.tolist() for c in found.facts.tensors()), strict=True)):
-        named = zip(name_finders(dataset).values(), ids, strict=True)
-        words = [name_of(id) for name_of, id in named]
-        until = dataset.timeline.label(int(found.lasts[number]))
-        signs = (str(sign) for sign in find_signs(truth, dataset, ids) if sign.factor > 1)
-        figures = int(found.counts[number]), float(found.probabilities[number])
-        rows.append((*words, until, *figures, next(signs, None)))
-    schema = dict.fromkeys((*PLACES, "until"), pl.String) | {
-        "times": pl.Int64,
-        "probability": pl.Float64,
-        "sign": pl.String,
-    }
-    return pl.DataFrame(rows, schema, orient="row").with_row_index("rank", offset=1)
+def _speaks_for(truth: Truth, dataset: Dataset, ids: Ids) -> str | None:
+    """The strongest sign that a fact is true."""
+    signs = (str(sign) for sign in find_signs(truth, dataset, ids) if sign.factor > 1)
+    return next(signs, None)
 
 
-def _with_ends(frame: "pl.DataFrame", facts: FactColumns, predictor: "Predictor") -> "pl.DataFrame":
-    """The facts with the probabilities of both ends as answers, if the model has any."""
-    import polars as pl
-
+def _probabilities_of_ends(facts: Sequence[Ids], predictor: Predictor) -> list[pl.Series]:
+    """The probabilities of both ends as answers, if the model has any."""
     ends = dict.fromkeys(("p_object", "p_subject"), [None] * len(facts))
-    if predictor.has_probabilities and len(facts):
-        asked = QuestionIds({"fact": torch.arange(len(facts))}, {"fact": facts})
+    if predictor.has_probabilities and facts:
+        columns = FactColumns(*torch.tensor(facts).T)
+        asked = QuestionIds({"fact": torch.arange(len(facts))}, {"fact": columns})
         answers = predictor.answer(asked, top=1)
         for name in ends:
             place = answers.places == PLACES.index(name.removeprefix("p_"))
             ends[name] = answers.probabilities[place].tolist()
-    columns = [pl.Series(name, values, pl.Float64) for name, values in ends.items()]
-    return frame.with_columns(columns)
+    return [pl.Series(name, values, pl.Float64) for name, values in ends.items()]
 
 
-def missing_table(frame: "pl.DataFrame", truth: Truth, title: str, at_least: float) -> Table:
+def missing_table(frame: pl.DataFrame, truth: Truth, title: str, at_least: float) -> Table:
     """The facts for people."""
     several = bool((frame["times"] > 1).any())
     ends = [name for name in ("p_object", "p_subject") if name in frame.columns]

@@ -1,6 +1,7 @@
 """Names in, names out: a run that is loaded once and then asked again and again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import torch
 from torch import Tensor
 
-from targcn.config import require_at_least, require_choice, require_share
+from targcn.config import require_at_least, require_choice
 from targcn.devices import choose_device
 from targcn.errors import InputError
 from targcn.evaluation.candidates import (
@@ -24,7 +25,7 @@ from targcn.facts.holes import Gaps
 from targcn.graph.hidden import without_facts
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.temporal_graph import TemporalGraph
-from targcn.inference.answers import Answers, Scores, score_shortlist
+from targcn.inference.answers import THEN, Answers, Scores, score_shortlist
 from targcn.inference.explanation import (
     ENDS,
     RANK_FILTER,
@@ -34,7 +35,6 @@ from targcn.inference.explanation import (
     name_others,
     name_reasons,
 )
-from targcn.inference.missing import MissingFilter, list_missing
 from targcn.inference.questions import (
     PLACES,
     Ask,
@@ -47,14 +47,14 @@ from targcn.inference.questions import (
     ids_of,
     list_questions,
 )
-from targcn.inference.verdict import Verdict, judge_answers, judge_fact
+from targcn.inference.verdict import Verdict, judge_fact
 from targcn.inference.what_if import Fact, ask_what_if
-from targcn.models.base import Model, Shortlist
-from targcn.runs.judge import with_judge
+from targcn.models.base import Model
 from targcn.runs.run import Run
 from targcn.runs.store import open_run
+from targcn.truth.judge import Judge
 from targcn.truth.training import PRESUMED
-from targcn.truth.truth import LEAST_PROBABILITY, Truth, fit_judge
+from targcn.truth.truth import Truth, fit_judge
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +84,10 @@ class Predictor:
     ) -> None:
         self.device: torch.device = choose_device(device)
         loaded = open_run(run)
-        self.context: Context = context or loaded.default_context(None)
+        usual = loaded.default_context(None)
+        self.context: Context = context or usual
+        # That of a run has learned from all facts, so that it is of no use to other contexts.
+        self.kept_judge: Judge | None = loaded.judge if self.context == usual else None
         self._load(loaded)
 
     def _load(self, run: Run) -> None:
@@ -164,48 +167,37 @@ class Predictor:
         answers = Answers.of_all(parts)
         # Whether a complete fact is so is what the judge says, which learns it if need be.
         if self.knows_truth or "fact" in asked.facts:
-            answers = judge_answers(self.truth, self.dataset, asked, answers)
+            answers = self._judged(asked, answers)
         return answers
+
+    def _judged(self, asked: QuestionIds, answers: Answers) -> Answers:
+        """The answers, each with how probable the fact with it is to be true; 1 if it is known."""
+        facts = asked.facts_of(answers.questions)
+        facts[answers.places, torch.arange(len(answers))] = answers.ids
+        probabilities = self.truth.judge_facts(FactColumns(*facts)).probabilities
+        truths = torch.where(answers.known == THEN, 1.0, probabilities)
+        return replace(answers, truths=truths)
 
     @cached_property
     def truth(self) -> Truth:
-        """What is probably true in the context, which is learned first where no judge is kept.
-
-        The one that a run keeps has learned from all facts, so that it is of no use to other
-        contexts.
-        """
-        if self.knows_truth and self.run.judge is not None:
-            return Truth(self.graph, self.dataset, self.run.judge)
-        return self.learn_truth()
-
-    def truth_presuming(self, presumed: float, gaps: Gaps | None = None) -> Truth:
-        """The same, where at most this share is missing, in these ways; learned anew if need be.
-
-        A judge knows what is possible if less is missing than was presumed while it learned.
-        """
-        if gaps is None and presumed <= PRESUMED:
-            return self.truth.presuming(presumed)
-        if presumed <= PRESUMED:
-            return self.learn_truth(gaps or "mixed").presuming(presumed)
-        judge = fit_judge(self.dataset, self.context, gaps or "mixed", presumed)
-        return Truth(self.graph, self.dataset, judge, presumed)
-
-    def learn_truth(self, gaps: Gaps = "mixed") -> Truth:
-        """Learn what is probably true in the context anew, if facts are missing in this way."""
-        if self.context != self.run.default_context(None):
-            judge = fit_judge(self.dataset, self.context, gaps)
-        else:
-            self.run = with_judge(self.run, gaps)
-            assert self.run.judge is not None
-            judge = self.run.judge
-        self.truth = Truth(self.graph, self.dataset, judge)
-        return self.truth
+        """What is probably true in the context, which is learned first where no judge is kept."""
+        if self.kept_judge is None:
+            self.kept_judge = fit_judge(self.dataset, self.context, seed=self.run.seed)
+        return Truth(self.graph, self.dataset, self.kept_judge)
 
     @property
     def knows_truth(self) -> bool:
         """Whether a judge for this context is at hand."""
-        is_usual = self.context == self.run.default_context(None)
-        return "truth" in self.__dict__ or (is_usual and self.run.judge is not None)
+        return self.kept_judge is not None
+
+    def truth_presuming(self, presumed: float, gaps: Gaps | None = None) -> Truth:
+        """The same, where at most this share is missing, in these ways; learned anew if need be."""
+        if gaps is None and presumed <= PRESUMED:
+            return self.truth.presuming(presumed)
+        # A judge knows what is possible if less is missing than was presumed while it learned.
+        most = max(presumed, PRESUMED)
+        judge = fit_judge(self.dataset, self.context, gaps or "mixed", most, self.run.seed)
+        return Truth(self.graph, self.dataset, judge, presumed)
 
     def judge(self, subject: str, relation: str, object: str, time: Time) -> Verdict:
         """Whether a fact is so: how probable it is that it is true, and what says so."""
@@ -254,9 +246,7 @@ class Predictor:
             raise InputError("a complete fact is explained; leave no place of it open")
         subject_id, _, object_id, tick = ids = ids_of(question, self.dataset)
         fact = FactColumns(*torch.tensor(ids, device=self.device)[:, None])
-        query, target = fact.ask_objects(), object_id
-        if asked == "subject":
-            query, target = fact.ask_subjects(len(self.dataset.relations)), subject_id
+        query, target = self.queries(asked, fact), object_id if asked == "object" else subject_id
         with torch.inference_mode():
             reasons = self.model.reasons(query, target, self.graph)
             if reasons is None:
@@ -289,30 +279,6 @@ class Predictor:
             parts=reasons.parts,
         )
 
-    def missing(
-        self,
-        *,
-        time: Time | None = None,
-        relation: str | None = None,
-        entity: str | None = None,
-        top: int = 100,
-        at_least: float = LEAST_PROBABILITY,
-        presume: float = PRESUMED,
-        with_mirrors: bool = True,
-        progress: Progress | None = None,
-    ) -> "pl.DataFrame":
-        """The facts that are probably true and not known; see `targcn.missing`."""
-        require_share(at_least=at_least, presume=presume)
-        wanted = MissingFilter(time, relation, entity, top, at_least, with_mirrors)
-        wanted.ids(self.dataset)
-        return list_missing(
-            self.truth_presuming(presume),
-            self.dataset,
-            wanted,
-            self,
-            progress,
-        )
-
     @property
     def has_probabilities(self) -> bool:
         return self.model.has_probabilities
@@ -332,25 +298,16 @@ class Predictor:
         hide_known: bool,
     ) -> Answers:
         """The best answers to a batch of questions; of complete facts, both entities as answers."""
-        if what == "fact":
-            objects = self.score_entities(self.model, facts.ask_objects(), numbers, graph)
-            queries = facts.ask_subjects(len(self.dataset.relations))
-            subjects = self.score_entities(self.model, queries, numbers, graph)
-            return Answers.of_all(
-                [
-                    objects.among(facts.objects, hide_known),
-                    subjects.among(facts.subjects, hide_known),
-                ]
-            )
         if what == "relation" or what == "time":
             return self._score_candidates(what, facts, numbers, graph).best(top, hide_known)
-        # Whoever asks for a subject asks for the object of the reciprocal relation (`encode`).
-        queries = facts.ask_objects()
-        likely = self.model.shortlist(queries, graph, top)
-        if likely is None:
-            return self.score_entities(self.model, queries, numbers, graph).best(top, hide_known)
-        values, logs = score_shortlist(likely, self.has_probabilities)
-        return self._of_entities(queries, numbers, values, logs, likely).best(top, hide_known)
+        if what != "fact":
+            scores = self.score_entities(self.model, what, facts, numbers, graph, top)
+            return scores.best(top, hide_known)
+        ends = [
+            self.score_entities(self.model, end, facts, numbers, graph).among(targets, hide_known)
+            for end, targets in zip(ENDS, (facts.objects, facts.subjects), strict=True)
+        ]
+        return Answers.of_all(ends)
 
     def _score_candidates(
         self, kind: Kind, facts: FactColumns, numbers: Tensor, graph: TemporalGraph
@@ -368,28 +325,37 @@ class Predictor:
         return Scores(numbers, places, width, values, logs, known_then, known_ever, candidates.ids)
 
     def score_entities(
-        self, model: Model, queries: Queries, numbers: Tensor, graph: TemporalGraph
-    ) -> Scores:
-        """The scores of all entities by a model, ours or what-if's copy; and which are known."""
-        values = model(queries, graph)
-        return self._of_entities(queries, numbers, values, model.log_probabilities(values))
-
-    def _of_entities(
         self,
-        queries: Queries,
+        model: Model,
+        end: Ask,
+        facts: FactColumns,
         numbers: Tensor,
-        values: Tensor,
-        logs: Tensor | None,
-        likely: Shortlist | None = None,
+        graph: TemporalGraph,
+        top: int | None = None,
     ) -> Scores:
-        """Scores of entities, with what each query asks for and which of them are known."""
-        is_reciprocal = queries.relations >= len(self.dataset.relations)
-        places = torch.where(is_reciprocal, PLACES.index("subject"), PLACES.index("object"))
+        """The scores of all entities by a model, ours or what-if's copy, for an end of facts.
+
+        Where only so many are wanted, a model may score the likely ones alone.
+        """
+        queries = self.queries(end, facts)
+        likely = None if top is None else model.shortlist(queries, graph, top)
+        if likely is None:
+            values = model(queries, graph)
+            logs = model.log_probabilities(values)
+        else:
+            values, logs = score_shortlist(likely, self.has_probabilities)
+        places = torch.full_like(numbers, PLACES.index(end))
         known_then, known_ever = (
             self.known[which].look_up(queries) for which in ("time-aware", "static")
         )
         width = self.graph.num_entities
         return Scores(numbers, places, width, values, logs, known_then, known_ever, likely=likely)
+
+    def queries(self, end: Ask, facts: FactColumns) -> Queries:
+        """What asks for one end of facts."""
+        if end == "object":
+            return facts.ask_objects()
+        return facts.ask_subjects(len(self.dataset.relations))
 
     def questions_at_once(self, what: Ask) -> int:
         """How many questions are answered at once."""

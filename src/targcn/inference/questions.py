@@ -11,7 +11,7 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Dataset
-from targcn.graph.queries import FactColumns, Queries, time_order
+from targcn.graph.queries import FactColumns, time_order
 
 Time = str | int | date
 # What a question asks for: one place of a fact, or whether a complete fact is so.
@@ -72,8 +72,8 @@ Ids = tuple[int, int, int, int]
 class QuestionIds:
     """Questions as ids, by what they ask for, each with its number; and what is wrong with others.
 
-    Numbers count from 1. The id of what is asked for is OPEN_ID. Questions for subjects are those
-    for objects of reciprocal relations. All that ask for the same place are in the order of times.
+    Numbers count from 1. The id of what is asked for is OPEN_ID. All that ask for the same place
+    are in the order of times.
     """
 
     numbers: dict[Ask, Tensor]
@@ -86,6 +86,12 @@ class QuestionIds:
         """The times that questions are about."""
         timed = (facts.times.tolist() for place, facts in self.facts.items() if place != "time")
         return [tick for ticks in timed for tick in ticks]
+
+    def facts_of(self, numbers: Tensor) -> Tensor:
+        """The facts with these numbers, one per column."""
+        columns = [torch.stack(facts.tensors()) for facts in self.facts.values()]
+        in_order, order = torch.cat(list(self.numbers.values())).sort()
+        return torch.cat(columns, dim=1)[:, order[torch.searchsorted(in_order, numbers)]]
 
     def batches(
         self, at_once: Callable[[Ask], int], progress: Progress | None = None
@@ -121,9 +127,6 @@ def encode(
                 raise InputError(f"{where}{error}", error.suggestions, error.field) from None
             errors[number] = str(error)
             continue
-        if place == "subject":
-            subject, relation, object_, time = ids
-            place, ids = "object", (object_, relation + len(dataset.relations), subject, time)
         rows.setdefault(place, []).append((number, *ids))
     if not rows:
         raise InputError(f"no question can be asked; question 1: {errors[1]}")
@@ -152,14 +155,6 @@ def ids_of(question: Question, dataset: Dataset) -> Ids:
             raise
     subject, relation, object_, time = ids
     return subject, relation, object_, time
-
-
-def encode_ids(ids: Ids, num_relations: int) -> Queries:
-    """The query for the open end of a question; for a subject that of the reciprocal relation."""
-    subject, relation, object_, time = ids
-    if subject == OPEN_ID:
-        subject, relation = object_, relation + num_relations
-    return Queries(*torch.tensor([subject, relation, time])[:, None])
 
 
 def as_written(question: Question, dataset: Dataset, ids: Ids | None = None) -> Question:

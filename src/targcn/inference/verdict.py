@@ -1,7 +1,7 @@
 """Is it so? A fact judged in words: whether it is probably true, and what says so."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import torch
@@ -9,9 +9,8 @@ import torch
 from targcn.facts.dataset import Dataset
 from targcn.graph.queries import FactColumns
 from targcn.graph.traces import KEYS, NEVER
-from targcn.inference.answers import THEN, Answers
 from targcn.inference.explanation import multiple
-from targcn.inference.questions import PLACES, Ids, QuestionIds, name_finders
+from targcn.inference.questions import Ids, name_finders
 from targcn.truth.truth import Truth
 
 if TYPE_CHECKING:
@@ -100,29 +99,6 @@ def judge_fact(truth: Truth, dataset: Dataset, ids: Ids, is_known: bool, top: in
     presumed = truth.judge.missing_shares(truth.presumed)
     signs = _weigh_signs(truth, dataset, ids)
     return Verdict(probability, is_known, presumed, _strongest(signs)[:top], signs[0].text)
-
-
-def judge_answers(truth: Truth, dataset: Dataset, asked: QuestionIds, answers: Answers) -> Answers:
-    """The answers, each with the probability that the fact with it is true; 1 if it is known."""
-    columns = torch.empty(4, len(answers), dtype=torch.int64)
-    for what, numbers in asked.numbers.items():
-        mine = torch.isin(answers.questions, numbers).nonzero().flatten()
-        in_order, order = torch.sort(numbers)
-        rows = order[torch.searchsorted(in_order, answers.questions[mine])]
-        facts = torch.stack(asked.facts[what][rows].tensors())
-        if what == "object":
-            # Whoever asks for a subject asks for the object of the reciprocal relation (`encode`).
-            subjects, relations, _, times = facts
-            num, ids = len(dataset.relations), answers.ids[mine]
-            back = relations >= num
-            ends = torch.where(back, ids, subjects), torch.where(back, subjects, ids)
-            facts = torch.stack([ends[0], relations % num, ends[1], times])
-        elif what != "fact":
-            facts[PLACES.index(what)] = answers.ids[mine]
-        columns[:, mine] = facts
-    probabilities = truth.judge_facts(FactColumns(*columns)).probabilities
-    truths = torch.where(answers.known == THEN, 1.0, probabilities)
-    return replace(answers, truths=truths)
 
 
 def find_signs(truth: Truth, dataset: Dataset, ids: Ids) -> tuple[Sign, ...]:

@@ -98,11 +98,11 @@ def ask_what_if(
         return max(predictor.questions_at_once(place) // (2 * top), 1)
 
     score, parts = predictor.score_entities, []
-    for _, numbers, facts in asked.batches(at_once, progress):
-        queries, numbers = facts.to(predictor.device).ask_objects(), numbers.to(predictor.device)
+    for end, numbers, facts in asked.batches(at_once, progress):
+        questions = end, facts.to(predictor.device), numbers.to(predictor.device)
         with torch.inference_mode():
-            scores_before = score(predictor.model, queries, numbers, predictor.graph)
-            scores_after = score(model, queries, numbers, changed)
+            scores_before = score(predictor.model, *questions, predictor.graph)
+            scores_after = score(model, *questions, changed)
             parts.append(_compare(scores_before, scores_after, top))
     sides = [Answers.of_all(side) for side in zip(*parts, strict=True)]
     keys = *(answers.ranks.numpy() for answers in sides), sides[0].questions.numpy()

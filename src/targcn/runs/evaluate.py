@@ -1,5 +1,6 @@
 """Evaluate a run, or the run in a folder."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -80,10 +81,11 @@ def evaluate(
             require_absent(Path(ranks_out))
         evaluator = Evaluator(run.dataset, setting, place, processes)
         with count_progress(f"evaluating {split}", "queries", progress) as shown:
-            ranks, report = evaluator.measure(model, name, shown)
+            ranks = evaluator.ranks(model, shown)
             if ranks_out is not None:
                 write_ranks(ranks, evaluator, Path(ranks_out))
-        return report
+        report = evaluator.summarize(ranks, name, model.leaks)
+        return replace(report, calibration=evaluator.calibrate(model))
     require_at_least(1, queries=queries)
     asker = CandidateEvaluator(run.dataset, setting, ask, place, queries, seed, processes)
     with count_progress(f"evaluating {split}", "facts", progress) as shown:

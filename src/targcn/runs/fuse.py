@@ -18,7 +18,7 @@ from targcn.evaluation.filters import Filter
 from targcn.evaluation.intervals import FEW_TICKS
 from targcn.evaluation.ranking import Progress, in_batches, ranks_of, rows_at_once
 from targcn.evaluation.report import Setting
-from targcn.files import require_absent
+from targcn.files import free_name, require_absent
 from targcn.graph.queries import time_order
 from targcn.models.base import Model
 from targcn.models.fused import FUSED, FusedSettings, log_probabilities_of, weighted_sum
@@ -188,6 +188,5 @@ def _member_names(sources: Mapping[str, Run | Path]) -> dict[str, Run | Path]:
         name = given if isinstance(source, Run) else source.resolve().name
         if name in ("", "..") or Path(name).name != name:
             raise InputError(f"a member cannot be called {name!r}; give it the name of a folder")
-        numbers = (f"{name}-{number}" for number in range(2, len(sources) + 1))
-        named[next(free for free in (name, *numbers) if free not in named)] = source
+        named[free_name(name, named.__contains__)] = source
     return named

@@ -6,7 +6,6 @@ from typing import Final
 
 from targcn.errors import DamagedError
 from targcn.facts.holes import GAPS, Gaps
-from targcn.output.terminal import count_progress
 from targcn.runs.run import Run
 from targcn.runs.tensors import expect_like, read_tensors, write_tensors
 from targcn.truth.judge import Judge
@@ -21,9 +20,7 @@ def with_judge(run: Run, gaps: Gaps = "mixed", folder: Path | None = None) -> Ru
 
     `gaps` says how facts are missing (facts/holes.py).
     """
-    with count_progress("learning what is true", "folds") as shown:
-        context = run.default_context(None)
-        judge = fit_judge(run.dataset, context, gaps, seed=run.seed, progress=shown)
+    judge = fit_judge(run.dataset, run.default_context(None), gaps, seed=run.seed)
     if folder is not None:
         write_judge(folder, judge)
     return replace(run, judge=judge)

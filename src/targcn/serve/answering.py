@@ -8,7 +8,7 @@ import torch
 from typing_extensions import TypedDict
 
 from targcn.inference.answer_table import explain_answer, notes_on
-from targcn.inference.answers import Known
+from targcn.inference.answers import Answers, Known
 from targcn.inference.explanation import describe_reason
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import Ask, Question, as_written, encode, ids_of
@@ -80,30 +80,28 @@ def answer(predictor: Predictor, questions: Sequence[Question], how: HowToAnswer
         part = [questions[number] for number in numbers]
         asked = encode(part, predictor.dataset)
         best = predictor.answer(asked, top=how.top, hide_known=how.hide_known)
-        rows = cast(list[Row], best.rows(predictor.dataset, why=None))
         ends = torch.bincount(best.questions, minlength=len(part) + 1).cumsum(0).tolist()
         for number, question, first, last in zip(numbers, part, ends, ends[1:], strict=False):
-            answers[number] = _complete(predictor, question, rows[first:last], how)
+            answers[number] = _complete(predictor, question, best[first:last], how)
     return [answers[number] for number in range(len(questions))]
 
 
 def _complete(
-    predictor: Predictor, question: Question, rows: Sequence[Row], how: HowToAnswer
+    predictor: Predictor, question: Question, answers: Answers, how: HowToAnswer
 ) -> Answer:
     """The answers to one question beside the question as it was understood."""
     dataset, asked = predictor.dataset, question.asked
     ids = ids_of(question, dataset)
     understood = as_written(question, dataset, ids)
+    rows = cast(list[Row], answers.rows(dataset, why=None))
     if how.why and predictor.gives_reasons and asked != "time":
         for row in rows:
             row["why"] = _why(predictor, understood, row)
-    tied = {"": rows[0]["tied"]} if rows else {}
-    notes = notes_on(predictor, question, ids, tied, [row["answer"] for row in rows])
     return Answer(
         understood if asked == "fact" else replace(understood, **{asked: None}),
         asked,
         forecast=asked != "time" and ids[3] > int(dataset.timeline.ticks[-1]),
-        note=" ".join(notes) or None,
+        note=" ".join(notes_on(predictor, question, answers)) or None,
         rows=tuple(rows),
     )
 

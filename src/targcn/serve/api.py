@@ -1,4 +1,4 @@
-"""The addresses under /api that answer at once: what the page asks, and scripts."""
+"""The addresses under /api: what the page asks, and scripts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,12 +13,14 @@ from pydantic_core import to_json
 from targcn.errors import InputError
 from targcn.facts.names import FoundName
 from targcn.inference.explanation import End, Explanation
+from targcn.inference.missing import MissingFilter
 from targcn.inference.questions import Question, encode, ids_of
 from targcn.inference.what_if import Fact, ask_what_if
 from targcn.serve.answering import Answer, HowToAnswer
+from targcn.serve.aside import Aside
 from targcn.serve.entity_facts import EntityFacts, facts_of
 from targcn.serve.problems import RESPONSES, ProblemError
-from targcn.serve.served_run import RunDescription, ServedRun
+from targcn.serve.served_run import RunDescription, RunReport, ServedRun
 from targcn.serve.worker import ALONE
 from targcn.truth.training import PRESUMED
 from targcn.truth.truth import LEAST_PROBABILITY
@@ -115,7 +117,7 @@ def find_run(runs: Mapping[str, ServedRun], name: str) -> ServedRun:
     raise ProblemError(404, f"there is no run {name!r}; there are: {known}", list(runs))
 
 
-def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
+def make_router(runs: Mapping[str, ServedRun], aside: Aside) -> APIRouter:
     router = APIRouter(prefix="/api", tags=["questions"], responses=RESPONSES)
     described = to_json({"runs": [run.description for run in runs.values()]})
 
@@ -203,6 +205,19 @@ def make_router(runs: Mapping[str, ServedRun]) -> APIRouter:
         work = partial(ask_what_if, served.predictor, asked, without, given, body.top)
         changes = await served.worker.run(ALONE, work)
         return json_of({"rows": changes.rows(served.dataset)})
+
+    @router.post("/missing")
+    async def find_missing(body: MissingBody) -> Response:
+        """The facts that are probably true and not known, and what the probabilities presume."""
+        served = find_run(runs, body.run)
+        wanted = MissingFilter(**body.model_dump(exclude={"run"}))
+        found = await aside.run("missing", lambda progress: served.missing(wanted, progress))
+        return json_of(found)
+
+    @router.get("/report/{run}", response_model=RunReport)
+    async def report(run: Annotated[str, Path(max_length=2_000)]) -> Response:
+        """The figures of a run under all three filters; those of test are computed once."""
+        return json_of(await aside.run("report", find_run(runs, run).report))
 
     return router
 

@@ -2,16 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Final, Literal, TypeVar, get_args
-
-from fastapi import APIRouter, Path, Response
+from typing import Final, Literal, TypeVar, get_args
 
 from targcn.evaluation.ranking import Progress
-from targcn.serve.api import MissingBody, find_run, json_of
-from targcn.serve.problems import RESPONSES, ProblemError
-from targcn.serve.served_run import RunReport, ServedRun
+from targcn.serve.problems import ProblemError
 from targcn.serve.worker import SECONDS_TO_ANSWER
 
 Kind = Literal["missing", "report"]
@@ -61,22 +57,3 @@ class Aside:
         self.cancel()
         for thread in self._threads.values():
             thread.shutdown()
-
-
-def make_router(runs: Mapping[str, ServedRun], aside: Aside) -> APIRouter:
-    router = APIRouter(prefix="/api", tags=["missing facts and reports"], responses=RESPONSES)
-
-    @router.post("/missing")
-    async def find_missing(body: MissingBody) -> Response:
-        """The facts that are probably true and not known, and what the probabilities presume."""
-        served = find_run(runs, body.run)
-        wanted = body.model_dump(exclude={"run"})
-        found = await aside.run("missing", lambda progress: served.missing(wanted, progress))
-        return json_of(found)
-
-    @router.get("/report/{run}", response_model=RunReport)
-    async def report(run: Annotated[str, Path(max_length=2_000)]) -> Response:
-        """The figures of a run under all three filters; those of test are computed once."""
-        return json_of(await aside.run("report", find_run(runs, run).report))
-
-    return router

@@ -9,15 +9,22 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+from prometheus_client import Counter, Gauge, Histogram
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from targcn.serve.metrics import IN_FLIGHT, REQUESTS, SECONDS
 from targcn.serve.problems import ProblemError
 
+REQUESTS: Final = Counter(
+    "targcn_requests", "Requests, by address and status.", ("route", "status")
+)
+SECONDS: Final = Histogram(
+    "targcn_request_seconds", "Seconds from a request to the end of its answer."
+)
+IN_FLIGHT: Final = Gauge("targcn_requests_in_flight", "Requests being answered now.")
 MOST_BODY_BYTES: Final = 1_000_000
 COOKIE: Final = "targcn"
 # What says that the server lives; it tells nothing else, and needs no token.

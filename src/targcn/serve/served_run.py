@@ -1,6 +1,6 @@
 """A run as it is served: its predictor, what is found in its data, and its thread."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +12,8 @@ from targcn.errors import InputError
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context
 from targcn.facts.names import NameIndex
-from targcn.files import parse_json, read_json, read_text
-from targcn.inference.missing import describe_presumed
+from targcn.files import free_name, read_json
+from targcn.inference.missing import MissingFilter, describe_presumed, find_missing
 from targcn.inference.predictor import Predictor
 from targcn.inference.questions import OPEN, PLACES, Ask, Question
 from targcn.runs.evaluate import evaluate
@@ -28,6 +28,7 @@ from targcn.serve.answering import (
     cost_of,
 )
 from targcn.serve.worker import Worker
+from targcn.training.progress import read_trace
 
 # Parts of the time line in which facts are counted.
 MOST_BINS: Final = 200
@@ -108,7 +109,7 @@ class ServedRun:
             self.kept_reports = read_json(folder / REPORTS).get("reports", [])
         self._test_report: dict[str, Any] | None = None
         self._searching: Predictor | None = None
-        self._found: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._found: dict[MissingFilter, dict[str, Any]] = {}
         self._warm_up()
         self.worker = Worker(name, self._do)
 
@@ -143,22 +144,21 @@ class ServedRun:
         measured = [report["calibration"] for report in reports if report.get("calibration")]
         return RunReport(self.name, reports, self.trace, measured[-1] if measured else None)
 
-    def missing(self, wanted: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    def missing(self, wanted: MissingFilter, progress: Progress) -> dict[str, Any]:
         """The missing facts that are wanted, and what their probabilities presume.
 
         What was found last is kept: searching a large graph may take longer than a request waits.
         """
-        predictor, key = self.predictor, tuple(wanted.items())
+        predictor = self.predictor
         if self._searching is None:
             # With a model of its own, since another thread asks it.
             self._searching = Predictor(self._copy_run(), predictor.context, predictor.device)
             self._searching.truth = predictor.truth
-        if key not in self._found:
-            rows = self._searching.missing(**wanted, progress=progress).to_dicts()
-            presumed = describe_presumed(predictor.truth.presuming(wanted["presume"]))
-            kept = list(self._found.items())[1 - MOST_KEPT :]
-            self._found = dict(kept) | {key: {"rows": rows, "presumed": presumed}}
-        return self._found[key]
+        if wanted not in self._found:
+            frame, truth = find_missing(self._searching, wanted, progress=progress)
+            found = {"rows": frame.to_dicts(), "presumed": describe_presumed(truth)}
+            self._found = dict(list(self._found.items())[1 - MOST_KEPT :]) | {wanted: found}
+        return self._found[wanted]
 
     def _copy_run(self) -> Run:
         """The run with a model of its own, for another thread."""
@@ -230,27 +230,17 @@ def name_runs(folders: Sequence[Path]) -> dict[str, Path]:
     """A name for each run: that of its folder, with a number where several are called alike."""
     named: dict[str, Path] = {}
     for folder in folders:
-        name, number = folder.resolve().name or "run", 1
-        while name in named:
-            number += 1
-            name = f"{folder.resolve().name}-{number}"
-        named[name] = folder
+        named[free_name(folder.resolve().name or "run", named.__contains__)] = folder
     return named
 
 
 def _read_trace(folder: Path) -> list[dict[str, Any]]:
     """The loss of every epoch, and the MRR of the valid split after those that were validated."""
     epochs: dict[int, dict[str, Any]] = {}
-    path = folder / TRACE
-    for line in read_text(path, "replace").splitlines() if path.is_file() else ():
-        try:
-            content = parse_json(line)
-            number = content["epoch"]
-            epoch = epochs.setdefault(number, {"epoch": number, "loss": None, "valid": None})
-            epoch["loss"] = content.get("loss", epoch["loss"])
-            if "valid" in content:
-                epoch["valid"] = content["valid"]["time-aware"]["both"]["mrr"]
-        except (ValueError, KeyError, TypeError):
-            # The last line of a training that was stopped may be cut short.
-            continue
+    for line in read_trace(folder / TRACE):
+        number = line["epoch"]
+        epoch = epochs.setdefault(number, {"epoch": number, "loss": None, "valid": None})
+        epoch["loss"] = line.get("loss", epoch["loss"])
+        if "valid" in line:
+            epoch["valid"] = line["valid"]["time-aware"]["both"]["mrr"]
     return list(epochs.values())

@@ -21,7 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from targcn import __version__
 from targcn.errors import InputError
-from targcn.serve import api, aside
+from targcn.serve.api import make_router
 from targcn.serve.aside import Aside
 from targcn.serve.guard import Access, Guard
 from targcn.serve.problems import RESPONSES, show_problems
@@ -45,8 +45,7 @@ def make_app(runs: Mapping[str, ServedRun], work: Aside, access: Access) -> CORS
         title="targcn", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None
     )
     show_problems(app)
-    app.include_router(api.make_router(runs))
-    app.include_router(aside.make_router(runs, work))
+    app.include_router(make_router(runs, work))
 
     @app.get("/health", tags=["server"], responses=RESPONSES)
     async def health() -> dict[str, str]:

@@ -7,9 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from targcn.serve.metrics import BATCHES, QUESTIONS, REFUSED, WAITING
+from prometheus_client import Counter, Gauge
+
 from targcn.serve.problems import ProblemError
 
+QUESTIONS: Final = Counter(
+    "targcn_questions", "Questions answered; explanations and what-ifs count as one.", ("run",)
+)
+BATCHES: Final = Counter("targcn_batches", "Batches in which they were answered.", ("run",))
+REFUSED: Final = Counter(
+    "targcn_refused", "Requests refused because too many questions waited.", ("run",)
+)
+WAITING: Final = Gauge(
+    "targcn_questions_waiting", "Questions that wait or are being answered.", ("run",)
+)
 # A request waits so long for others to join it; then whatever has come is answered.
 SECONDS_TO_COLLECT: Final = 0.003
 # Questions answered at once, and those that may wait in all.

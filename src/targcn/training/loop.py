@@ -253,7 +253,8 @@ class Trainer:
     def _evaluate(self, evaluator: Evaluator) -> Report:
         # Whoever follows a training hears of it during a long validation too.
         watch = self._report_if_due
-        return evaluator.evaluate(self.run.model_to_evaluate(), self.run.recipe.model, watch)
+        ranks = evaluator.ranks(self.run.model_to_evaluate(), watch)
+        return evaluator.summarize(ranks, self.run.recipe.model, self.model.leaks)
 
     def _is_out_of_patience(self) -> bool:
         waited = self.position.epoch - self.position.best_epoch
@@ -264,9 +265,11 @@ class Trainer:
     def _finish(self) -> Run:
         record = self._record(finished=True)
         self.model.load_state_dict(self.best_weights)
-        if self.evaluator is not None and self.best_validation is None:
+        if self.evaluator is not None:
             # One that goes on and finds nothing better has the best weights without their report.
-            self.best_validation = self._evaluate(self.evaluator)
+            report = self.best_validation or self._evaluate(self.evaluator)
+            fits = self.evaluator.calibrate(self.model)
+            self.best_validation = replace(report, calibration=fits)
         self._write_result(record)
         return replace(self.run, trained=record, validation=self.best_validation)
 

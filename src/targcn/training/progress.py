@@ -3,10 +3,11 @@
 import os
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.report import Report
@@ -141,16 +142,19 @@ class Trace:
         """Forget the epochs after this one, which a resumed training repeats."""
         if self.path is None or not self.path.exists():
             return
-        with explained(self.path):
-            text = read_text(self.path, errors="replace")
-        kept = [line for line in text.splitlines(keepends=True) if _is_until(line, epoch)]
+        kept = [to_json(line) for line in read_trace(self.path) if line["epoch"] <= epoch]
         with atomic_file(self.path) as draft:
             draft.write_text("".join(kept), encoding="utf-8")
 
 
-def _is_until(line: str, epoch: int) -> bool:
-    """Whether a line is whole and of an epoch up to this one."""
-    try:
-        return line.endswith("\n") and bool(parse_json(line)["epoch"] <= epoch)
-    except (ValueError, KeyError, TypeError):
-        return False
+def read_trace(path: Path) -> list[dict[str, Any]]:
+    """What a trace says of each epoch and each validation; a kill may have cut its last line."""
+    lines = []
+    with explained(path):
+        text = read_text(path, errors="replace") if path.exists() else ""
+    for line in text.splitlines(keepends=True):
+        with suppress(ValueError, KeyError, TypeError):
+            content = parse_json(line)
+            if line.endswith("\n") and content["epoch"] >= 0:
+                lines.append(content)
+    return lines

@@ -10,7 +10,6 @@ A judge learns from the facts of the context alone. Two tasks are measured (docs
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -19,13 +18,12 @@ from torch import Tensor
 from targcn.errors import InputError
 from targcn.evaluation.calibration import Bin, mean_error
 from targcn.evaluation.filters import KnownAnswers, known_answers
-from targcn.evaluation.ranking import Progress, in_batches, rows_at_once
+from targcn.evaluation.ranking import in_batches, rows_at_once
 from targcn.facts.dataset import Context, Dataset, Facts, Split
 from targcn.facts.holes import Gaps
 from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
 from targcn.models.base import Model
-from targcn.output.plots import Curve, plot_lines
 from targcn.output.tables import Column, Table, Value
 from targcn.truth.training import PRESUMED
 from targcn.truth.truth import MIRROR_SHARE, Judged, Truth, fit_judge
@@ -100,12 +98,11 @@ def measure_truth(
     seed: int = 0,
     model: Model | None = None,
     model_name: str | None = None,
-    progress: Progress | None = None,
 ) -> TruthReport:
     """The figures of a judge that learns from a context; a model says which answers tempt most."""
     if len(dataset.splits[split]) == 0:
         raise InputError(f"{dataset.name} has no facts in its {split} split; nothing to look for")
-    judge = fit_judge(dataset, context, gaps, presumed, seed, progress)
+    judge = fit_judge(dataset, context, gaps, presumed, seed)
     graph = TemporalGraph.of_context(dataset, context)
     truth = Truth(graph, dataset, judge, presumed)
     hidden = _hidden_facts(dataset, split, graph)
@@ -296,14 +293,3 @@ def truth_table(report: TruthReport) -> Table:
         f"{report.context}, gaps {report.gaps}"
     )
     return Table(columns, tuple(rows), title, notes)
-
-
-def plot_truth(report: TruthReport, path: Path) -> None:
-    """Plot the share of true facts over the probability of being true."""
-    curves = [
-        Curve(which, [(of.probability, of.share_right) for of in found.bins], number, dashed=False)
-        for number, (which, found) in enumerate(report.found.items())
-    ]
-    curves.append(Curve("as they should be", [(0.0, 0.0), (1.0, 1.0)], len(curves), dashed=True))
-    across, up = "probability of being true", "share that is true"
-    plot_lines(curves, path, f"truth on {report.dataset}", across, up, logarithmic=False)

@@ -18,6 +18,7 @@ from targcn.graph.queries import FactColumns
 from targcn.graph.suggestions import Suggestions
 from targcn.graph.temporal_graph import TemporalGraph, reciprocal_of
 from targcn.graph.traces import FactTraces, Traces
+from targcn.output.terminal import count_progress
 from targcn.truth.judge import Features, Judge
 from targcn.truth.training import PRESUMED, look_at, train_judge
 
@@ -57,17 +58,18 @@ def fit_judge(
     facts = dataset.context(context)
     if len(facts) == 0:
         raise InputError(f"{dataset.name} has no facts in the context {context}")
-    return train_judge(
-        facts,
-        len(dataset.entities),
-        len(dataset.relations),
-        torch.tensor(dataset.timeline.ticks),
-        gaps=gaps,
-        presumed=presumed,
-        past_only=context == "past",
-        seed=seed,
-        progress=progress,
-    )
+    with count_progress("learning what is true", "folds", progress) as shown:
+        return train_judge(
+            facts,
+            len(dataset.entities),
+            len(dataset.relations),
+            torch.tensor(dataset.timeline.ticks),
+            gaps=gaps,
+            presumed=presumed,
+            past_only=context == "past",
+            seed=seed,
+            progress=shown,
+        )
 
 
 class Truth:
