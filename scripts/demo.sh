@@ -16,7 +16,7 @@ targcn() {
 
 question=("Ted Kennedy" "serves beside" "?" "2009" --top 3 --explain)
 targcn data info congress
-targcn missing congress --top 5 --at-least .01
+targcn missing congress --context train --top 5
 targcn train congress --model evidence --out evidence
 for model in targcn decayed-copy seen; do
   targcn train congress --model "$model" --gaps none --out "$model"

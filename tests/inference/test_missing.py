@@ -130,8 +130,13 @@ def test_a_data_set_a_run_and_a_folder_are_asked(
     assert of_run.equals(of_folder)
     assert of_run.drop("p_object", "p_subject").equals(of_data)
     assert of_data.height == 5
-    train = targcn.missing(WORLD.dataset, context="train", **options)
-    assert not facts_in(train, WORLD) & set(FACTS)
+    train = targcn.missing(WORLD.dataset, context="train", **options | {"top": 9999})
+    # The splits are the first 90 facts, the next 15, and the others.
+    for split, held in ((None, []), ("train", []), ("valid", FACTS[90:105]), ("test", FACTS[105:])):
+        listed = facts_in(train.filter(pl.col("held_out").eq_missing(pl.lit(split))), WORLD)
+        assert listed & set(FACTS) == listed & set(held)
+        assert bool(listed) == (split != "train")
+        assert split is None or listed <= set(held)
 
 
 @pytest.mark.parametrize(

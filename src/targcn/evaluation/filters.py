@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from targcn.errors import InputError
-from targcn.facts.dataset import Dataset
+from targcn.facts.dataset import Dataset, Facts
 from targcn.graph.columns import Columns
 from targcn.graph.queries import FactColumns, Queries
 from targcn.graph.ragged import expand_ranges, look_up, sort_rows
@@ -195,6 +195,12 @@ def known_answers(
     if everything is None:
         everything = TemporalGraph.of_context(dataset, "all")
     return {which: KnownAnswers.of(everything, which, identical).to(device) for which in FILTERS}
+
+
+def known_in(facts: Facts, dataset: Dataset) -> KnownAnswers:
+    """The answers that some facts of a data set know at each time."""
+    graph = TemporalGraph.of(facts, len(dataset.entities), len(dataset.relations))
+    return KnownAnswers.of(graph, "time-aware")
 
 
 def merge_intervals(columns: Sequence[Tensor], span: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from targcn.config import require_at_least, require_choice, require_share
-from targcn.evaluation.filters import known_answers
+from targcn.evaluation.filters import known_in
 from targcn.evaluation.ranking import Progress
 from targcn.facts.dataset import Context, Dataset
 from targcn.facts.holes import GAPS, Gaps
@@ -74,8 +74,9 @@ def missing(
     are next to each other in the data. A run that keeps a judge uses it; else, and where `gaps` are
     given, one learns in some seconds from facts that it hides: single ones, whole blocks, or both.
     `presume` is the share of all facts that is presumed missing at most, in each of these ways.
-    `p_object` is the probability of the object as the answer to the rest, if there is one, and
-    `p_subject` that of the subject; both are the run's.
+    `held_out` names the split that holds a fact which the context does not: so a smaller context
+    shows what the probabilities are worth. `p_object` is the probability of the object as the
+    answer to the rest, if there is one, and `p_subject` that of the subject; both are the run's.
 
     >>> import polars as pl
     >>> import targcn
@@ -130,11 +131,9 @@ def list_missing(
     ids = wanted.ids(dataset)
     with count_progress("judging", "facts", progress) as shown:
         judged = truth.find_missing(**ids, least=wanted.at_least, progress=shown)
-    # What some split holds is known, also where the context does not hold it.
-    judged = judged[~known_answers(dataset, "cpu")["time-aware"].hold(judged.facts)]
     if not wanted.with_mirrors:
         judged = judged[~judged.is_mirror]
-    found = _merge_times(judged, truth.ticks, wanted.top)
+    found = _merge_times(judged, _splits_that_hold(judged.facts, dataset), truth.ticks, wanted.top)
     facts = list(found.select(PLACES).iter_rows())
     names = name_finders(dataset) | {"until": dataset.timeline.label}
     words: dict[str, Iterable[str | None]]
@@ -146,7 +145,18 @@ def list_missing(
     return frame.with_row_index("rank", offset=1)
 
 
-def _merge_times(judged: Judged, ticks: Tensor, top: int) -> pl.DataFrame:
+def _splits_that_hold(facts: FactColumns, dataset: Dataset) -> list[str | None]:
+    """The split that holds each fact which a context does not hold; None if none does."""
+    splits: list[str | None] = [None] * len(facts)
+    for split, held in dataset.splits.items():
+        for place in known_in(held, dataset).hold(facts).nonzero().flatten().tolist():
+            splits[place] = split
+    return splits
+
+
+def _merge_times(
+    judged: Judged, splits: Sequence[str | None], ticks: Tensor, top: int
+) -> pl.DataFrame:
     """The most probable facts as ids, in a row what differs in neighbouring times alone.
 
     The judged facts are in the order of what they say, then of time.
@@ -155,15 +165,16 @@ def _merge_times(judged: Judged, ticks: Tensor, top: int) -> pl.DataFrame:
     run = torch.searchsorted(ticks, judged.facts.times) - torch.arange(len(judged))
     columns = *judged.facts.tensors(), run, judged.probabilities
     frame = pl.DataFrame([c.numpy() for c in columns], [*PLACES, "run", "p"])
-    runs = frame.group_by("subject", "relation", "object", "run", maintain_order=True)
+    frame = frame.with_columns(pl.Series("held_out", splits, pl.String))
+    runs = frame.group_by("subject", "relation", "object", "run", "held_out", maintain_order=True)
     merged = runs.agg(
         pl.col("time").first(),
         until=pl.col("time").last(),
         times=pl.len().cast(pl.Int64),
         probability=pl.col("p").mean(),
     )
-    best = merged.drop("run").sort("probability", descending=True, maintain_order=True)
-    return best.head(top)
+    best = merged.sort("probability", descending=True, maintain_order=True).head(top)
+    return best.select(*PLACES, "until", "times", "probability", "held_out")
 
 
 def _speaks_for(truth: Truth, dataset: Dataset, ids: Ids) -> str | None:
@@ -196,6 +207,7 @@ def missing_table(frame: pl.DataFrame, truth: Truth, title: str, at_least: float
         Column("times", "times", shown=False),
         Column("probability", "true with", ".4f"),
         *(Column(name, f"p({name[2]} | …)", ".4f") for name in ends),
+        Column("held_out", "held out in", shown=bool(frame["held_out"].is_not_null().any())),
         Column("sign", "what speaks for it"),
     )
     notes = [f"true with: {describe_presumed(truth)}"]

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from targcn.errors import InputError
 from targcn.evaluation.calibration import Bin, mean_error
-from targcn.evaluation.filters import KnownAnswers, known_answers
+from targcn.evaluation.filters import KnownAnswers, known_answers, known_in
 from targcn.evaluation.ranking import in_batches, rows_at_once
-from targcn.facts.dataset import Context, Dataset, Facts, Split
+from targcn.facts.dataset import Context, Dataset, Split
 from targcn.facts.holes import Gaps
 from targcn.graph.queries import FactColumns
 from targcn.graph.temporal_graph import TemporalGraph
@@ -107,9 +107,9 @@ def measure_truth(
     truth = Truth(graph, dataset, judge, presumed)
     hidden = _hidden_facts(dataset, split, graph)
     listed = truth.find_missing(least=0.0)
-    is_true = _known(dataset.splits[split], dataset).hold(listed.facts)
+    is_true = known_in(dataset.splits[split], dataset).hold(listed.facts)
     # What another split holds is neither right nor wrong.
-    every = _known(dataset.facts, dataset)
+    every = known_in(dataset.facts, dataset)
     counts = is_true | ~every.hold(listed.facts)
     listed, is_true = listed[counts], is_true[counts]
     judged = truth.judge_facts(hidden)
@@ -175,11 +175,6 @@ def measure_apart(right: Tensor, wrong: Tensor) -> ToldApart:
     is_right = torch.cat([torch.zeros(len(wrong)), torch.ones(len(right))]).bool()
     precision = measure_list(every, is_right, len(right)).average_precision
     return ToldApart(len(right), auc, precision)
-
-
-def _known(facts: Facts, dataset: Dataset) -> KnownAnswers:
-    graph = TemporalGraph.of(facts, len(dataset.entities), len(dataset.relations))
-    return KnownAnswers.of(graph, "time-aware")
 
 
 def _hidden_facts(dataset: Dataset, split: Split, graph: TemporalGraph) -> FactColumns:
