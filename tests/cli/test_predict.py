@@ -183,7 +183,7 @@ def test_is_it_so(trained: Path, seen: Path) -> None:
     fact = ("Ted Kennedy", BESIDE, "John Kerry", "1992")
     shown = call("predict", trained, *fact).stdout
     verdict, *rest = shown.splitlines()
-    assert verdict.startswith("Known to be true; if it were not known, it would be true with ")
+    assert verdict.startswith("Known to be true; if it were hidden, it would be true with ")
     signs = [line for line in rest if line.startswith("  ") and line.endswith(")")]
     title, labels, *rows = rest[len(signs) :]
     assert title == "Ted Kennedy — serves beside — John Kerry, 1992 (context all)"

@@ -26,7 +26,7 @@ def predictor() -> Predictor:
         (0.9999, False, "Probably true: over .999; it rains"),
         (0.2, False, "Probably not: .2; it shines"),
         (0.0, False, "Probably not: under .001; it shines"),
-        (0.2, True, "Known to be true; if it were not known, it would be true with .2; it shines"),
+        (0.2, True, "Known to be true; if it were hidden, it would be true with .2; it shines"),
     ],
 )
 def test_a_verdict_is_a_sentence(probability: float, is_known: bool, sentence: str) -> None:

@@ -52,7 +52,7 @@ class Verdict:
     """How probable it is that a fact is true."""
 
     probability: float
-    # Some split holds it. Then the probability is what it would have if it were not known.
+    # Some split holds it. Then the probability is what it would have if it were hidden.
     is_known: bool
     # Of each way in which facts may be missing the share that is presumed to be.
     presumed: dict[str, float]
@@ -67,7 +67,7 @@ class Verdict:
         If none does, it tells when the fact holds besides.
         """
         if self.is_known:
-            said = f"Known to be true; if it were not known, it would be true with {self.rounded}"
+            said = f"Known to be true; if it were hidden, it would be true with {self.rounded}"
         elif self.probability >= 0.5:
             said = f"Probably true: {self.rounded}"
         else:
@@ -95,7 +95,7 @@ class Verdict:
 def judge_fact(truth: Truth, dataset: Dataset, ids: Ids, is_known: bool, top: int = 6) -> Verdict:
     """The verdict on one fact."""
     fact = FactColumns(*torch.tensor(ids)[:, None])
-    probability = float(truth.judge_facts(fact).probabilities[0])
+    probability = float(truth.judge_facts(fact, hidden=is_known).probabilities[0])
     presumed = truth.judge.missing_shares(truth.presumed)
     signs = _weigh_signs(truth, dataset, ids)
     return Verdict(probability, is_known, presumed, _strongest(signs)[:top], signs[0].text)

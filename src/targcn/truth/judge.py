@@ -218,11 +218,17 @@ class Finder(nn.Module):
             logits[places] = network(features[places])
         return logits
 
-    def log_odds(self, features: Features, presumed: float) -> Tensor:
-        """The logarithm of the odds of being missing among what is not known."""
+    def log_odds(self, features: Features, presumed: float | None) -> Tensor:
+        """The logarithm of the odds of being missing among what is not known.
+
+        If nothing is presumed, it is that of being true among what a fold does not know.
+        """
         room, hidden = self.missing_share, self.hidden_share
+        odds = bend(self.logits(features), self.curve)
+        if presumed is None:
+            return odds
         # What was hidden in a fold is known when it judges.
-        odds = bend(self.logits(features), self.curve) + (room / (room + hidden)).log()
+        odds = odds + (room / (room + hidden)).log()
         # If fewer are missing than there is room for, the others are false.
         log_missing = functional.logsigmoid(odds) + (self.missing(presumed) / room).log()
         log_odds: Tensor = log_missing - torch.log1p(-log_missing.exp().clamp(max=1 - LEAST_DOUBT))
@@ -273,14 +279,18 @@ class Judge(nn.Module):
     def finders(self) -> dict[str, Finder]:
         return cast(dict[str, Finder], dict(self.by_way))
 
-    def log_odds(self, features: Features, presumed: float) -> Tensor:
+    def log_odds(self, features: Features, presumed: float | None) -> Tensor:
         """The logarithm of the odds that each fact is true."""
         suggested = self.odds_of_ways(features, presumed).logsumexp(0)
-        missing = sum(finder.missing(presumed) for finder in self.finders.values())
+        shares = (
+            finder.missing_share if presumed is None else finder.missing(presumed)
+            for finder in self.finders.values()
+        )
+        missing = sum(shares)
         others = self.asked(features) + RARE + torch.as_tensor(missing).log()
         return torch.where(features.are_suggested, suggested, others)
 
-    def odds_of_ways(self, features: Features, presumed: float) -> Tensor:
+    def odds_of_ways(self, features: Features, presumed: float | None) -> Tensor:
         """The logarithm of the odds that suggested facts are missing: a row for each way."""
         finders = self.finders.values()
         return torch.stack([finder.log_odds(features, presumed) for finder in finders])

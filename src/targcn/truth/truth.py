@@ -105,13 +105,16 @@ class Truth:
         return look_at(self.traces, self.suggestions, facts, unit, known_share=1.0)
 
     @torch.inference_mode()
-    def judge_facts(self, facts: FactColumns) -> Judged:
-        """How probable each fact is; one that is known is judged as if it were not."""
+    def judge_facts(self, facts: FactColumns, hidden: bool = False) -> Judged:
+        """How probable each fact is; one that is known is judged as if it were not.
+
+        Or as if it had been hidden, among other true ones, as while the judge learned.
+        """
         parts = []
         for rows in torch.split(torch.arange(len(facts)), FACTS_AT_ONCE):
             some = facts[rows].to("cpu")
             features, of_facts = self._look_at(some)
-            odds = self.judge.log_odds(features, self.presumed)
+            odds = self.judge.log_odds(features, None if hidden else self.presumed)
             parts.append((odds.sigmoid().double(), of_facts.best_share >= MIRROR_SHARE))
         if not parts:
             nothing = torch.zeros(0, dtype=torch.float64)
