@@ -29,7 +29,7 @@ def results(tmp_path: Path) -> Any:
     """A few results of real experiments, read from files."""
     folder = tmp_path / "results"
     write_results(folder, "context", "icews14", {"seen, no training": [0.4]})
-    write_results(folder, "unseen", "congress-unseen-seed0", {"seen, no training": [0.3]})
+    write_results(folder, "unseen", "icews14-unseen", {"seen, no training": [0.3]})
     return read_results(folder)
 
 
@@ -39,7 +39,7 @@ def results(tmp_path: Path) -> Any:
         ("context icews14 static", "test split, context train+valid, static", "| .600 |"),
         ("context icews14 static 1", "test split, context train, static", "| .590 |"),
         ("context icews14 costs", "what it cost", "| 0 |"),
-        ("unseen congress-unseen-seed0 raw", "(a quick run, whose", "| .300 |"),
+        ("unseen icews14-unseen raw", "Times never seen, icews14-unseen", "| .300 |"),
         ("context all mrr", "MRR, test split, context train+valid", "| .600 | .500 |\n"),
     ],
 )

@@ -18,7 +18,7 @@ from typing import Final
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
-from targcn.experiments.cells import choose_data, read_results
+from targcn.experiments.cells import read_results
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
 from targcn.experiments.tables import Line, Results, lines_of, mrr_table, tables_of
 from targcn.output.plots import Curve, plot_lines
@@ -70,15 +70,14 @@ def _table_for(wanted: str, results: Results) -> Table:
     experiment = find_experiment(name)
     if words == ["all", "mrr"]:
         return mrr_table(experiment, results)
-    known = [*experiment.data, *choose_data(experiment, quick=True)]
     settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
-    choices = known, (*FILTERS, "costs"), settings
+    choices = experiment.data, (*FILTERS, "costs"), settings
     words = [*words, "0"] if len(words) == 2 else words
     if len(words) != 3 or not all(map(contains, choices, words)):
         raise InputError(
             f"table {wanted!r} is unclear; write {name} DATA FILTER [SETTING]: the data sets are "
-            f"{', '.join(known)}, the filters {', '.join(FILTERS)} or costs, the settings "
-            f"{', '.join(settings)}"
+            f"{', '.join(experiment.data)}, the filters {', '.join(FILTERS)} or costs, the "
+            f"settings {', '.join(settings)}"
         )
     data, which, number = words
     filters = tuple(name for name in FILTERS if name == which)

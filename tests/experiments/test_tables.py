@@ -161,16 +161,6 @@ def test_costs_are_a_table_of_their_own() -> None:
     )
 
 
-def test_a_quick_run_is_called_one() -> None:
-    experiment = experiment_of(LEARNED)
-    results = results_of(experiment, {"DistMult": [0.4]}, "congress")
-    tables = tables_of(experiment, "congress", results)
-    assert [table.cells()[0][1] for table in tables] == [".600", ".500", ".400"]
-    assert all("a quick run, whose figures mean nothing" in table.title for table in tables)
-    # The same cell is another one where it is meant in earnest.
-    assert tables_of(experiment, "icews14", results)[0].cells()[0][1] == "not run"
-
-
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_its_tables(name: str) -> None:
     experiment = find_experiment(name)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.evaluation.report import Setting
-from targcn.experiments.cells import Result, cells_of, is_quick, num_seeds_of
+from targcn.experiments.cells import Result, cells_of
 from targcn.experiments.spec import Experiment, Row
 from targcn.output.tables import Table
 
@@ -51,7 +51,7 @@ def lines_of(
     """The rows of an experiment on a data set, each with the results of its finished cells."""
     lines = []
     for row in experiment.rows:
-        wanted = cells_of(row, data, num_seeds or num_seeds_of(experiment, data))
+        wanted = cells_of(row, data, num_seeds or experiment.seeds)
         finished = [results[cell.key] for cell in wanted if cell.key in results]
         paper, published = row.paper.get(data, {}), row.published.get(data, {})
         lines.append(Line(row, len(wanted), finished, paper, published))
@@ -62,10 +62,9 @@ def tables_of(
     experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
 ) -> list[Table]:
     """The tables of an experiment on a data set: one for each setting and filter, and costs."""
-    num_seeds = num_seeds or num_seeds_of(experiment, data)
+    num_seeds = num_seeds or experiment.seeds
     lines = lines_of(experiment, data, results, num_seeds)
-    warning = " (a quick run, whose figures mean nothing)" if is_quick(data) else ""
-    about = f"{experiment.title}, {data}{warning}"
+    about = f"{experiment.title}, {data}"
     tables = [
         _figure_table(about, lines, setting, which, num_seeds)
         for setting in experiment.shown
