@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
-from figures import fill, lines_over_parameters, lines_over_places, main, plot_experiments
-from small_results import results_of, write_results
+from figures import (
+    fill,
+    lines_over_parameters,
+    lines_over_places,
+    main,
+    mrr_table,
+    plot_experiments,
+)
+from small_results import experiment_of, results_of, write_results
 from targcn.errors import InputError
 from targcn.experiments.cells import read_results
-from targcn.experiments.spec import EXPERIMENTS, find_experiment
+from targcn.experiments.spec import EXPERIMENTS, Row, find_experiment
 from targcn.experiments.tables import lines_of
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +62,42 @@ def test_a_place_is_filled_and_all_else_left_alone(
     assert title in filled
     assert f"\n| seen, no training {row}" in filled
     assert "old words" not in filled
+
+
+def test_the_mrr_of_all_data_sets_at_a_glance() -> None:
+    printed = {"icews14": {"filter": "time-aware", "test": [0.607]}}
+    common = {"icews14": {"filter": "static", "test": [0.636, 0.576]}}
+    rows = (
+        Row("DistMult", model="distmult", paper=printed),
+        Row("copy", model="decayed-copy"),
+        Row("seen", model="seen", paper=common),
+        Row("elsewhere", note="not built here", paper=printed),
+        Row("nowhere", note="no filter", paper={"icews14": {"filter": "raw", "test": [0.6]}}),
+    )
+    sets = ("icews14", "icews05-15", "gdelt")
+    experiment = experiment_of(*rows, data=sets, seeds=2)
+    results = results_of(experiment, {"seen": [0.4356], "DistMult": [0.5, 0.52]})
+    results |= results_of(experiment, {"DistMult": [0.6]}, "icews05-15")
+    table = mrr_table(experiment, results)
+    assert "in brackets what the paper prints, under the filter of that figure" in table.title
+    assert table.labels == [
+        "run",
+        "icews14, static",
+        "icews14, time-aware",
+        "icews05-15, static",
+        "icews05-15, time-aware",
+    ]
+    assert table.cells() == [
+        ["DistMult", ".710 ± .014", ".610 ± .014 (.607)", ".800", ".700"],
+        ["copy", "not run", "", "not run", ""],
+        ["seen", ".636 (.636)", ".536", "not run", ""],
+        ["elsewhere", "", "(.607)", "", ""],
+    ]
+    assert table.notes == (
+        "icews05-15: only 1 of 2 seeds finished",
+        "elsewhere: not built here",
+        "nowhere: left out, without a figure under these filters",
+    )
 
 
 def test_a_text_without_a_place_stays_as_it_is(results: Any) -> None:
