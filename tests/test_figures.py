@@ -186,7 +186,7 @@ def test_the_program_fills_texts_and_plots_what_has_results(
 def test_lines_over_parameters_are_of_one_filter_each() -> None:
     given = {"TARGCN, dim 100": [0.3], "TARGCN, dim 300": [0.4], "T-GAP, dim 50": [0.5]}
     experiment = find_experiment("efficiency")
-    lines = lines_of(experiment, "icews14", results_of(experiment, given), 1)
+    lines = lines_of(experiment, "icews14", results_of(experiment, given))
     plotted = list(lines_over_parameters(lines))
     assert {line.name: (line.dashed, len(line.points)) for line in plotted} == {
         "TARGCN, measured, static filter": (False, 2),
@@ -205,7 +205,7 @@ def test_lines_over_parameters_are_of_one_filter_each() -> None:
 
 def test_lines_over_places_are_of_one_metric_each() -> None:
     experiment = find_experiment("search-range")
-    lines = lines_of(experiment, "icews14", results_of(experiment, {"365 days": [0.4]}), 1)
+    lines = lines_of(experiment, "icews14", results_of(experiment, {"365 days": [0.4]}))
     plotted = list(lines_over_places(lines))
     assert len(plotted) == 8
     assert plotted[0].name == "MRR, measured, static filter"

@@ -1,5 +1,6 @@
 """`targcn reproduce`: an experiment of the paper by one command."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from cyclopts import App
@@ -64,6 +65,8 @@ def run_experiments(
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")
     require_at_least(1, seeds=seeds, jobs=jobs)
     chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
+    if seeds:
+        chosen = [replace(experiment, seeds=seeds) for experiment in chosen]
     known = {name for experiment in chosen for name in experiment.data}
     known |= {origin_of(name).name for name in known}
     if unknown := [name for name in data if name not in known]:
@@ -74,7 +77,7 @@ def run_experiments(
         for name in choose_data(experiment, data):
             shown.append((experiment, name))
             for row in experiment.rows:
-                cells += cells_of(row, name, seeds or experiment.seeds)
+                cells += cells_of(row, name, experiment.seeds)
     # What is no result is refused before anything is run.
     read_results(results)
     failure: CellError | None = None
@@ -85,7 +88,7 @@ def run_experiments(
         failure = error
     finished = read_results(results)
     for experiment, name in shown:
-        for table in tables_of(experiment, name, finished, seeds):
+        for table in tables_of(experiment, name, finished):
             show("")
             show(table, folded=False)
     show(f"\nthe results are in {results}")

@@ -44,25 +44,20 @@ class Line:
         return figures if self.paper.get("filter") == which else ()
 
 
-def lines_of(
-    experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
-) -> list[Line]:
+def lines_of(experiment: Experiment, data: str, results: Results) -> list[Line]:
     """The rows of an experiment on a data set, each with the results of its finished cells."""
     lines = []
     for row in experiment.rows:
-        wanted = cells_of(row, data, num_seeds or experiment.seeds)
+        wanted = cells_of(row, data, experiment.seeds)
         finished = [results[cell.key] for cell in wanted if cell.key in results]
         paper, published = row.paper.get(data, {}), row.published.get(data, {})
         lines.append(Line(row, len(wanted), finished, paper, published))
     return lines
 
 
-def tables_of(
-    experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
-) -> list[Table]:
+def tables_of(experiment: Experiment, data: str, results: Results) -> list[Table]:
     """The tables of an experiment on a data set: one for each setting and filter, and costs."""
-    num_seeds = num_seeds or experiment.seeds
-    lines = lines_of(experiment, data, results, num_seeds)
+    lines, num_seeds = lines_of(experiment, data, results), experiment.seeds
     about = f"{experiment.title}, {data}"
     tables = [
         _figure_table(about, lines, setting, which, num_seeds)
