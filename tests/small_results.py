@@ -5,8 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from small_runs import WORLD as SMALL_WORLD
 from targcn.evaluation.filters import FILTERS
+from targcn.experiments import spec
 from targcn.experiments.cells import Cell, Result, cells_of
 from targcn.experiments.spec import SETTINGS, Experiment, Row, find_experiment
 
@@ -77,3 +80,9 @@ def write_all(results: Mapping[str, Result], folder: Path) -> Path:
 def write_results(folder: Path, name: str, data: str, reached: Mapping[str, list[float]]) -> Path:
     """Write results of a real experiment."""
     return write_all(results_of(find_experiment(name), reached, data), folder)
+
+
+def find_small_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a small experiment, on the embedded data, in the place of the paper's."""
+    monkeypatch.setattr(spec, "FOLDER", Path(__file__).parent / "experiments")
+    monkeypatch.setattr(spec, "EXPERIMENTS", ("small",))

@@ -6,11 +6,18 @@ from typing import Any
 
 import pytest
 
-from figures import fill, lines_over_parameters, lines_over_places, main, plot_experiments
-from small_results import results_of, write_results
+from figures import (
+    fill,
+    lines_over_parameters,
+    lines_over_places,
+    main,
+    mrr_table,
+    plot_experiments,
+)
+from small_results import experiment_of, results_of, write_results
 from targcn.errors import InputError
 from targcn.experiments.cells import read_results
-from targcn.experiments.spec import EXPERIMENTS, find_experiment
+from targcn.experiments.spec import EXPERIMENTS, Row, find_experiment
 from targcn.experiments.tables import lines_of
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +36,7 @@ def results(tmp_path: Path) -> Any:
     """A few results of real experiments, read from files."""
     folder = tmp_path / "results"
     write_results(folder, "context", "icews14", {"seen, no training": [0.4]})
-    write_results(folder, "unseen", "congress-unseen-seed0", {"seen, no training": [0.3]})
+    write_results(folder, "unseen", "icews14-unseen", {"seen, no training": [0.3]})
     return read_results(folder)
 
 
@@ -39,7 +46,7 @@ def results(tmp_path: Path) -> Any:
         ("context icews14 static", "test split, context train+valid, static", "| .600 |"),
         ("context icews14 static 1", "test split, context train, static", "| .590 |"),
         ("context icews14 costs", "what it cost", "| 0 |"),
-        ("unseen congress-unseen-seed0 raw", "(a quick run, whose", "| .300 |"),
+        ("unseen icews14-unseen raw", "Times never seen, icews14-unseen", "| .300 |"),
         ("context all mrr", "MRR, test split, context train+valid", "| .600 | .500 |\n"),
     ],
 )
@@ -55,6 +62,42 @@ def test_a_place_is_filled_and_all_else_left_alone(
     assert title in filled
     assert f"\n| seen, no training {row}" in filled
     assert "old words" not in filled
+
+
+def test_the_mrr_of_all_data_sets_at_a_glance() -> None:
+    printed = {"icews14": {"filter": "time-aware", "test": [0.607]}}
+    common = {"icews14": {"filter": "static", "test": [0.636, 0.576]}}
+    rows = (
+        Row("DistMult", model="distmult", paper=printed),
+        Row("copy", model="decayed-copy"),
+        Row("seen", model="seen", paper=common),
+        Row("elsewhere", note="not built here", paper=printed),
+        Row("nowhere", note="no filter", paper={"icews14": {"filter": "raw", "test": [0.6]}}),
+    )
+    sets = ("icews14", "icews05-15", "gdelt")
+    experiment = experiment_of(*rows, data=sets, seeds=2)
+    results = results_of(experiment, {"seen": [0.4356], "DistMult": [0.5, 0.52]})
+    results |= results_of(experiment, {"DistMult": [0.6]}, "icews05-15")
+    table = mrr_table(experiment, results)
+    assert "in brackets what the paper prints, under the filter of that figure" in table.title
+    assert table.labels == [
+        "run",
+        "icews14, static",
+        "icews14, time-aware",
+        "icews05-15, static",
+        "icews05-15, time-aware",
+    ]
+    assert table.cells() == [
+        ["DistMult", ".710 ± .014", ".610 ± .014 (.607)", ".800", ".700"],
+        ["copy", "not run", "", "not run", ""],
+        ["seen", ".636 (.636)", ".536", "not run", ""],
+        ["elsewhere", "", "(.607)", "", ""],
+    ]
+    assert table.notes == (
+        "icews05-15: only 1 of 2 seeds finished",
+        "elsewhere: not built here",
+        "nowhere: left out, without a figure under these filters",
+    )
 
 
 def test_a_text_without_a_place_stays_as_it_is(results: Any) -> None:
@@ -143,7 +186,7 @@ def test_the_program_fills_texts_and_plots_what_has_results(
 def test_lines_over_parameters_are_of_one_filter_each() -> None:
     given = {"TARGCN, dim 100": [0.3], "TARGCN, dim 300": [0.4], "T-GAP, dim 50": [0.5]}
     experiment = find_experiment("efficiency")
-    lines = lines_of(experiment, "icews14", results_of(experiment, given), 1)
+    lines = lines_of(experiment, "icews14", results_of(experiment, given))
     plotted = list(lines_over_parameters(lines))
     assert {line.name: (line.dashed, len(line.points)) for line in plotted} == {
         "TARGCN, measured, static filter": (False, 2),
@@ -162,7 +205,7 @@ def test_lines_over_parameters_are_of_one_filter_each() -> None:
 
 def test_lines_over_places_are_of_one_metric_each() -> None:
     experiment = find_experiment("search-range")
-    lines = lines_of(experiment, "icews14", results_of(experiment, {"365 days": [0.4]}), 1)
+    lines = lines_of(experiment, "icews14", results_of(experiment, {"365 days": [0.4]}))
     plotted = list(lines_over_places(lines))
     assert len(plotted) == 8
     assert plotted[0].name == "MRR, measured, static filter"

@@ -9,7 +9,7 @@ import re
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count, groupby
+from itertools import count, groupby, product
 from operator import contains
 from pathlib import Path
 from statistics import mean, stdev
@@ -18,9 +18,22 @@ from typing import Final
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
 from targcn.evaluation.metrics import PAPER_METRICS
-from targcn.experiments.cells import choose_data, read_results
-from targcn.experiments.spec import EXPERIMENTS, SETTINGS, find_experiment
-from targcn.experiments.tables import Line, Results, lines_of, mrr_table, tables_of
+from targcn.evaluation.report import Setting
+from targcn.experiments.cells import read_results
+from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Experiment, find_experiment
+from targcn.experiments.tables import (
+    Line,
+    Results,
+    blank_cells,
+    by_note,
+    lines_of,
+    mean_and_spread,
+    over_seeds,
+    row_notes,
+    seed_notes,
+    tables_of,
+    without_zero,
+)
 from targcn.output.plots import Curve, plot_lines
 from targcn.output.tables import Table, to_markdown
 
@@ -70,20 +83,55 @@ def _table_for(wanted: str, results: Results) -> Table:
     experiment = find_experiment(name)
     if words == ["all", "mrr"]:
         return mrr_table(experiment, results)
-    known = [*experiment.data, *choose_data(experiment, quick=True)]
     settings = {str(number): setting for number, setting in enumerate(experiment.shown)}
-    choices = known, (*FILTERS, "costs"), settings
+    choices = experiment.data, (*FILTERS, "costs"), settings
     words = [*words, "0"] if len(words) == 2 else words
     if len(words) != 3 or not all(map(contains, choices, words)):
         raise InputError(
             f"table {wanted!r} is unclear; write {name} DATA FILTER [SETTING]: the data sets are "
-            f"{', '.join(known)}, the filters {', '.join(FILTERS)} or costs, the settings "
-            f"{', '.join(settings)}"
+            f"{', '.join(experiment.data)}, the filters {', '.join(FILTERS)} or costs, the "
+            f"settings {', '.join(settings)}"
         )
     data, which, number = words
     filters = tuple(name for name in FILTERS if name == which)
     alone = replace(experiment, shown=(settings[number],), filters=filters, costs=not filters)
     return tables_of(alone, data, results)[0]
+
+
+def mrr_table(experiment: Experiment, results: Results) -> Table:
+    """The MRR of every row on every data set that has results, under two filters."""
+    setting = experiment.shown[0]
+    by_data = {data: lines_of(experiment, data, results) for data in experiment.data}
+    measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
+    filters: tuple[Filter, ...] = ("static", "time-aware")
+    columns = list(product(measured, filters))
+    cells = {
+        row: [_mrr_cell(measured[data][number], setting, which) for data, which in columns]
+        for number, row in enumerate(row.name for row in experiment.rows)
+    }
+    shown = [row for row in experiment.rows if any(cells[row.name])]
+    left_out = [row for row in cells if not any(cells[row])]
+    notes = [f"{data}: {note}" for data, lines in measured.items() for note in seed_notes(lines)]
+    notes += row_notes(shown)
+    notes += by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
+    return Table.of_text(
+        ("run", *(f"{data}, {which}" for data, which in columns)),
+        [(row.name, *cells[row.name]) for row in shown],
+        f"{experiment.title}: MRR, {setting}, both directions, {over_seeds(experiment.seeds)}; in "
+        "brackets what the paper prints, under the filter of that figure",
+        *notes,
+    )
+
+
+def _mrr_cell(line: Line, setting: Setting, which: Filter) -> str:
+    """What was measured, if anything, and in brackets what the paper prints."""
+    reached = line.measured(setting, which, "mrr")
+    if reached:
+        words = [mean_and_spread(reached)]
+    else:
+        words = blank_cells(line, 1) if which == "static" else []
+    words += [f"({without_zero(figure)})" for figure in line.printed(setting, which)[:1]]
+    return " ".join(filter(None, words))
 
 
 def plot_experiments(results: Results, folder: Path) -> list[Path]:

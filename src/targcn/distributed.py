@@ -7,13 +7,11 @@ folder before any trains (`fit` and `resume` in training/fit.py); all wait while
 (`_save_state` in training/loop.py).
 """
 
-import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
@@ -23,11 +21,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from targcn.devices import choose_device
 from targcn.errors import InputError
-
-# The environment variable that says for how many seconds the others are waited for: longer than
-# any of them opens data or saves while the rest waits.
-TIMEOUT: Final = "TARGCN_PROCESS_TIMEOUT"
-DEFAULT_SECONDS: Final = 1800.0
 
 
 @dataclass(frozen=True)
@@ -134,18 +127,14 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
         return
     on_gpu = place.type == "cuda"
     backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
-    seconds = _seconds_to_wait()
-    timeout = timedelta(seconds=seconds)
     try:
-        store, rank, _ = next(rendezvous("env://", timeout=timeout))
+        store, rank, _ = next(rendezvous("env://"))
         if os.environ.get("GROUP_WORLD_SIZE") == "1":
             # torchrun keeps its store when it restarts processes, with the addresses of those
             # before. Several machines count their restarts apart, and need what scale.md says.
             store = PrefixStore(f"attempt {_num_restarts()}", store)
         # The group is left as the process is: without waiting for what the others may never send.
-        distributed.init_process_group(
-            backend, timeout=timeout, store=store, rank=rank, world_size=size
-        )
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=size)
         processes = ProcessGroup(rank, size)
         if on_gpu:
             with processes.barrier():
@@ -156,21 +145,9 @@ def join_process_group(device: str = "auto") -> Iterator[tuple[ProcessGroup, tor
         if not (isinstance(error, distributed.DistError) or "gloo" in str(error)):
             raise
         raise InputError(
-            f"the other processes are gone, or were silent for {seconds:g} s ({TIMEOUT}); start "
-            "all of them again, and a training with --resume"
+            "the other processes are gone, or were silent for half an hour; start all of them "
+            "again, and a training with --resume"
         ) from None
-
-
-def _seconds_to_wait() -> float:
-    """For how long the others may be silent before they are given up."""
-    text = os.environ.get(TIMEOUT, "")
-    try:
-        seconds = float(text) if text else DEFAULT_SECONDS
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise InputError(f"{TIMEOUT} is {text!r}; a number of seconds above 0 was expected")
-    return seconds
 
 
 def _own_gpu(number: int, num_gpus: int) -> torch.device:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from command_line import call, complaint_of, output_of
-from targcn.experiments.spec import EXPERIMENTS, find_experiment
+from small_results import find_small_experiment
 
 pytestmark = pytest.mark.slow
 
@@ -21,21 +21,21 @@ pytestmark = pytest.mark.slow
         ),
         (["main", "--seeds", "0"], "seeds is 0; at least 1 was expected"),
         (["main", "--jobs", "0"], "jobs is 0; at least 1 was expected"),
-        (["main", "--quick", "--data", "icews14"], "a quick run is on congress alone"),
-        (["context", "--quick", "--results", __file__], "cannot write"),
+        (["context", "--data", "icews14", "--results", __file__], "cannot write"),
     ],
 )
 def test_what_cannot_be_run_is_one_sentence(arguments: list[str], sentence: str) -> None:
     assert sentence in complaint_of(call("reproduce", *arguments))
 
 
-def test_all_experiments_in_a_quick_run(tmp_path: Path) -> None:
-    """The whole shape on the embedded data, by two processes; then nothing is left to run."""
+def test_a_small_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By two processes; then nothing is left to run."""
+    find_small_experiment(monkeypatch)
     results = tmp_path / "results"
-    command = ["reproduce", "all", "--quick", "--device", "cpu", "--results", results]
+    command = ["reproduce", "all", "--device", "cpu", "--results", results]
     said = output_of(*command, "--jobs", 2)
-    for name in EXPERIMENTS:
-        assert find_experiment(name).title in said
+    assert "Small, congress: test split" in said
+    assert "Small, congress: what it cost" in said
     assert "not run" not in said
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*.json")}
     assert f"{len(before)} of {len(before)}: " in said

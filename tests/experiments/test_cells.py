@@ -10,7 +10,6 @@ from small_results import WORLD, cell, result_of
 from targcn.errors import InputError
 from targcn.experiments import cells as cells_module
 from targcn.experiments.cells import (
-    QUICK,
     Cell,
     Result,
     cells_of,
@@ -127,24 +126,6 @@ def test_a_derived_set_takes_the_recipes_of_its_origin() -> None:
     origin, *derived = (all_cells("unseen", name)[0] for name in names)
     assert all(one.recipe == origin.recipe for one in derived)
     assert len({one.key for one in (origin, *derived)}) == 3
-
-
-def test_a_quick_run_is_small_and_keeps_what_an_experiment_varies() -> None:
-    ranges = all_cells("search-range", "congress")
-    assert [one.recipe.settings.search_range for one in ranges] == [
-        15, 50, 100, 200, 300, None
-    ]  # fmt: skip
-    sizes = all_cells("efficiency", "congress")
-    of_targcn = [one.recipe.settings.dim for one in sizes if one.recipe.model == "targcn"]
-    assert of_targcn == [16, 24, 32, 48]
-    for name in EXPERIMENTS:
-        cells = all_cells(name, "congress")
-        for one in [part for whole in cells for part in whole.members or [whole]]:
-            training = one.recipe.training
-            assert one.recipe.model in ("seen", "decayed-copy") or training.epochs == 1
-            assert getattr(one.recipe.settings, "dim", 8) <= 48
-    assert QUICK["window"](0) == 0, "a window of 0, no limit, stays 0"
-    assert len(open_data("congress").train) < 2000
 
 
 def test_an_experiment_without_the_data_asked_for_says_so(

@@ -15,7 +15,7 @@ from targcn.errors import InputError
 from targcn.experiments import execute
 from targcn.experiments.cells import cells_of, fused_cell, read_results
 from targcn.experiments.execute import UNFINISHED, run_cells
-from targcn.experiments.spec import SETTINGS, find_experiment
+from targcn.experiments.spec import SETTINGS, Row
 from targcn.files import DRAFT, sole_writer
 from targcn.graph.queries import queries_of
 from targcn.graph.temporal_graph import TemporalGraph
@@ -196,8 +196,8 @@ def test_a_cell_that_does_not_fit_fails_alone(
 
 
 def test_ctrl_c_keeps_what_is_finished_and_ends_all_processes(tmp_path: Path) -> None:
-    rows = find_experiment("main").rows
-    cells = [one for row in rows for one in cells_of(row, "congress", 1)]
+    small = {"dim": 4, "epochs": 1, "batch_size": 1024}
+    cells = cells_of(Row("a row", "tntcomplex", changes=small), "congress", 12)
     lines: list[str] = []
 
     def interrupt(line: str) -> None:

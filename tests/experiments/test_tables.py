@@ -8,7 +8,7 @@ import pytest
 from small_results import experiment_of, results_of
 from targcn.evaluation.filters import FILTERS
 from targcn.experiments.spec import EXPERIMENTS, SETTINGS, Row, find_experiment
-from targcn.experiments.tables import mrr_table, tables_of
+from targcn.experiments.tables import tables_of
 from targcn.output.tables import Table, to_markdown
 
 LEARNED = Row("DistMult", model="distmult")
@@ -38,40 +38,6 @@ both directions, mean ± standard deviation of 2 seeds:
 - paper: MRR/Hits@1/Hits@3/Hits@10 as it prints them
 - only 1 of 2 seeds finished
 - DistMult: a word on it"""
-    )
-
-
-def test_the_mrr_of_all_data_sets_at_a_glance() -> None:
-    rows = (
-        replace(LEARNED, paper=TIME_AWARE),
-        COPY,
-        replace(SEEN, paper=STATIC),
-        Row("elsewhere", note="not built here", paper=TIME_AWARE),
-        Row("nowhere", note="no filter", paper={"icews14": {"filter": "raw", "test": [0.6]}}),
-    )
-    sets = ("icews14", "icews05-15", "gdelt")
-    experiment = experiment_of(*rows, data=sets, seeds=2)
-    results = results_of(experiment, {"seen": [0.4356], "DistMult": [0.5, 0.52]})
-    results |= results_of(experiment, {"DistMult": [0.6]}, "icews05-15")
-    table = mrr_table(experiment, results)
-    assert "in brackets what the paper prints, under the filter of that figure" in table.title
-    assert table.labels == [
-        "run",
-        "icews14, static",
-        "icews14, time-aware",
-        "icews05-15, static",
-        "icews05-15, time-aware",
-    ]
-    assert table.cells() == [
-        ["DistMult", ".710 ± .014", ".610 ± .014 (.607)", ".800", ".700"],
-        ["copy", "not run", "", "not run", ""],
-        ["seen", ".636 (.636)", ".536", "not run", ""],
-        ["elsewhere", "", "(.607)", "", ""],
-    ]
-    assert table.notes == (
-        "icews05-15: only 1 of 2 seeds finished",
-        "elsewhere: not built here",
-        "nowhere: left out, without a figure under these filters",
     )
 
 
@@ -159,16 +125,6 @@ def test_costs_are_a_table_of_their_own() -> None:
         ),
         "Tiny, icews14: what it cost, mean of 2 seeds",
     )
-
-
-def test_a_quick_run_is_called_one() -> None:
-    experiment = experiment_of(LEARNED)
-    results = results_of(experiment, {"DistMult": [0.4]}, "congress")
-    tables = tables_of(experiment, "congress", results)
-    assert [table.cells()[0][1] for table in tables] == [".600", ".500", ".400"]
-    assert all("a quick run, whose figures mean nothing" in table.title for table in tables)
-    # The same cell is another one where it is meant in earnest.
-    assert tables_of(experiment, "icews14", results)[0].cells()[0][1] == "not run"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -5,10 +5,15 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from small_results import find_small_experiment
+from small_training import DATA
+from targcn.experiments import execute
 from targcn.experiments.cells import read_results
 from targcn.experiments.execute import UNFINISHED
 from targcn.facts.dataset import Dataset
@@ -170,7 +175,10 @@ def _several(*words: str, kept: Callable[[Path], Contents] = _files) -> Command:
     return Command(list(words), "files", kept)
 
 
-QUICK = ["reproduce", "decoders", "--quick", "--device=cpu", "--results={out}"]
+# An experiment that takes no longer than the other commands.
+find_small_experiment(monkeypatch := pytest.MonkeyPatch())
+monkeypatch.setattr(execute, "open_data", lambda name: replace(DATA, name=name))
+REPRODUCE = ["reproduce", "small", "--device=cpu", "--results={out}"]
 SEARCH = ["search", "{base}/data", "--models", "decayed-copy", "seen", "--trials=3"]
 SEARCH += ["--device=cpu", "--out={out}"]
 
@@ -228,6 +236,6 @@ COMMANDS: dict[str, Command] = {
         _member_weights,
         check=_check_run,
     ),
-    "reproduce": Command(QUICK, "results", _untimed, QUICK, _check_results, _results),
+    "reproduce": Command(REPRODUCE, "results", _untimed, REPRODUCE, _check_results, _results),
     "search": Command(SEARCH, "search", _search, SEARCH, _check_search, _trials),
 }

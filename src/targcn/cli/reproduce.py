@@ -1,5 +1,6 @@
 """`targcn reproduce`: an experiment of the paper by one command."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from cyclopts import App
@@ -38,8 +39,7 @@ def run_experiments(
     seeds: int | None = None,
     device: options.Device = "auto",
     jobs: int = 1,
-    quick: bool = False,
-    results: Path | None = None,
+    results: Path = Path("results"),
 ) -> None:
     """Run one or more experiments and show their tables next to the paper's figures.
 
@@ -50,13 +50,11 @@ def run_experiments(
         names: Experiments (see `reproduce list`), or `all`.
         data: Only these data sets, and those derived from them; default: all that are here or small
             enough to download.
-        seeds: The number of seeds; default: what the experiment says, and 1 for a quick run.
+        seeds: The number of seeds; default: what the experiment says.
         jobs: Processes that share the work, and the GPU.
-        quick: Try everything in a minute or two: tiny models, one epoch, a part of `congress`. The
-            figures mean nothing.
-        results: The folder of results; default: results/, and results-quick/ for a quick run.
+        results: The folder of results.
     """
-    from targcn.experiments.cells import cells_of, choose_data, num_seeds_of, read_results
+    from targcn.experiments.cells import cells_of, choose_data, read_results
     from targcn.experiments.execute import CellError, run_cells
     from targcn.experiments.spec import EXPERIMENTS, find_experiment
     from targcn.experiments.tables import tables_of
@@ -66,34 +64,33 @@ def run_experiments(
     if not names:
         raise InputError("which experiment? 'targcn reproduce list' shows all; 'all' runs them all")
     require_at_least(1, seeds=seeds, jobs=jobs)
-    if quick and data:
-        raise InputError("a quick run is on congress alone; leave out --data or --quick")
     chosen = [find_experiment(name) for name in (EXPERIMENTS if "all" in names else names)]
+    if seeds:
+        chosen = [replace(experiment, seeds=seeds) for experiment in chosen]
     known = {name for experiment in chosen for name in experiment.data}
     known |= {origin_of(name).name for name in known}
     if unknown := [name for name in data if name not in known]:
         choices = ", ".join(sorted(known))
         raise InputError(f"{unknown[0]} is no data set of these; choose from {choices}")
-    folder = results or Path("results-quick" if quick else "results")
     cells, shown = [], []
     for experiment in chosen:
-        for name in choose_data(experiment, data, quick):
+        for name in choose_data(experiment, data):
             shown.append((experiment, name))
             for row in experiment.rows:
-                cells += cells_of(row, name, seeds or num_seeds_of(experiment, name))
+                cells += cells_of(row, name, experiment.seeds)
     # What is no result is refused before anything is run.
-    read_results(folder)
+    read_results(results)
     failure: CellError | None = None
     try:
         with training_progress() as progress:
-            run_cells(cells, folder, device, jobs, progress, show)
+            run_cells(cells, results, device, jobs, progress, show)
     except CellError as error:
         failure = error
-    finished = read_results(folder)
+    finished = read_results(results)
     for experiment, name in shown:
-        for table in tables_of(experiment, name, finished, seeds):
+        for table in tables_of(experiment, name, finished):
             show("")
             show(table, folded=False)
-    show(f"\nthe results are in {folder}")
+    show(f"\nthe results are in {results}")
     if failure is not None:
         raise failure

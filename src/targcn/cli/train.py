@@ -41,8 +41,7 @@ def train(
     """Train a model and keep it in a run folder, with its figures on the valid split.
 
     Several processes train together: torchrun --nproc-per-node=N -m targcn train
-    SOURCE --out RUN. They end if one of them is silent for half an hour, or for the
-    seconds of the environment variable TARGCN_PROCESS_TIMEOUT (docs/scale.md).
+    SOURCE --out RUN. They end if one of them is silent for half an hour (docs/scale.md).
 
     Args:
         model: What to train (see `models`). Default: evidence, or that of the recipe's file.

@@ -120,12 +120,10 @@ def usual_lengths(facts: Facts, num_relations: int) -> Tensor:
     if len(lengths) == 0:
         return torch.ones(num_relations, dtype=torch.int64)
     relations = torch.from_numpy(bounded.relations.astype("int64"))
-    by_length = torch.argsort(lengths, stable=True)
-    order = by_length[torch.argsort(relations[by_length], stable=True)]
-    counts = torch.bincount(relations, minlength=num_relations)
-    middles = counts.cumsum(0) - counts + (counts - 1).clamp(min=0) // 2
-    of_each = lengths[order][middles.clamp(max=len(lengths) - 1)]
-    return torch.where(counts > 0, of_each, lengths.median())
+    usual = lengths.median().repeat(num_relations)
+    for relation in set(relations.tolist()):
+        usual[relation] = lengths[relations == relation].median()
+    return usual
 
 
 def grow_intervals(scores: Tensor, ticks: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

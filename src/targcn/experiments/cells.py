@@ -6,14 +6,12 @@ came of it stands in one JSON file, with its figures and how they were measured.
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
-
-import numpy as np
 
 from targcn.errors import InputError
 from targcn.evaluation.filters import FILTERS, Filter
@@ -28,32 +26,11 @@ from targcn.files import atomic_file, read_json, to_json
 from targcn.models.base import Learner
 from targcn.models.fused import FUSED, FusedSettings
 from targcn.models.registry import find_model
-from targcn.recipes.recipe import Recipe, change, find_recipe, make_recipe, without_gone
+from targcn.recipes.recipe import Recipe, find_recipe, make_recipe, without_gone
 from targcn.recipes.training_settings import TrainingSettings
 
 # A larger data set is downloaded only if it is asked for by name.
 MOST_FACTS_UNASKED: Final = 1_000_000
-QUICK_DATA: Final = "congress"
-# The seed that quick runs derive data sets with.
-QUICK_SEED: Final = 0
-# Quick runs keep one fact in so many, in every split.
-QUICK_STRIDE: Final = 20
-# What a quick run changes, if a model or its training has such a setting.
-QUICK: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "heads": lambda heads: min(heads, 4),
-    "dim": lambda dim: 8 if dim >= 500 else 4 * max(dim // 25, 1),
-    "negatives": lambda negatives: min(negatives, 8),
-    "neighbors": lambda neighbors: min(neighbors, 10),
-    "window": lambda window: min(window, 32),
-    "subject_edges": lambda edges: min(edges, 32),
-    "core_nodes": lambda nodes: min(nodes, 10),
-    "node_edges": lambda edges: min(edges, 10),
-    "subgraph_edges": lambda edges: min(edges, 32),
-    "epochs": lambda epochs: 1,
-    "batch_size": lambda size: 1024,
-    "warm_up": lambda epochs: 0,
-    "compile": lambda wanted: False,
-}
 
 # Filter -> key of a metric -> value, both directions together.
 Figures = Mapping[Filter, Mapping[str, float]]
@@ -118,54 +95,30 @@ def _changed(settings: Any) -> dict[str, Any]:
     return {name: value for name, value in asdict(settings).items() if value != defaults[name]}
 
 
-def is_quick(data: str) -> bool:
-    """Whether this is a data set of quick runs; no other run uses it."""
-    return data.startswith(QUICK_DATA)
-
-
-def num_seeds_of(experiment: Experiment, data: str) -> int:
-    """The number of seeds of an experiment, unless another one is asked for."""
-    return 1 if is_quick(data) else experiment.seeds
-
-
 def cells_of(row: Row, data: str, num_seeds: int) -> list[Cell]:
     """The cells of a row: one for each seed, but one if it is fused or a rule; or none at all."""
     if not row.model:
         return []
     if row.model == FUSED:
-        names = row.members.get("icews14" if is_quick(data) else data, ())
+        names = row.members.get(data, ())
         cells = {name: cells_of(Row(name, name), data, names.count(name)) for name in names}
         members = [cells[name].pop(0) for name in names]
         return [fused_cell(data, members)] if members else []
-    # All recipes exist for ICEWS14; quick runs make them smaller.
-    recipe = find_recipe(row.model, row.recipe, "icews14" if is_quick(data) else data, row.changes)
+    recipe = find_recipe(row.model, row.recipe, data, row.changes)
     if not issubclass(find_model(row.model), Learner):
         return [Cell(data, recipe, 0)]
-    if is_quick(data):
-        values = asdict(recipe.settings) | asdict(recipe.training)
-        smaller = {name: make(values[name]) for name, make in QUICK.items() if name in values}
-        recipe = change(recipe, smaller)
     return [Cell(data, recipe, seed) for seed in range(num_seeds)]
 
 
-def choose_data(
-    experiment: Experiment, asked: Sequence[str] = (), quick: bool = False
-) -> list[str]:
+def choose_data(experiment: Experiment, asked: Sequence[str] = ()) -> list[str]:
     """The data sets to run an experiment on: those asked for, or all that are cheap to get.
 
     >>> from targcn.experiments.spec import find_experiment
-    >>> choose_data(find_experiment("unseen"), quick=True)
-    ['congress-unseen-seed0']
     >>> choose_data(find_experiment("main"), ["icews14", "gdelt"])
     ['icews14', 'gdelt']
     >>> choose_data(find_experiment("unseen"), ["icews14"])
     ['icews14-unseen', 'icews14-unseen-seed0']
     """
-    if quick:
-        kinds = [origin_of(name).kind for name in experiment.data]
-        derived = [f"{QUICK_DATA}-{kind}-seed{QUICK_SEED}" for kind in kinds]
-        names = [name if kind else QUICK_DATA for kind, name in zip(kinds, derived, strict=True)]
-        return list(dict.fromkeys(names))
     if asked:
         names = [name for name in experiment.data if {name, origin_of(name).name} & {*asked}]
         if not names:
@@ -182,14 +135,11 @@ def choose_data(
 
 
 def open_data(name: str) -> Dataset:
-    """A data set by name, or derived with a seed; of the data for quick runs only a part."""
+    """A data set by name, or derived with a seed."""
     origin, kind, seed = origin_of(name)
-    dataset = open_dataset(name if seed is None else origin)
-    if is_quick(name):
-        whole = dataset.splits.items()
-        part = {name: facts.where(np.arange(0, len(facts), QUICK_STRIDE)) for name, facts in whole}
-        dataset = replace(dataset, splits=part, folder=None)
-    return dataset if seed is None else DERIVED[kind](dataset, seed)
+    if seed is None:
+        return open_dataset(name)
+    return DERIVED[kind](open_dataset(origin), seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from statistics import mean, stdev
 from typing import Any, Final
 
 from targcn.evaluation.filters import Filter
 from targcn.evaluation.metrics import PAPER_METRICS
 from targcn.evaluation.report import Setting
-from targcn.experiments.cells import Result, cells_of, is_quick, num_seeds_of
+from targcn.experiments.cells import Result, cells_of
 from targcn.experiments.spec import Experiment, Row
 from targcn.output.tables import Table
 
@@ -45,27 +44,21 @@ class Line:
         return figures if self.paper.get("filter") == which else ()
 
 
-def lines_of(
-    experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
-) -> list[Line]:
+def lines_of(experiment: Experiment, data: str, results: Results) -> list[Line]:
     """The rows of an experiment on a data set, each with the results of its finished cells."""
     lines = []
     for row in experiment.rows:
-        wanted = cells_of(row, data, num_seeds or num_seeds_of(experiment, data))
+        wanted = cells_of(row, data, experiment.seeds)
         finished = [results[cell.key] for cell in wanted if cell.key in results]
         paper, published = row.paper.get(data, {}), row.published.get(data, {})
         lines.append(Line(row, len(wanted), finished, paper, published))
     return lines
 
 
-def tables_of(
-    experiment: Experiment, data: str, results: Results, num_seeds: int | None = None
-) -> list[Table]:
+def tables_of(experiment: Experiment, data: str, results: Results) -> list[Table]:
     """The tables of an experiment on a data set: one for each setting and filter, and costs."""
-    num_seeds = num_seeds or num_seeds_of(experiment, data)
-    lines = lines_of(experiment, data, results, num_seeds)
-    warning = " (a quick run, whose figures mean nothing)" if is_quick(data) else ""
-    about = f"{experiment.title}, {data}{warning}"
+    lines, num_seeds = lines_of(experiment, data, results), experiment.seeds
+    about = f"{experiment.title}, {data}"
     tables = [
         _figure_table(about, lines, setting, which, num_seeds)
         for setting in experiment.shown
@@ -83,9 +76,12 @@ def _figure_table(
     rows = []
     for line in shown:
         if line.results:
-            cells = [_mean(line.measured(setting, which, metric.key)) for metric in PAPER_METRICS]
+            cells = [
+                mean_and_spread(line.measured(setting, which, metric.key))
+                for metric in PAPER_METRICS
+            ]
         else:
-            cells = _blank_cells(line, len(labels))
+            cells = blank_cells(line, len(labels))
         printed = [_joined(line.printed(setting, which))] if num_printed else []
         rows.append((line.row.name, *cells, *printed))
     notes = [f"paper: {'/'.join(labels[:num_printed])} as it prints them"] if num_printed else []
@@ -94,49 +90,16 @@ def _figure_table(
         for line in shown
         if (setting.split, which) == ("test", line.published.get("filter"))
     ]
-    notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
+    notes += seed_notes(shown) + row_notes([line.row for line in shown])
     heads = ("run", *labels, *(["paper"] if num_printed else []))
     title = (
         f"{about}: {setting.split} split, context {setting.context}, {which} filter, "
-        f"{setting.ties} rank on ties, both directions, {_over(num_seeds)}"
+        f"{setting.ties} rank on ties, both directions, {over_seeds(num_seeds)}"
     )
     return Table.of_text(heads, rows, title, *notes)
 
 
-def mrr_table(experiment: Experiment, results: Results) -> Table:
-    """The MRR of every row on every data set that has results, under two filters."""
-    setting = experiment.shown[0]
-    by_data = {data: lines_of(experiment, data, results) for data in experiment.data}
-    measured = {data: lines for data, lines in by_data.items() if any(x.results for x in lines)}
-    filters: tuple[Filter, ...] = ("static", "time-aware")
-    columns = list(product(measured, filters))
-    cells = {
-        row: [_mrr_cell(measured[data][number], setting, which) for data, which in columns]
-        for number, row in enumerate(row.name for row in experiment.rows)
-    }
-    shown = [row for row in experiment.rows if any(cells[row.name])]
-    left_out = [row for row in cells if not any(cells[row])]
-    notes = [f"{data}: {note}" for data, lines in measured.items() for note in _seed_notes(lines)]
-    notes += _row_notes(shown)
-    notes += _by_note(dict.fromkeys(left_out, "left out, without a figure under these filters"))
-    return Table.of_text(
-        ("run", *(f"{data}, {which}" for data, which in columns)),
-        [(row.name, *cells[row.name]) for row in shown],
-        f"{experiment.title}: MRR, {setting}, both directions, {_over(experiment.seeds)}; in "
-        "brackets what the paper prints, under the filter of that figure",
-        *notes,
-    )
-
-
-def _mrr_cell(line: Line, setting: Setting, which: Filter) -> str:
-    """What was measured, if anything, and in brackets what the paper prints."""
-    reached = line.measured(setting, which, "mrr")
-    words = [_mean(reached)] if reached else _blank_cells(line, 1) if which == "static" else []
-    words += [f"({_short(figure)})" for figure in line.printed(setting, which)[:1]]
-    return " ".join(filter(None, words))
-
-
-def _over(num_seeds: int, what: str = "mean ± standard deviation") -> str:
+def over_seeds(num_seeds: int, what: str = "mean ± standard deviation") -> str:
     return "1 seed" if num_seeds == 1 else f"{what} of {num_seeds} seeds"
 
 
@@ -146,18 +109,18 @@ def _cost_table(about: str, lines: Sequence[Line], num_seeds: int) -> Table:
     rows = []
     for line in shown:
         printed = [f"{line.paper[name]:,}" if name in line.paper else "" for name in given]
-        cells = _cost_cells(line) if line.results else _blank_cells(line, len(COSTS))
+        cells = _cost_cells(line) if line.results else blank_cells(line, len(COSTS))
         rows.append((line.row.name, *cells, *printed))
     labels = ("run", *COSTS, *(PRINTED_COSTS[name] for name in given))
     trained = [line for line in shown if any(result.trained for result in line.results)]
     shared = [line.row.name for line in trained if not _timed(line)]
     partly = [line.row.name for line in trained if 0 < len(_timed(line)) < len(line.results)]
-    notes = _by_note(
+    notes = by_note(
         dict.fromkeys(shared, "shared the machine, so no times")
         | dict.fromkeys(partly, "times of the seeds that did not share the machine")
     )
-    notes += _seed_notes(shown) + _row_notes([line.row for line in shown])
-    title = f"{about}: what it cost, {_over(num_seeds, 'mean')}"
+    notes += seed_notes(shown) + row_notes([line.row for line in shown])
+    title = f"{about}: what it cost, {over_seeds(num_seeds, 'mean')}"
     return Table.of_text(labels, rows, title, *notes)
 
 
@@ -178,12 +141,12 @@ def _timed(line: Line) -> list[Result]:
     return [result for result in line.results if result.jobs == 1]
 
 
-def _blank_cells(line: Line, num_cells: int) -> list[str]:
+def blank_cells(line: Line, num_cells: int) -> list[str]:
     """The cells of a line without a result."""
     return ["not run" if line.row.model else "", *[""] * (num_cells - 1)]
 
 
-def _seed_notes(lines: Sequence[Line]) -> list[str]:
+def seed_notes(lines: Sequence[Line]) -> list[str]:
     """Which lines lack seeds; without names if all do that should have several."""
     several = [line for line in lines if line.results and line.num_wanted > 1]
     lacking = {
@@ -191,14 +154,14 @@ def _seed_notes(lines: Sequence[Line]) -> list[str]:
         for line in several
         if len(line.results) < line.num_wanted
     }
-    return _by_note(lacking, num_all=len(several))
+    return by_note(lacking, num_all=len(several))
 
 
-def _row_notes(rows: Sequence[Row]) -> list[str]:
-    return _by_note({row.name: row.note for row in rows if row.note})
+def row_notes(rows: Sequence[Row]) -> list[str]:
+    return by_note({row.name: row.note for row in rows if row.note})
 
 
-def _by_note(notes: Mapping[str, str], num_all: int | None = None) -> list[str]:
+def by_note(notes: Mapping[str, str], num_all: int | None = None) -> list[str]:
     """Every note once, after the names that have it; without names if all have it."""
     names: dict[str, list[str]] = {}
     for name, note in notes.items():
@@ -209,18 +172,18 @@ def _by_note(notes: Mapping[str, str], num_all: int | None = None) -> list[str]:
     ]
 
 
-def _mean(values: Sequence[float]) -> str:
+def mean_and_spread(values: Sequence[float]) -> str:
     """
-    >>> _mean([0.63551]), _mean([0.634, 0.636, 0.638])
+    >>> mean_and_spread([0.63551]), mean_and_spread([0.634, 0.636, 0.638])
     ('.636', '.636 ± .002')
     """
-    spread = f" ± {_short(stdev(values))}" if len(values) > 1 else ""
-    return _short(mean(values)) + spread
+    spread = f" ± {without_zero(stdev(values))}" if len(values) > 1 else ""
+    return without_zero(mean(values)) + spread
 
 
-def _short(value: float) -> str:
+def without_zero(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
 def _joined(values: Sequence[float]) -> str:
-    return "/".join(map(_short, values))
+    return "/".join(map(without_zero, values))
