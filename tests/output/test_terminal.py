@@ -4,8 +4,7 @@ import io
 import json
 import re
 import sys
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,38 +70,6 @@ def test_a_file_gets_a_line_now_and_then(
         "targcn: evaluating, 300 of 1,000, 10 queries/s, 0:01:10 left",
         "targcn: evaluating, 600 of 1,000, 10 queries/s, 0:00:40 left",
     ]
-
-
-def test_a_notebook_gets_a_bar_below_the_cell_until_the_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    drawn: list[dict[str, str]] = []
-    handle = SimpleNamespace(update=lambda content, raw: drawn.append(content))
-
-    def display(content: dict[str, str], raw: bool, display_id: bool) -> Any:
-        drawn.append(content)
-        return handle
-
-    # What a kernel has imported; a shell of IPython in a terminal has no kernel.
-    shells: list[Any] = [SimpleNamespace(kernel=1), SimpleNamespace()]
-    ipython, drawing = ModuleType("IPython"), ModuleType("IPython.display")
-    ipython.get_ipython = lambda: shells.pop(0)  # type: ignore[attr-defined]
-    drawing.display = display  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "IPython.display", drawing)
-    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_DRAWINGS", 0.0)
-    for _ in range(2):
-        with count_progress("<i>", "queries") as update:
-            assert update is not None
-            update(1, 4)
-            update(2, 4)
-    bar = '<progress value="{}" max="4"></progress> &lt;i&gt;, {} of 4, '
-    _, first, second, last = drawn
-    assert first["text/html"].startswith(bar.format(1, 1))
-    assert second["text/html"].startswith(bar.format(2, 2))
-    assert second["text/plain"].startswith("<i>, 2 of 4, ")
-    assert set(last.values()) == {""}
-    assert capsys.readouterr().err == ""
 
 
 def test_progress_inside_of_other_progress_is_not_shown() -> None:

@@ -1,7 +1,7 @@
 """What the terminal shows: text and tables on stdout, messages and progress on stderr.
 
-Progress is a bar on a terminal, a bar below the cell of a notebook, and elsewhere, such as in a
-file, a line every half minute.
+Progress is a bar on a terminal, and elsewhere, such as in a notebook or a file, a line every half
+minute.
 """
 
 import json
@@ -12,16 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
-from html import escape
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 from targcn.output.tables import Table
 
 # Control characters but tab and newline, both line separators, and marks of direction.
 STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 SECONDS_BETWEEN_LINES: Final = 30.0
-SECONDS_BETWEEN_DRAWINGS: Final = 0.5
 
 # What progress is shown with: how much is done, of how much, and a text beside it.
 Display = Callable[[int, int | None, str], None]
@@ -104,12 +102,9 @@ def progress_bar(
 
 
 def _open_display() -> AbstractContextManager[Display]:
-    if (draw := _notebook_display()) is not None:
-        return _cell_display(draw)
     if sys.stderr.isatty() and find_spec("rich"):
         return _terminal_display()
-    lines = _every(SECONDS_BETWEEN_LINES, lambda done, total, text: say(text))
-    return nullcontext(lines)
+    return nullcontext(_line_display())
 
 
 @contextmanager
@@ -125,42 +120,15 @@ def _terminal_display() -> Iterator[Display]:
         )
 
 
-@contextmanager
-def _cell_display(draw: Callable[..., Any]) -> Iterator[Display]:
-    """A bar below the cell, which is gone in the end."""
-    nothing = {"text/plain": "", "text/html": ""}
-    below = draw(nothing, raw=True, display_id=True)
-
-    def update(done: int, total: int | None, text: str) -> None:
-        part = f' value="{done}" max="{total}"' if total else ""
-        html = f"<progress{part}></progress> {escape(text)}"
-        below.update({"text/plain": text, "text/html": html}, raw=True)
-
-    yield _every(SECONDS_BETWEEN_DRAWINGS, update)
-    below.update(nothing, raw=True)
-
-
-def _notebook_display() -> Callable[..., Any] | None:
-    """IPython's function that draws below a cell, if this runs in a notebook."""
-    # A notebook has imported IPython; a shell of IPython in a terminal has no kernel.
-    ipython: Any = sys.modules.get("IPython")
-    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
-        return None
-    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
-
-    draw: Callable[..., Any] = display
-    return draw
-
-
-def _every(seconds: float, display: Display) -> Display:
-    """A display that is left alone for so many seconds at a time, also in the beginning."""
-    due = time.monotonic() + seconds
+def _line_display() -> Display:
+    """A line now and then, none in the beginning."""
+    due = time.monotonic() + SECONDS_BETWEEN_LINES
 
     def update(done: int, total: int | None, text: str) -> None:
         nonlocal due
         if time.monotonic() >= due:
-            display(done, total, text)
-            due = time.monotonic() + seconds
+            say(text)
+            due = time.monotonic() + SECONDS_BETWEEN_LINES
 
     return update
 
