@@ -31,6 +31,14 @@ WORLD = World(5, 2, [(n % 5, n % 2, n * n % 5, n % 7) for n in range(30)], cuts=
 CPU = torch.device("cpu")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _read_at_once():
+    """Leave out the process that reads a file first, since some tests read hundreds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks_file, "scan_parquet", pl.scan_parquet)
+        yield
+
+
 def evaluator_of(world: World = WORLD, ties: Any = "mean", intervals: Any = None) -> Evaluator:
     return Evaluator(world.dataset, Setting("test", "train", ties, intervals), CPU)
 

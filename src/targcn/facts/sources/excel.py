@@ -4,8 +4,6 @@ It is read in a process of its own: a cell far outside the table, or a count tha
 the library that reads it ask for more memory than there is, which ends its process.
 """
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +14,10 @@ import polars as pl
 from targcn.errors import InputError
 from targcn.facts.open import path_of
 from targcn.facts.reading.options import ReadOptions
-from targcn.facts.sources.table_source import TableSource, choose_table, first_line
+from targcn.facts.sources.table_source import TableSource, choose_table, first_line, run_apart
 
 # The exit code of the process if it has said what is wrong.
 EXPLAINED: Final = 2
-PROGRAM: Final = f"import sys; from {__name__} import copy_sheet; copy_sheet(*sys.argv[1:])"
 
 
 class Excel(TableSource):
@@ -35,15 +32,7 @@ class Excel(TableSource):
 
         with TemporaryDirectory() as folder:
             copy = Path(folder) / "sheet.arrow"
-            wanted = [] if options.table is None else [options.table]
-            done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, str(path), str(copy), *wanted],
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "1"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-            )
+            done = run_apart(copy_sheet, str(path), str(copy), options.table)
             if done.returncode == EXPLAINED:
                 raise InputError(done.stdout)
             if done.returncode:

@@ -3,11 +3,15 @@
 A file has a format; text may be compressed, and in another encoding.
 """
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import ClassVar, Final
@@ -141,6 +145,20 @@ def silence_panics() -> Iterator[None]:
             os.dup2(stderr, 2)
             os.close(stderr)
             os.close(nowhere)
+
+
+def run_apart(function: Callable[..., None], *arguments: str | None) -> CompletedProcess[str]:
+    """Call a function in a process of its own, which may end where a file is damaged."""
+    module, name = function.__module__, function.__name__
+    call = f"from {module} import {name}; {name}(*json.load(sys.stdin))"
+    return subprocess.run(
+        [sys.executable, "-c", f"import json, sys; {call}"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "1"},
+        input=json.dumps(arguments),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+    )
 
 
 def find_table(source: object, label: object, wanted: str) -> TableSource:
