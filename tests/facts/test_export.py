@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from targcn.errors import InputError
 from targcn.facts.dataset import OPEN, SPLITS, Dataset, Facts
 from targcn.facts.export import export_dataset, write_frame
 from targcn.facts.open import join_splits, open_dataset
+from targcn.facts.sources import columnar
 from targcn.facts.times.timeline import CALENDAR_CODES, Timeline
 from targcn.facts.vocabulary import Vocabulary, sort_names
 
@@ -32,6 +34,14 @@ NAMES = [
     "?",
 ]
 WORDS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True).map(sort_names)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _read_at_once():
+    """Leave out the process that reads a file first, since some tests read hundreds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columnar, "scan_parquet", pl.scan_parquet)
+        yield
 
 
 def read_again(path: Path, options: list[str]) -> Dataset:
