@@ -38,8 +38,8 @@ def ask(page: Page) -> None:
     expect(answers(page)).to_have_count(10)
 
 
-def best(site: Here, **question: str | None) -> list[str]:
-    body = {"run": "senate", "questions": [question]}
+def best(site: Here, run: str = "senate", **question: str | None) -> list[str]:
+    body = {"run": run, "questions": [question]}
     [found] = site.ask("POST", "/api/predict", body).json["answers"]
     return [row["answer"] for row in found["rows"]]
 

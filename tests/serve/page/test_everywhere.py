@@ -212,7 +212,7 @@ def folder(site: Here, tmp_path_factory: pytest.TempPathFactory) -> Path:
 COPIED = {
     "ask": "Kerry",
     "why": "senator",
-    "what-if": "Kirk",
+    "what-if": "Kerry",
     "entity": "Massachusetts",
     "missing": "holds",
     "models": "mrr",

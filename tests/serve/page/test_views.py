@@ -116,18 +116,19 @@ RECORD = """() => {
 
 
 def test_an_old_answer_is_never_shown(page: Page, site: Here) -> None:
-    old, new = (
-        best(site, subject="Ted Kennedy", relation="serves beside", time=when)
-        for when in ("1990", "1965")
+    # To a model that was not trained all times are alike.
+    old, new, last = (
+        best(site, "copy", subject="Ted Kennedy", relation="serves beside", time=when)
+        for when in ("1990", "1965", "1980")
     )
-    assert old != new
-    ask(page)
+    assert old not in (new, last)
+    visit(page, "ask", **KENNEDY | {"run": "copy"})
+    expect(answers(page)).to_have_count(10)
     held = hold(page, "predict", lambda body: body["questions"][0]["time"] == "1990")
     for when in ("1990", "1965"):
         time_field(page).fill(when)
         page.keyboard.press("Enter")
     expect(answers(page)).to_have_text(new)
-    expect(page.locator(".answers .why").first).not_to_be_empty()
     # The answer about 1990 comes late. The question was called off: nobody takes it.
     page.evaluate(RECORD)
     [late] = held
@@ -135,7 +136,6 @@ def test_an_old_answer_is_never_shown(page: Page, site: Here) -> None:
         late.fulfill(response=late.fetch())
     time_field(page).fill("1980")
     page.keyboard.press("Enter")
-    last = best(site, subject="Ted Kennedy", relation="serves beside", time="1980")
     expect(answers(page)).to_have_text(last)
     assert old not in page.evaluate("seen")
 

@@ -8,6 +8,7 @@ const quote = (text) => (/^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("
 const shell = (...parts) => `targcn ${parts.map((part) => quote(part ?? "?")).join(" ")}`;
 const python = (value) => (value === null ? "None" : JSON.stringify(value));
 const list = (values) => values.map(python).join(", ");
+const predictor = (run) => `Predictor(${python(run)})`;
 
 // For each view: a shell command, a call of Python, an address, and what is sent to it.
 const FORMS = {
@@ -17,7 +18,7 @@ const FORMS = {
     const hide = Boolean(state.hide);
     return [
       shell("predict", run, ...places, ...(hide ? ["--hide-known"] : [])),
-      `predict(${list(places)}${hide ? ", hide_known=True" : ""})`,
+      `${predictor(run)}.predict(${list(places)}${hide ? ", hide_known=True" : ""})`,
       "/api/predict",
       { run, questions: [words], hide_known: hide },
     ];
@@ -30,7 +31,7 @@ const FORMS = {
     if (!without.length && !given.length)
       return [
         shell("explain", run, ...places, "--asked", side),
-        `explain(${list(places)}, asked=${python(side)})`,
+        `${predictor(run)}.explain(${list(places)}, asked=${python(side)})`,
         "/api/explain",
         { run, ...words, asked: side },
       ];
@@ -45,7 +46,7 @@ const FORMS = {
         ...options("--without", without),
         ...options("--with", given),
       ),
-      `what_if(${tuples([open])}, without=${tuples(without)}, given=${tuples(given)})`,
+      `${predictor(run)}.what_if(${tuples([open])}, without=${tuples(without)}, given=${tuples(given)})`,
       "/api/what-if",
       { run, question: open, without, given },
     ];
@@ -63,7 +64,7 @@ const FORMS = {
       .filter(([, value]) => value);
     return [
       shell("missing", run, ...given.flatMap(([name, value]) => [`--${name}`, value])),
-      `missing(${given.map(([name, value]) => `${name}=${python(value)}`).join(", ")})`,
+      `missing(${[python(run), ...given.map(([name, value]) => `${name}=${python(value)}`)].join(", ")})`,
       "/api/missing",
       { run, ...Object.fromEntries(given) },
     ];
@@ -88,7 +89,7 @@ export function copyBox(view, state, page) {
   const texts = {
     Shell: command,
     Python: call
-      ? `import targcn\n\nprint(targcn.${body ? `Predictor(${python(run)}).` : ""}${call})`
+      ? `import targcn\n\nprint(targcn.${call})`
       : `import json, urllib.request\n\nprint(json.load(urllib.request.urlopen(${python(url)})))`,
     curl: `curl -s ${quote(url)}${sent}`,
   };
