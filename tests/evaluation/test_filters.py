@@ -53,6 +53,10 @@ def test_as_a_dictionary_of_sets(which: Filter, drawn: tuple[World, list[Query]]
 WORLD = World(3, 1, [(0, 0, 1, 0), (0, 0, 2, 4), (0, 0, 1, 4), (0, 0, 1, 4), (1, 0, 0, 2)])
 
 
+def test_reciprocal_relation_knows_the_subjects() -> None:
+    assert look_up(WORLD, "time-aware", [(1, 1, 4)]) == [(0, 0)]
+
+
 @checked
 @given(worlds(min_facts=1))
 def test_others_are_the_known_answers_besides_a_facts_own(world: World) -> None:

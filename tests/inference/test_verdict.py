@@ -46,7 +46,7 @@ def test_a_fact_is_judged_by_its_names(predictor: Predictor) -> None:
     for fact, is_known in ((FACTS[0], True), (FACTS[-1], True), ((0, 0, 0, 3), False)):
         verdict = predictor.judge(*words(fact))
         assert verdict.is_known == is_known
-        judged = predictor.truth.judge_facts(columns_of([fact]))
+        judged = predictor.truth.judge_facts(columns_of([fact]), hidden=is_known)
         assert verdict.probability == pytest.approx(float(judged.probabilities[0]))
         assert verdict.presumed == {"facts": pytest.approx(0.1), "blocks": pytest.approx(0.1)}
 

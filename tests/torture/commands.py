@@ -175,9 +175,13 @@ def _several(*words: str, kept: Callable[[Path], Contents] = _files) -> Command:
     return Command(list(words), "files", kept)
 
 
-# An experiment that takes no longer than the other commands.
-find_small_experiment(monkeypatch := pytest.MonkeyPatch())
-monkeypatch.setattr(execute, "open_data", lambda name: replace(DATA, name=name))
+def use_small_experiment() -> None:
+    """From now on, have an experiment that takes no longer than the other commands."""
+    monkeypatch = pytest.MonkeyPatch()
+    find_small_experiment(monkeypatch)
+    monkeypatch.setattr(execute, "open_data", lambda name: replace(DATA, name=name))
+
+
 REPRODUCE = ["reproduce", "small", "--device=cpu", "--results={out}"]
 SEARCH = ["search", "{base}/data", "--models", "decayed-copy", "seen", "--trials=3"]
 SEARCH += ["--device=cpu", "--out={out}"]

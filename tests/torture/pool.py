@@ -59,8 +59,9 @@ def find_case(kind: str, base: Path) -> Case:
     import matplotlib.figure  # noqa: F401
     import optuna  # noqa: F401
 
-    from torture import disturbances
+    from torture import commands, disturbances
 
+    commands.use_small_experiment()
     cases: dict[str, Case] = {
         "kill": disturbances.kill_case,
         "full disk": disturbances.disk_case,
